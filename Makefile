@@ -38,7 +38,7 @@ docs: docs-venv
 screenshots: test-venv
 	@$(BIN)/python -m tests.browser build/screenshots
 
-# Malformed files of every format, and faults of the machine, with new seeds: make fuzz SECONDS=60
+# Malformed files of every format, with new seeds: make fuzz SECONDS=60
 fuzz: test-venv
 	$(BIN)/python -m tests.robustness $(SECONDS)
 

@@ -1,4 +1,4 @@
-"""Checks that methods share: the domains of their parameters, and whether a model offers what a learner needs."""
+"""Checks that methods share: the domains of their parameters, and the methods that a learner needs of a model."""
 
 from __future__ import annotations
 

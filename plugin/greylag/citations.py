@@ -1,4 +1,4 @@
-"""What to cite for a method, as BibTeX: `greylag explain`, LaTeX tables and the page on citing have it from here.
+"""References for methods, as BibTeX, for `greylag explain`, LaTeX tables and the page on citing.
 
 ``references.bib`` has an entry a paper. Its keywords are the names by which files and options call the method.
 """

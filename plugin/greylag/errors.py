@@ -46,7 +46,7 @@ class FormatError(GreylagError, ValueError):
     line : int or None
         The line, from 1, or None if the fault is not in a single line.
     reason : str
-        What is wrong, with the value, and what to do about it.
+        The fault, with the value, and the remedy.
     """
 
     def __init__(self, path: str | Path, line: int | None, reason: str) -> None:

@@ -53,7 +53,7 @@ def comb_mnz(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def fusion_columns(rankings: Sequence[Ranking]) -> tuple[tuple[str, ...], FloatArray]:
-    """What a learned fusion weighs: the documents of any ranking, shape (n,), and their columns, shape (n, 2 runs).
+    """The columns of a learned fusion: the documents of any ranking, shape (n,), and their values, shape (n, 2 runs).
 
     Column 2j is the score in ranking j, scaled to [0, 1] as in `comb_sum`; column 2j + 1 is 60 / (60 + rank), with
     ranks from 1. Both are 0 for documents that the ranking lacks. Documents are in the order in which ties are broken.
@@ -77,13 +77,13 @@ def _by_document(
     if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
         qids = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
         raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
-    places: dict[str, int] = {}
-    rows = [[places.setdefault(docid, len(places)) for docid in ranking.docids] for ranking in rankings]
-    terms = [np.zeros((len(places), len(rankings))) for _ in terms_of]
-    for column, (ranking, own) in enumerate(zip(rankings, rows, strict=True)):
-        for kind, of_ranking in zip(terms, terms_of, strict=True):
-            kind[own, column] = of_ranking(ranking)
-    return tuple(places), terms
+    numbers: dict[str, int] = {}  # of documents, in the order in which they first appear
+    rows = [[numbers.setdefault(docid, len(numbers)) for docid in ranking.docids] for ranking in rankings]
+    terms = [np.zeros((len(numbers), len(rankings))) for _ in terms_of]
+    for column, (ranking, of_ranking) in enumerate(zip(rankings, rows, strict=True)):
+        for kind, term_of in zip(terms, terms_of, strict=True):
+            kind[of_ranking, column] = term_of(ranking)
+    return tuple(numbers), terms
 
 
 def _sums(terms: FloatArray) -> FloatArray:

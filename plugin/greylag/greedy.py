@@ -28,7 +28,7 @@ class Gain(Protocol):
 
 
 class ModularGain:
-    """Gains that do not depend on what is picked: the `worth` of each candidate, shape (n,)."""
+    """Gains that do not depend on the picks: the `worth` of each candidate, shape (n,)."""
 
     def __init__(self, worth: FloatArray) -> None:
         self._worth = worth
@@ -59,15 +59,17 @@ def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, Flo
     left = -taken
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     gain_when_picked = np.empty(len(picked))
-    for place in range(len(picked)):
-        others, gains = np.fmax(gains, taken), np.fmin(gains, left)
-        lowest, highest = others.item(others.argmin()), gains.item(gains.argmax())
+    for number in range(len(picked)):
+        # fmin and fmax pass over NaN: picked candidates, whatever their gain, are never the highest nor the lowest.
+        for_lowest, gains = np.fmax(gains, taken), np.fmin(gains, left)
+        lowest, highest = for_lowest.item(for_lowest.argmin()), gains.item(gains.argmax())
         if not isfinite(highest):
             raise ParameterError(f"{type(gain).__name__}: the gain of candidate {gains.argmax()} is not finite")
+        # Relative to the largest magnitude: gains are sums, rounded in proportion to their terms.
         tie = TIE_TOLERANCE * max(-lowest, highest, -highest)
-        picked[place] = best = int((gains >= highest - tie).argmax())
-        gain_when_picked[place] = gains[best]
+        picked[number] = best = int((gains >= highest - tie).argmax())
+        gain_when_picked[number] = gains[best]
         taken[best], left[best] = np.inf, -np.inf
         gain.add(best)
-        gains = gain.gains() if place + 1 < len(picked) else gains
+        gains = gain.gains() if number + 1 < len(picked) else gains
     return picked, gain_when_picked

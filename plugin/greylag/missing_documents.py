@@ -6,8 +6,8 @@ model; the general ranker, and a stage that diversifies or spreads scores, leave
 is neither favoured nor lost, and it never changes the order of those that are known. Learners do not see unknown
 documents.
 
-There is one warning a run, with the counts of all its queries, and one for each file that lacks some of them.
-`gathered` collects what `report` is told in a block, and the tallies of a run's queries are merged. Outside of a block,
+There is one warning per run, with the counts of all its queries, and one for each file that lacks some of them.
+`gathered` collects the reports in a block, and the tallies of a run's queries are merged. Outside of a block,
 each query is reported alone.
 """
 
@@ -40,7 +40,7 @@ class Tally:
             self.counts.setdefault(key, {}).update(queries)
 
     def warn(self, where: str) -> None:
-        """Log one line for unknown documents, and one for each other thing that documents are."""
+        """Log one line for unknown documents, and one for each other kind of report."""
         for what in dict.fromkeys(what for what, _ in self.counts):
             by_consequence = {how: queries for (kind, how), queries in self.counts.items() if kind == what}
             queries = max(by_consequence.values(), key=len)

@@ -58,7 +58,7 @@ class SavedModel(ABC):
 
     @classmethod
     def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> Self:
-        """As `load`, of what was read from the file."""
+        """As `load`, from the content of the file."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
         if content.get("kind") != cls.kind:
@@ -69,6 +69,7 @@ class SavedModel(ABC):
         try:
             TypeAdapter(cls.layout).validate_python(content, strict=True)
             return cls.from_dict(content)
+        # pydantic's own message has several lines, and repeats the whole input.
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))

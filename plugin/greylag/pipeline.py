@@ -79,7 +79,7 @@ class Stage(Composable[Ranking]):
     reads_query : bool, default True
         Whether it reads the text of the query. If so, it is refused where there is none, as without ``--topics``.
     needs : frozenset of {"index", "vectors", "aspects", "groups"}, default empty
-        What it cannot rank without; each is the name of a parameter. In place of vectors, it takes an index.
+        The parameters that it cannot rank without. In place of vectors, it takes an index.
     strength : str, optional
         The parameter, in [0, 1], by which `greylag.diversity.choose_diversifier` tunes it.
     diversifies : bool, default False
@@ -111,7 +111,7 @@ class Stage(Composable[Ranking]):
     def rerank_known(self, ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking]) -> Ranking:
         """Rerank the documents that are `known`, shape (n,), as if the others, which keep their ranks, were not there.
 
-        There is one warning a run that counts the others.
+        One warning per run counts the others.
         """
         if known.all():
             return rerank(ranking)
@@ -160,12 +160,13 @@ def _items(inputs: Any) -> list[Query | Ranking]:
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
         return [_query(qid, text, inputs) for qid, text in inputs.items()]
+    # A data frame iterates over its columns' names.
     items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
     for item in items:
         if not isinstance(item, Query | Ranking):
-            given = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
+            received = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
             how = remedy(item) or "pass topics (a mapping of qid to text), queries, rankings or a run"
-            raise ParameterError(f"cannot run on a {given}: {how}")
+            raise ParameterError(f"cannot run on a {received}: {how}")
     return items
 
 

@@ -127,17 +127,17 @@ class Ranking(Printed):
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
         """The documents at the 0-based positions `order`, each once, in that order, with scores n, n - 1, ..., 1."""
-        places = np.asarray(order).tolist()
-        if sorted(places) != [*range(len(self))]:
+        positions = np.asarray(order).tolist()
+        if sorted(positions) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
-        return self._with(tuple(map(self.docids.__getitem__, places)), np.arange(len(places), 0.0, -1.0))
+        return self._with(tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0))
 
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
         """The documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
-        places = np.asarray(picked, dtype=np.int64)
+        positions = np.asarray(picked, dtype=np.int64)
         rest = np.ones(len(self), dtype=bool)
-        rest[places] = False
-        front = map(self.docids.__getitem__, places.tolist())
+        rest[positions] = False
+        front = map(self.docids.__getitem__, positions.tolist())
         return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:
@@ -146,7 +146,8 @@ class Ranking(Printed):
         return self._with(docids, self.scores[chosen])
 
     def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
-        """A ranking of these documents of the same query; what is known of them is not checked again."""
+        """A ranking of these documents of the same query; they are not checked again."""
+        # Checking docids for duplicates again would take longer than most stages.
         ranking = object.__new__(Ranking)
         scores.flags.writeable = False
         for name, value in (("qid", self.qid), ("query", self.query), ("docids", docids), ("scores", scores)):
@@ -160,6 +161,8 @@ class Ranking(Printed):
         """
         if not len(reranked):
             return self
+        # At each rank, the number of chosen documents up to there, from 0: the r-th chosen rank gets the r-th of the
+        # reranked.
         at = np.maximum(np.cumsum(chosen) - 1, 0)
         docids = np.where(chosen, np.array(reranked.docids, dtype=object)[at], np.array(self.docids, dtype=object))
         return Ranking(self.qid, self.query, tuple(docids), reranked.scores[at])

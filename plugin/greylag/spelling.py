@@ -93,7 +93,7 @@ class Parameter:
         kind = _items(self.annotation)
         values = value if isinstance(value, tuple) else (value,)
         if float in _alternatives(kind or self.annotation):
-            values = tuple(float(one) if type(one) is int else one for one in values)
+            values = tuple(float(scalar) if type(scalar) is int else scalar for scalar in values)
         return values if kind else values[0]
 
     @property
@@ -103,6 +103,7 @@ class Parameter:
         for heading, meaning in re.findall(r"^(\w[^\n]*)((?:\n(?: .*)?)*)", text.partition("\n\n--")[0], re.MULTILINE):
             names, _, kind = heading.partition(" : ")
             if self.name in names.split(", "):
+                # A docstring may refer to that of another class for a parameter.
                 if alike := re.fullmatch(r"\s*As in `(\w+)`\.\s*", meaning):
                     owner = vars(import_module(self.owner.__module__))[alike[1]]
                     return replace(self, owner=owner).documented

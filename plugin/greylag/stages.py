@@ -96,6 +96,7 @@ class StageStep:
     options: tuple[tuple[str, Value], ...] = ()
 
     def __post_init__(self) -> None:
+        # Without importing the stage, which may load SciPy and more; only its spelling is checked here.
         if ":" not in self.name and self.name not in registered_stages():
             find_stage(self.name)  # raises the error
         names = [name for name, _ in self.options]
@@ -151,19 +152,21 @@ class StageStep:
     def make(self, index: PositionalIndex | None, **given: Any) -> Stage:
         """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain.
 
-        What is `given`, such as vectors, takes the place of the file of that name, if the stage has such an option and
+        A value in `given`, such as vectors, replaces the file of that name, if the stage has such an option and
         it is not spelt. A stage with vectors needs no index.
         """
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
             _check_options(kind, options)
+            # Files are read before parameters are filled in, so that an error names the option.
             options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
             if member is not None:
                 options["model"] = _member(options.get("model"), member)
             options = {name: given[name] for name in self.readers if given.get(name) is not None} | options
             if index is None and "index" in kind.needs:
                 raise ParameterError("it needs an index")
+            # Vectors take the place of an index: a stage that compares documents takes one of the two.
             if index is not None and "vectors" not in options and "index" in stage_parameters(kind):
                 options["index"] = index
             return kind(**options)

@@ -66,7 +66,7 @@ class Table:
 
 
 def visible(text: str) -> str:
-    r"""The text with an escape such as ``\x1b`` for what could change the terminal, or the order of its letters."""
+    r"""The text with escapes such as ``\x1b`` for characters that change the terminal, or the order of its letters."""
     return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -97,6 +97,7 @@ def as_markdown(table: Table) -> str:
         plain = replace(value, mark="") if isinstance(value, Marked) else value
         return escaped(cell_text(plain, table.decimals)) + (f"<sup>{escaped(mark)}</sup>" if mark else "")
 
+    # Aligned to the right by what the cells have, as no column is declared to be numeric.
     sides = ["---:" if _is_numeric(table, column) else "---" for column in range(len(table.header))]
     rows = [[*map(cell, table.header)], sides, *([*map(cell, row)] for row in table.rows)]
     note = f"\n{escaped(table.caption)}\n" if table.caption else ""
@@ -187,8 +188,8 @@ def as_frame(columns: Mapping[str, type], rows: Iterable[Sequence[Any]], library
         raise ParameterError(f"library is {library!r}: use 'pandas' or 'polars'")
     pandas = imported("pandas", "pandas")
     kinds = {str: "object", float: "float64", int: "int64"}
-    made = zip(columns.items(), values, strict=True)
-    return pandas.DataFrame({name: pandas.Series(column, dtype=kinds[kind]) for (name, kind), column in made})
+    named = zip(columns.items(), values, strict=True)
+    return pandas.DataFrame({name: pandas.Series(column, dtype=kinds[kind]) for (name, kind), column in named})
 
 
 def html_text(text: str) -> str:
@@ -208,6 +209,7 @@ def cell_text(value: Cell, decimals: int) -> str:
         return ""
     if isinstance(value, Marked):
         return f"{value.value:{value.form}}{value.mark}"
+    # A p of 0.0000 would be read as certain.
     if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
         return f"<{10**-decimals:.{decimals}f}"
     return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)

@@ -29,7 +29,7 @@ from greylag.stages import required_parameters, stage_parameters
 
 
 def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: bool = False) -> None:
-    """Check that a stage keeps what commands, pipelines and features rely on.
+    """Check that a stage keeps the contract that commands, pipelines and features rely on.
 
     It permutes rankings, also empty ones and those without any document that it knows; gives the same result again, in
     threads, in any order of queries and after being pickled; and declares what it needs (see `greylag.Stage`): one that
@@ -71,7 +71,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
         _check_documents(stage, given[0], knows_all)
     if not stage.reads_query:
         without = [stage(Ranking(r.qid, "", r.docids, r.scores)) for r in given]
-        same = [one.docids == other.docids for one, other in zip(without, expected, strict=True)]
+        same = [ranked.docids == as_read.docids for ranked, as_read in zip(without, expected, strict=True)]
         _require(all(same), f"{name} has reads_query = False, and ranks differently without the query's text")
     for runs, how in (
         (run_step(stage, given, n_jobs=4).rankings, "in threads"),
@@ -82,7 +82,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
 
 
 def check_learner(learner: Learner, data: RankingData | None = None) -> None:
-    """Check that a learner keeps what recipes and cross-validation rely on.
+    """Check that a learner keeps the contract that recipes and cross-validation rely on.
 
     It is a frozen value; its result does not depend on the number of threads; the training scores that it reports are
     those of its weights, and do not fall from round to round; the data stays as it is.
@@ -91,7 +91,7 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     ----------
     learner : Learner
     data : RankingData, optional
-        What to learn from; by default, 12 random queries of 30 documents with five features.
+        The training data; by default, 12 random queries of 30 documents with five features.
 
     Raises
     ------
@@ -102,29 +102,29 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     _check_frozen(learner)
     _require(hash(learner) == hash(_sent(learner)), f"{name} has another hash after being pickled")
     before = data.features.copy()
-    found = learner.fit(data)
-    _require(isinstance(found, Selection), f"{name}.fit returns a {type(found).__name__}, not a Selection")
+    selection = learner.fit(data)
+    _require(isinstance(selection, Selection), f"{name}.fit returns a {type(selection).__name__}, not a Selection")
     _require(bool((data.features == before).all()), f"{name} changes the data that it learns from")
-    columns = set(found.columns)
+    columns = set(selection.columns)
     _require(
-        len(columns) == len(found.columns) == len(found.weights) and columns <= set(range(len(data.specs))),
-        f"{name} gives {len(found.weights)} weights for the columns {found.columns}",
+        len(columns) == len(selection.columns) == len(selection.weights) and columns <= set(range(len(data.specs))),
+        f"{name} gives {len(selection.weights)} weights for the columns {selection.columns}",
     )
-    _require(bool(np.isfinite(found.weights).all()), f"{name} gives a weight that is not finite")
+    _require(bool(np.isfinite(selection.weights).all()), f"{name} gives a weight that is not finite")
     objective = learner.objective
     measure = objective if isinstance(objective, Objective) else Objective.parse(objective)
-    means = after_each_round(found, data, measure).mean(axis=1)
+    means = after_each_round(selection, data, measure).mean(axis=1)
     _require(
-        np.allclose(means, found.training_scores, rtol=0, atol=1e-12),
-        f"{name} reports the training scores {found.training_scores}, but its weights score {means.tolist()}",
+        np.allclose(means, selection.training_scores, rtol=0, atol=1e-12),
+        f"{name} reports the training scores {selection.training_scores}, but its weights score {means.tolist()}",
     )
-    _require(bool((np.diff(found.training_scores) >= 0).all()), f"{name} reports training scores that fall")
+    _require(bool((np.diff(selection.training_scores) >= 0).all()), f"{name} reports training scores that fall")
     for n_jobs in (2, 3):
-        _require(learner.fit(data, n_jobs=n_jobs) == found, f"{name} learns something else in {n_jobs} threads")
+        _require(learner.fit(data, n_jobs=n_jobs) == selection, f"{name} learns something else in {n_jobs} threads")
 
 
 def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iterable[Ranking]) -> None:
-    """Check that a feature keeps what extractors and models rely on.
+    """Check that a feature keeps the contract that extractors and models rely on.
 
     It is a value with one spelling, from which it is read again; its values are finite, the same again, in threads and
     after being pickled; and they depend on the query's text and on the other documents only if it declares that
@@ -181,7 +181,7 @@ def _check_frozen(value: Any) -> None:
 
 
 def _check_declarations(stage: Stage) -> None:
-    """Check what `Stage` declares against the parameters."""
+    """Check the declarations of `Stage` against the parameters."""
     kind, name = type(stage), type(stage).__name__
     _require(isinstance(stage, Stage), f"{name} does not extend greylag.Stage")
     _check_frozen(stage)
@@ -224,18 +224,19 @@ def _permuted(stage: Stage, ranking: Ranking) -> Ranking:
 
 def _check_documents(stage: Stage, ranking: Ranking, knows_all: bool) -> None:
     """Check empty rankings, single and tied documents, and documents that the stage knows nothing about."""
-    others = tuple(f"greylag-unknown-{number}" for number in range(4))
-    for docids in ((), ranking.docids[:1], others[:1], others, ranking.docids):
+    unknown = tuple(f"greylag-unknown-{number}" for number in range(4))
+    for docids in ((), ranking.docids[:1], unknown[:1], unknown, ranking.docids):
         _permuted(stage, Ranking(ranking.qid, ranking.query, docids, np.zeros(len(docids))))
     if knows_all:
         return
     pairs = list(zip(ranking.docids, ranking.scores.tolist(), strict=True))
-    for docid, place in zip(others, (0, len(pairs) // 3, len(pairs) // 2, len(pairs)), strict=True):
-        pairs.insert(place, (docid, pairs[place - 1][1] if place else pairs[0][1] + 1.0))
+    # At the top, twice in the middle and at the end: with scores that tie, or above all.
+    for docid, rank in zip(unknown, (0, len(pairs) // 3, len(pairs) // 2, len(pairs)), strict=True):
+        pairs.insert(rank, (docid, pairs[rank - 1][1] if rank else pairs[0][1] + 1.0))
     mixed = Ranking.sort(ranking.qid, ranking.query, *zip(*pairs, strict=True))
-    kept = tuple(docid for docid in _permuted(stage, mixed).docids if docid not in others)
+    ranked = tuple(docid for docid in _permuted(stage, mixed).docids if docid not in unknown)
     _require(
-        kept == stage(ranking).docids,
+        ranked == stage(ranking).docids,
         f"{type(stage).__name__} ranks documents differently where others are that it knows nothing about: use "
         "self.rerank_known, or give knows_all=True if it knows every document",
     )

@@ -1,4 +1,4 @@
-"""Rows of scores that judge claims, so that experiment files hold p values, and what a study could have shown, too."""
+"""Rows of scores that judge claims, so that experiment files hold p values and detectable differences, too."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)
 
 
 class Documents(Settings):
-    """Which documents to read, and from which fields."""
+    """The files of documents, and the names of their fields."""
 
     path: InputFile
     """A file, or a folder whose .jsonl and .jsonl.gz files are read in order of name."""
@@ -73,11 +73,11 @@ def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
 
 def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
     """Read the documents that `documents` selects."""
-    kept: dict[str, tuple[str, str, str]] = {}
+    selected_texts: dict[str, tuple[str, str, str]] = {}
     left_out: Counter[str] = Counter()
     for record in (_Record(file, *line) for file in _files(path) for line in read_json_lines(file)):
         docid = record.name(documents.id)
-        if docid in kept:
+        if docid in selected_texts:
             raise record.fault(f"duplicate id {docid!r}")
         names = record.names(documents.label)
         selected = [name for name in names if not documents.labels or name in documents.labels]
@@ -88,11 +88,11 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
             left_out[reason] += 1
         else:
             split = str(record.content.get(documents.split, "")).lower()
-            kept[docid] = selected[0], text, split if split in ("train", "test") else ""
-    if not kept:
+            selected_texts[docid] = selected[0], text, split if split in ("train", "test") else ""
+    if not selected_texts:
         raise CollectionError(f"{path}: no documents left; left out: {dict(left_out)}; check label, labels and text")
-    labels, texts, splits = zip(*kept.values(), strict=True)
-    return LabelledTexts(tuple(kept), labels, texts, splits, dict(sorted(left_out.items())))
+    labels, texts, splits = zip(*selected_texts.values(), strict=True)
+    return LabelledTexts(tuple(selected_texts), labels, texts, splits, dict(sorted(left_out.items())))
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class _Record:
 
     def field(self, field: str) -> Any:
         if field not in self.content:
-            found = ", ".join(self.content) or "none"
-            raise self.fault(f"no field {field!r} (found: {found}); name the field to use under documents")
+            present = ", ".join(self.content) or "none"
+            raise self.fault(f"no field {field!r} (found: {present}); name the field to use under documents")
         return self.content[field]
 
     def text(self, field: str) -> str:

@@ -1,4 +1,4 @@
-"""A stand-in for a Lucene index that needs no JVM, so that a process with it can be forked and killed."""
+"""A stand-in for a Lucene index that needs no JVM, so that a process with it can be forked."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,10 +24,9 @@ QUERY = "new york city goose"
 class MemorySource:
     """The methods of `LuceneIndex` that an export uses, for texts in memory."""
 
-    def __init__(self, path: Path, texts: dict[str, str], *, write: bool = True) -> None:
-        if write:
-            path.mkdir(exist_ok=True)
-            (path / "segments_1").write_text(repr(texts))
+    def __init__(self, path: Path, texts: dict[str, str]) -> None:
+        path.mkdir(exist_ok=True)
+        (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, commit_fingerprint(path)
         self._texts = texts
         self._tokens = [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -16,8 +16,6 @@ from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, PartText, Sha
 from greylag.cli.running import check_outputs
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
-from greylag.diversity.model import DiversityModel
-from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import ModelError, ParameterError
 from greylag.features.named_files import STAGE_FILES, is_model_file
 from greylag.index.positional import PositionalIndex
@@ -37,8 +35,11 @@ from greylag.trec.runs import JoinedRuns, RunFile, run_tag, write_members
 from greylag.vectors.dense import ArrayVectors
 from greylag.vectors.vector_files import open_vectors
 
-Model = RankingModel | DiversityModel | FusionModel
-KINDS: dict[str, type[Model]] = {kind.kind: kind for kind in (RankingModel, DiversityModel, FusionModel)}
+if TYPE_CHECKING:
+    from greylag.diversity.model import DiversityModel
+    from greylag.diversity.svmdiv import CSSVM
+
+    Model = RankingModel | DiversityModel | FusionModel
 _log = logging.getLogger("greylag")
 
 
@@ -134,6 +135,8 @@ def rerank(
     if not members:
         write_rankings(stages_before, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
         return
+    from greylag.diversity.svmdiv import CSSVM
+
     if not isinstance(last, CSSVM):
         raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {names[-1]}")
     paths = [_numbered(out, number) for number in range(1, len(last.model.weights) + 1)]
@@ -146,10 +149,15 @@ def rerank(
 def load_model(path: Path) -> Model:
     """A model of any kind."""
     content = read_content(path)  # once: it may be a pipe
-    kind = content.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
-    return KINDS[kind].of_content(path, content)
+    kinds: list[type[RankingModel | FusionModel]] = [RankingModel, FusionModel]
+    for kind in kinds:
+        if content.get("kind") == kind.kind:
+            return kind.of_content(path, content)
+    from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kinds do not need
+
+    if content.get("kind") == DiversityModel.kind:
+        return DiversityModel.of_content(path, content)
+    raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
 
 
 def read_files(texts: Iterable[str]) -> dict[str, str]:
@@ -182,6 +190,8 @@ def model_stage(
         raise ParameterError("--model needs --index")
     if isinstance(model, RankingModel):
         return "mrf", ModelRanker(model.with_files(files), index, transfer=transfer)
+    from greylag.diversity.svmdiv import CSSVM, SVMDiv
+
     if files:
         raise ParameterError("--file is for a model of features, not for one that diversifies")
     if len(model.weights) == 1:

@@ -46,7 +46,7 @@ class AspectStage(GreedyStage):
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
-        """Whether a function, which may read it, scores the aspects."""
+        """Whether the aspects are scored by a function, which may read the query."""
         return callable(self.aspects)
 
     @property
@@ -54,7 +54,7 @@ class AspectStage(GreedyStage):
         return isinstance(self.aspects, Mapping) and not any(isinstance(a, Mapping) for a in self.aspects.values())
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index that scores the aspects' texts; all if the scores are given."""
+        """Which documents can be scored: all, or those of the index if aspects are texts."""
         return self.index.knows(docids) if self.index and self._has_texts else super().knows(docids)
 
     def relevance(self, candidates: Ranking) -> FloatArray:
@@ -72,8 +72,10 @@ class AspectStage(GreedyStage):
                     "candidates: it must give one row of finite numbers for each, and NaN for no score"
                 )
         else:
-            given = self._of_query(candidates.qid)
-            columns = _looked_up(given, candidates) if isinstance(given, Mapping) else self._bm25(given, candidates)
+            aspects = self._of_query(candidates.qid)
+            columns = (
+                _looked_up(aspects, candidates) if isinstance(aspects, Mapping) else self._bm25(aspects, candidates)
+            )
             scores = np.array(columns, dtype=np.float64).reshape(len(columns), len(candidates)).T
         return _scaled(scores, self.scale or ("max" if self._has_texts else "none"), candidates.qid)
 
@@ -82,7 +84,7 @@ class AspectStage(GreedyStage):
         if isinstance(self.aspects, Mapping):
             return self.aspects.get(qid, ())
         runs = [run[qid] for run in cast(Sequence[Run], self.aspects) if qid in run]
-        return {place: dict(zip(r.docids, r.scores.tolist(), strict=True)) for place, r in enumerate(runs)}
+        return {number: dict(zip(r.docids, r.scores.tolist(), strict=True)) for number, r in enumerate(runs)}
 
     def _bm25(self, texts: Sequence[str], candidates: Ranking) -> list[FloatArray]:
         """BM25 of each text."""
@@ -101,6 +103,8 @@ def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking
 
 def _scaled(scores: FloatArray, scale: Scale, qid: str) -> FloatArray:
     """See `AspectStage.relevance`."""
+    # Checked before scaling: a negative score under "max", or a logit taken for a probability, would rank without an
+    # error.
     low, high = (float(bound(scores, initial=0.0, where=~np.isnan(scores))) for bound in (np.min, np.max))
     if scale == "sigmoid":
         with np.errstate(over="ignore"):
@@ -113,6 +117,7 @@ def _scaled(scores: FloatArray, scale: Scale, qid: str) -> FloatArray:
         )
     relevance = np.where(np.isnan(scores), 0.0, scores)
     if scale == "max":
+        # By aspect, so that an aspect with long texts, whose BM25 is higher, does not outweigh the others.
         highest = relevance.max(axis=0, initial=0.0)
         relevance = relevance / np.where(highest > 0, highest, 1.0)
     return relevance

@@ -54,9 +54,9 @@ class CandidateMaker:
 
     def __post_init__(self) -> None:
         check_counts(depth=self.depth)
-        known = [fields for fields in (self.titles or {}).values() if isinstance(fields, Mapping)]
+        records = [fields for fields in (self.titles or {}).values() if isinstance(fields, Mapping)]
         for name in self.features.fields:
-            if name != "title" and not any(name in fields for fields in known):
+            if name != "title" and not any(name in fields for fields in records):
                 raise ParameterError(f"a criterion is on field {name!r:.40}, which no document has: pass it by titles")
         specs = tuple(map(parse_feature, self.features.document_features))
         extract = FeatureExtractor(self.index, specs, self.parameters) if specs else None
@@ -121,25 +121,28 @@ def candidates_from_counts(
         psi.
     """
     n = frequencies.shape[0]
-    counted = [frequencies, *(fields[name] for name in features.fields)]
-    words, numbers = np.unique(np.concatenate([part.indices for part in counted]), return_inverse=True)
-    body, *others = np.split(
-        np.stack([np.concatenate([*map(_rows, counted)]), numbers]), np.cumsum([part.nnz for part in counted[:-1]]), 1
+    matrices = [frequencies, *(fields[name] for name in features.fields)]
+    # Only the words of these documents, renumbered: levels times vocabulary would be millions of columns.
+    words, numbers = np.unique(np.concatenate([matrix.indices for matrix in matrices]), return_inverse=True)
+    body, *of_fields = np.split(
+        np.stack([np.concatenate([*map(_rows, matrices)]), numbers]), np.cumsum([m.nnz for m in matrices[:-1]]), 1
     )
-    of_field = dict(zip(features.fields, others, strict=True))
+    of_field = dict(zip(features.fields, of_fields, strict=True))
     values = {kind: _values(kind, frequencies, fields, idf) for kind in {kind for kind, _ in features.criteria}}
     covered = []
     for level, (kind, bound) in enumerate(features.criteria):
         met = values[kind] <= bound if kind == "tfidf" else values[kind] >= bound
+        # A word covered at a level is a column of its own: level * words + word.
         covered.append(of_field.get(kind, body)[:, met] + [[0], [level * len(words)]])
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
     shape = len(features.criteria), len(words)
     counts = np.bincount(columns, minlength=shape[0] * shape[1]).reshape(shape)
     steps = _steps(features, np.searchsorted(features.thresholds, counts / max(n, 1), side="right"))
+    # Pairs below the lowest threshold count for no feature, and are most of them.
     used = np.any(steps >= 0, axis=1)
-    pairs, kept = np.flatnonzero(used), used[columns]
-    places = np.cumsum(used) - 1
-    entries = (np.ones(kept.sum(), dtype=np.int8), (rows[kept], places[columns[kept]]))
+    pairs, counts_for = np.flatnonzero(used), used[columns]
+    renumbered = np.cumsum(used) - 1
+    entries = (np.ones(counts_for.sum(), dtype=np.int8), (rows[counts_for], renumbered[columns[counts_for]]))
     return Candidates(features, csr_matrix(entries, shape=(n, len(pairs))), steps[pairs], document_features)
 
 

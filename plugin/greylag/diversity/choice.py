@@ -1,4 +1,4 @@
-"""Which diversifier, and how strongly: methods with tuned weights, compared in cross-validation with doing nothing."""
+"""The choice of a diversifier and its strength: tuned methods, compared in cross-validation with doing nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class DiversifierChoice:
     Parameters
     ----------
     measure, cost : Measure
-        What weights are chosen by, and the measure of relevance that is watched.
+        The measure by which weights are chosen, and the measure of relevance that is watched.
     scores : mapping
         By method, its cross-validated scores by both measures. "none" is the first stage. With "chosen in training",
         method and weight, or none, are chosen on the training queries of each fold; SVM-div is not among the choices.
@@ -154,9 +154,9 @@ def choose_diversifier(
         See `greylag.XQuAD`.
     methods : sequence of str, optional
         Stages such as "mmr" and "xquad(scale=max)", without their weights, or with one weight to use. By default all
-        diversifiers that need no more than what is given, with SVM-div if an index is.
+        diversifiers that need no other resources than the given ones, with SVM-div if there is an index.
     measure : str, default "alpha-nDCG@10"
-        What weights are chosen by, and methods compared by.
+        The measure by which weights are chosen and methods compared.
     cost : str, default "nDCG@10"
         The measure of relevance to watch; grades are the highest over the subtopics.
     folds : int >= 2, default 5
@@ -170,53 +170,75 @@ def choose_diversifier(
     if parsed[1].family.lower_is_better:
         raise ParameterError(f"{cost} is a loss: give a measure of relevance, such as nDCG@10")
     k = max(20, parsed[0].cutoff or 0)
-    given: dict[str, Any] = {"vectors": vectors, "aspects": aspects}
-    steps = [StageStep.parse(text) for text in methods] if methods else _usable(index, given)
+    resources: dict[str, Any] = {"vectors": vectors, "aspects": aspects}
+    steps = [StageStep.parse(text) for text in methods] if methods else _usable(index, resources)
     if not steps or len(set(steps)) < len(steps):
         raise ParameterError("give an index, vectors or scores of aspects" if not steps else "a method is given twice")
-    parts = split_folds(list(qrels), folds, seed)
-    tests = [np.isin(list(qrels), part) for part in parts]
+    test_qids = split_folds(list(qrels), folds, seed)
     before = evaluate_by_subtopic(first, qrels, parsed)
-    sign = -1.0 if parsed[0].family.lower_is_better else 1.0
-    scores, seconds, stages, weights = {NONE: before}, dict[str, float](), dict[str, StageStep](), {}
-    pool = dict[str, FloatArray]()  # the scores of each method with each weight, (weights, queries, measures)
+    tried = dict[str, _Tried]()
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
         start = perf_counter()
         if step.name == LEARNED and "model" not in dict(step.options):
-            fitted = _learned(first, qrels, parts, index, k, n_jobs)
-            scores[name], stages[name] = evaluate_by_subtopic(fitted, qrels, parsed), step
-            pool[name] = scores[name].values[None]
-            seconds[name] = (perf_counter() - start) / len(first)
-            continue
-        tried = alternatives(_sized(step, k))
-        runs = [alternative.make(index, **given).run(first, n_jobs=n_jobs, tag=name) for _, alternative in tried]
-        seconds[name] = (perf_counter() - start) / len(first) / len(tried)
+            stages: list[tuple[float | None, StageStep]] = [(None, step)]
+            runs = [_learned(first, qrels, test_qids, index, k, n_jobs)]
+        else:
+            stages = alternatives(_sized(step, k))
+            runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
+        seconds = (perf_counter() - start) / len(first) / len(stages)
         values = np.array([evaluate_by_subtopic(run, qrels, parsed).values for run in runs])
-        held_out, chosen = tuned_by_fold(values, tests, sign)
+        tried[name] = _Tried(stages, values, seconds)
+    return _compared(tried, before, parsed, [np.isin(list(qrels), qids) for qids in test_qids])
+
+
+class _Tried(NamedTuple):
+    """A method with each of its weights."""
+
+    stages: list[tuple[float | None, StageStep]]  # by weight; None if the method has none
+    values: FloatArray  # (weights, queries, measures)
+    seconds: float  # for a query
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether nothing was learned from the queries but the weight."""
+        return self.stages[0][1].name != LEARNED or "model" in dict(self.stages[0][1].options)
+
+
+def _compared(
+    tried: Mapping[str, _Tried], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
+) -> DiversifierChoice:
+    """The choice among methods, given the scores of the first stage and which queries each fold holds out."""
+    sign = -1.0 if measures[0].family.lower_is_better else 1.0
+    scores, stages, weights = {NONE: before}, dict[str, StageStep](), dict[str, tuple[float, ...]]()
+    for name, method in tried.items():
+        held_out, chosen = tuned_by_fold(method.values, tests, sign)
         scores[name] = replace(before, values=held_out)
-        stages[name] = tried[last_best(sign * values[:, :, 0].mean(axis=1))][1]
-        weights[name] = tuple(weight for weight in (tried[place][0] for place in chosen) if weight is not None)
-        pool[name] = values
-    tuned = [values for name, values in pool.items() if name in weights]
+        stages[name] = method.stages[last_best(sign * method.values[:, :, 0].mean(axis=1))][1]
+        if method.is_tuned:
+            by_fold = [method.stages[number][0] for number in chosen]
+            weights[name] = tuple(weight for weight in by_fold if weight is not None)
+    pool = {name: method.values for name, method in tried.items()}
+    tuned = [pool[name] for name in weights]
     if tuned:
         every = np.concatenate([*tuned[::-1], before.values[None]])  # the last wins ties: none
         scores[CHOSEN] = replace(before, values=tuned_by_fold(every, tests, sign)[0])
-    by_measure, by_cost = ({name: _one(found, column) for name, found in scores.items()} for column in range(2))
+    by_measure, by_cost = ({name: _by_one(of_name, column) for name, of_name in scores.items()} for column in range(2))
+    # "chosen in training" is compared alone: it is none of the methods that the winner was chosen among.
     alone = {name: by_measure[name] for name in (NONE, *stages)}
     winner = best_of_many(alone, NONE, rule=rule_of({NONE: before.values[None], **pool}, tests, sign))
     gains = compare({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if tuned else ()
     if winner.all is not None:
         gains = (*winner.all.comparisons, *gains)
     costs = compare(by_cost, NONE)
-    return DiversifierChoice(
-        *parsed, scores, replace(costs, comparisons=gains, correction="max-t"), winner, costs, stages, weights, seconds
-    )
+    corrected = replace(costs, comparisons=gains, correction="max-t")
+    seconds = {name: method.seconds for name, method in tried.items()}
+    return DiversifierChoice(*measures, scores, corrected, winner, costs, stages, weights, seconds)
 
 
-def _usable(index: PositionalIndex | None, given: Mapping[str, Any]) -> list[StageStep]:
-    """The diversifiers that need no more than what is given, and SVM-div, whose model is learned here."""
-    have = {name for name, value in {"index": index, **given}.items() if value is not None}
+def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list[StageStep]:
+    """The diversifiers that need no other resources, and SVM-div, whose model is learned here."""
+    have = {name for name, value in {"index": index, **resources}.items() if value is not None}
     if index is not None:
         have.add("vectors")  # those of TF-IDF
     steps = []
@@ -251,13 +273,13 @@ def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -
 
     Also which alternative is best on the other queries of each fold, or on its own if there are no others.
     """
-    found, places = np.empty(values.shape[1:]), []
+    held_out, chosen = np.empty(values.shape[1:]), []
     for test in tests:
-        others = test if test.all() else ~test
-        place = last_best(sign * values[:, others, 0].mean(axis=1))
-        found[test] = values[place, test]
-        places.append(place)
-    return found, places
+        training = test if test.all() else ~test
+        best = last_best(sign * values[:, training, 0].mean(axis=1))
+        held_out[test] = values[best, test]
+        chosen.append(best)
+    return held_out, chosen
 
 
 def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: float) -> Rule:
@@ -268,8 +290,9 @@ def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: fl
     """
 
     def rule(queries: IntArray) -> tuple[str, FloatArray]:
-        parts = [part for test in tests if (part := test[queries]).any()]
-        means = [sign * tuned_by_fold(values[:, queries], parts, sign)[0][:, 0].mean() for values in pool.values()]
+        # A resample of the queries may lack all of a fold.
+        resampled = [test[queries] for test in tests if test[queries].any()]
+        means = [sign * tuned_by_fold(values[:, queries], resampled, sign)[0][:, 0].mean() for values in pool.values()]
         name = [*pool][first_best(np.array(means))]
         weight = last_best(sign * pool[name][:, queries, 0].mean(axis=1))
         return name, pool[name][weight, :, 0]
@@ -283,22 +306,22 @@ def last_best(means: FloatArray) -> int:
 
 
 def _learned(
-    first: Run, qrels: SubtopicQrels, parts: Sequence[Sequence[str]], index: PositionalIndex | None, k: int,
+    first: Run, qrels: SubtopicQrels, test_qids: Sequence[Sequence[str]], index: PositionalIndex | None, k: int,
     n_jobs: int | None,
 ) -> Run:  # fmt: skip
     """Each fold diversified by SVM-div that was trained on the others."""
     if index is None:
         raise ParameterError(f"{LEARNED} needs an index")
-    found = list[Ranking]()
-    for part in parts:
-        known = {qid: judged for qid, judged in qrels.items() if qid not in part}
-        training = [first[qid] for qid in known if qid in first]
-        stage = fit_svmdiv(training, known, index, picks=k, n_jobs=n_jobs)
-        found += stage.run([first[qid] for qid in part if qid in first], n_jobs=n_jobs).rankings
-    return Run(tuple(found), LEARNED)
+    held_out = list[Ranking]()
+    for qids in test_qids:
+        judged = {qid: grades for qid, grades in qrels.items() if qid not in qids}
+        training = [first[qid] for qid in judged if qid in first]
+        stage = fit_svmdiv(training, judged, index, picks=k, n_jobs=n_jobs)
+        held_out += stage.run([first[qid] for qid in qids if qid in first], n_jobs=n_jobs).rankings
+    return Run(tuple(held_out), LEARNED)
 
 
-def _one(scores: Scores, column: int) -> Scores:
+def _by_one(scores: Scores, column: int) -> Scores:
     """The scores by one of the measures."""
     return replace(scores, measures=(scores.measures[column],), values=scores.values[:, [column]])
 

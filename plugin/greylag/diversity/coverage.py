@@ -121,7 +121,7 @@ def _pick(
     """Pick k rows greedily by the sum of two coverages' gains and `base`; fewer if a gain is not finite."""
     n, picked, left = len(base), np.empty(k, dtype=np.int64), np.ones(len(base), dtype=np.bool_)
     sums, others = np.empty(n), np.empty(n)
-    for place in range(k):
+    for number in range(k):
         _sum_left(starts, ends, columns, values, sums)
         _sum_left(other_starts, other_ends, other_columns, other_values, others)
         lowest, highest = np.inf, -np.inf
@@ -129,13 +129,15 @@ def _pick(
             sums[row] = sums[row] + base[row] + others[row]
             if left[row]:
                 if not np.isfinite(sums[row]):
-                    return picked[:place]
+                    return picked[:number]
                 lowest, highest = min(lowest, sums[row]), max(highest, sums[row])
+        # The first row whose gain is within rounding of the best: ties go to the better rank, as in `greedy_picks`.
         least = highest - tolerance * max(-lowest, highest, -highest)
         best = 0
         while not (left[best] and sums[best] >= least):
             best += 1
-        picked[place], left[best] = best, False
+        picked[number], left[best] = best, False
+        # Covered columns are worth nothing from now on; `_sum_left` drops them from all rows.
         values[columns[starts[best] : ends[best]]] = 0.0
         other_values[other_columns[other_starts[best] : other_ends[best]]] = 0.0
     return picked

@@ -275,6 +275,7 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
         )
     curves, thresholds = x.features.n_curves, len(x.features.thresholds)
     words, documents = weights[: curves * thresholds], weights[curves * thresholds :]
+    # A pair that reaches a threshold is counted at all lower ones: its value is the sum of their weights.
     values = np.append(words.reshape(curves, thresholds).cumsum(axis=1), 0.0)  # at -1: no threshold is reached
     return CoverageGain(x.coverage, _sum_steps(x.steps, values), x.document_features @ documents + bonus)
 
@@ -291,7 +292,7 @@ def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
 
 @compiled()
 def _count_steps(starts: Any, columns: Any, steps: IntArray, rows: IntArray, n_steps: int) -> FloatArray:
-    """How many of the columns that any of the rows covers have each step; -1 is none."""
+    """The number of covered columns with each step; -1 is none."""
     counts, covered = np.zeros(n_steps), np.zeros(len(steps), dtype=np.bool_)
     for row in rows:
         for column in columns[starts[row] : starts[row + 1]]:

@@ -50,7 +50,7 @@ class Crowding:
 
     def __str__(self) -> str:
         columns = zip(self.thresholds, self.near_duplicates, self.largest_group, self.crowded, strict=True)
-        rows = [[f"{value:g}" if place == 0 else f"{value:.3f}" for place, value in enumerate(row)] for row in columns]
+        rows = [[f"{level:g}", *(f"{share:.3f}" for share in shares)] for level, *shares in columns]
         header = ["cosine from", "near duplicates", "largest group", "queries with any"]
         notes = [
             f"Means over {self.queries} queries, of the top {self.k}.",
@@ -89,21 +89,21 @@ def measure_crowding(
     levels = tuple(thresholds)
     if k < 2 or not levels or not all(0 < level <= 1 for level in levels):
         raise ParameterError(f"k is {k} and thresholds are {levels}: k is at least 2, and thresholds in (0, 1]")
-    of, found = vectors_of("crowding", index, vectors), []
+    space, figures = vectors_of("crowding", index, vectors), []
     shares = []
     for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
         top = ranking.head(k)
-        docids = top.select(of.knows(top.docids)).docids
+        docids = top.select(space.knows(top.docids)).docids
         if len(docids) > 1:
-            rows: Any = of.documents(docids)
+            rows: Any = space.documents(docids)
             if groups is not None:
                 shares.append(float(np.bincount(group_numbers(docids, groups)).max() / len(docids)))
-            found.append(_figures(unit_rows(rows.toarray() if issparse(rows) else rows), levels))
-    if not found:
+            figures.append(_figures(unit_rows(rows.toarray() if issparse(rows) else rows), levels))
+    if not figures:
         raise ParameterError(f"no query has two documents with vectors in its top {k}")
-    near, group, crowded = np.mean(found, axis=0).T.tolist()
+    near, group, crowded = np.mean(figures, axis=0).T.tolist()
     given = float(np.mean(shares)) if shares else None
-    return Crowding(k, len(found), levels, tuple(near), tuple(group), tuple(crowded), given)
+    return Crowding(k, len(figures), levels, tuple(near), tuple(group), tuple(crowded), given)
 
 
 def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:
@@ -111,6 +111,7 @@ def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, f
     cosines = np.array([(rows * row).sum(axis=1) for row in rows])  # BLAS sums in an order that depends on the threads
     figures = []
     for level in levels:
+        # Equal documents may have a cosine just below 1.
         close = cosines >= level - 1e-9
         near = np.tril(close, -1).any(axis=1)
         _, groups = connected_components(csr_matrix(close), directed=False)

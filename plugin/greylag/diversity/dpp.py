@@ -27,6 +27,7 @@ class LogDeterminant(VectorGain):
         squares = np.einsum("ij,ij->i", self.rows, self.rows) if dense else self.rows.power(2).sum(axis=1)
         self._distances = np.array(squares).ravel()
         self._squares = np.where(self._distances > 0, self._distances, 1.0)
+        # Doubled when it is full, as the number of picks is not known here.
         self._factor = np.empty((16, len(relevance)))  # a row for each dimension of the span, with room for more
         self._size = 0
 
@@ -38,6 +39,7 @@ class LogDeterminant(VectorGain):
     def add(self, candidate: int) -> None:
         """Pick a candidate, which adds a dimension to the span unless it is in it."""
         distance = self._distances.item(candidate)
+        # Dividing by it would amplify rounding; the pick adds no direction that others could share.
         if distance <= _DEPENDENT:
             return
         if self._size == len(self._factor):

@@ -61,6 +61,7 @@ class EssentialPagesGain:
 
     def __init__(self, frequencies: csr_matrix) -> None:
         n = frequencies.shape[0]
+        # Words of the candidates alone, renumbered.
         used, self._words = np.unique(frequencies.indices, return_inverse=True)
         self._starts = frequencies.indptr
         self._rows = np.repeat(np.arange(n), np.diff(self._starts))

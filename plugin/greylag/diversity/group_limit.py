@@ -81,6 +81,7 @@ class GroupGain:
         if self._decay and self._left[group] <= 0:
             self._gains = np.where(self._groups == group, self._gains * self._decay, self._gains)
         elif self._left[group] == 0:
+            # Relevance is in [0, 1], so that nothing else is as low.
             self._gains = np.where(self._groups == group, self._gains - 2.0, self._gains)  # behind all others
 
 
@@ -88,6 +89,7 @@ def group_numbers(docids: Sequence[str], groups: Groups) -> IntArray:
     """The groups of documents as numbers from 0, shape (len(docids),)."""
     group_of = groups if callable(groups) else groups.get
     named = ((docid, group_of(docid)) for docid in docids)
+    # Pairs, so that no name of a group is taken for a docid.
     names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return np.array([numbers[name] for name in names], dtype=np.int64)

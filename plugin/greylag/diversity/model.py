@@ -92,15 +92,15 @@ class DiversityModel(SavedModel):
         return f"{name} of {self.features.n_features} features, to pick {self.k} of {self.depth} documents"
 
     def summary(self, largest: int = 5) -> str:
-        """What was learned, from what, and the largest weights of the first member, in a few lines."""
+        """A few lines about the learner, its data, and the largest weights of the first member."""
         names = ("method", "learner", "C", "alpha", "iterations", "gap", "greylag")
         known = [f"{name} {self.provenance[name]}" for name in names if name in self.provenance]
         lines = [self._outline(), f"features {self.preset or 'of no preset'}{', with titles' if self.titles else ''}"]
         lines.append(", ".join([f"learned from {len(self.provenance.get('queries', ()))} queries", *known]))
         lines.append(f"collection fingerprint {self.fingerprint[:12] or 'none'}")
         weights = np.array(self.weights[0])
-        for place in np.argsort(-np.abs(weights), kind="stable")[:largest].tolist():
-            lines.append(f"{weights[place]:+12.6g}  {self.features.names[place]}")
+        for number in np.argsort(-np.abs(weights), kind="stable")[:largest].tolist():
+            lines.append(f"{weights[number]:+12.6g}  {self.features.names[number]}")
         return "\n".join(lines) + "\n"
 
     @property
@@ -136,8 +136,8 @@ class DiversityModel(SavedModel):
         check_collection(self.fingerprint, index, transfer=transfer)
         if self.titles and titles is None:
             raise ModelError("the model was trained with titles: pass the titles of the documents")
-        kept = titles if self.titles else None
-        return CandidateMaker(index, self.features, titles=kept, parameters=self.parameters, depth=self.depth)
+        used = titles if self.titles else None
+        return CandidateMaker(index, self.features, titles=used, parameters=self.parameters, depth=self.depth)
 
     def as_dict(self) -> dict[str, Any]:
         """The entries of the model's file."""

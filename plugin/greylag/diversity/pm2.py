@@ -20,16 +20,15 @@ class PM2(AspectStage):
 
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
-    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see
-    `scale`. Documents of no aspect, and those of a query without aspects, follow in the
-    incoming order.
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see `scale`. Documents of no
+    aspect, and those of a query without aspects, follow in the incoming order.
 
     Parameters
     ----------
     index : PositionalIndex, optional
         The collection, if aspects are texts. A document that it lacks keeps its rank.
     aspects : mapping, sequence of Run or callable
-        What `greylag.trec.read_aspects` reads: by qid, the texts of the aspects, or by qid, aspect and docid scores. Or
+        As from `greylag.trec.read_aspects`: by qid, the texts of the aspects; or scores by qid, aspect and docid. Or
         a run for each aspect, or a function from the `Ranking` of the candidates to scores of shape (n, aspects), such
         as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
     scale : {"none", "max", "sigmoid"}, optional
@@ -75,6 +74,7 @@ class PM2Gain:
             return np.zeros(len(self._relevance))
         quotients = 1.0 / (2.0 * self._seats + 1.0)
         factors = np.full(len(quotients), 1.0 - self._aspect_weight)
+        # The first of equal quotients is a*; all others share the rest.
         factors[np.argmax(quotients)] = self._aspect_weight
         return np.asarray((self._relevance * (factors * quotients)).sum(axis=1))
 

@@ -175,6 +175,7 @@ def train_to_diversify(
         diversified |= _apply(recipe.stage(recipe.fit(training, make, n_jobs=n_jobs), make), rankings, test)
     held_out = Run(tuple(diversified[qid] for qid in examples), tag) if diversified else None
     model = recipe.fit(examples, make, n_jobs=n_jobs)
+    # Without folds, the queries that C was chosen on are the nearest to held-out ones, if they were not trained on.
     if not (diversified or recipe.retrain):
         diversified = _apply(recipe.stage(model, make), rankings, model.provenance["validation"])
     return DiversityTraining(model, held_out, beside_others(recipe, diversified, rankings, qrels, index))
@@ -208,15 +209,15 @@ def beside_others(
 
 
 def outcome(model: DiversityModel) -> str:
-    """What a model was trained on, with which parameters and result."""
-    made = model.provenance
-    validated = f", C chosen on {len(made['validation'])} more" if made["validation"] else ""
-    queries = f"{len(made['queries'])} queries{validated}"
-    if made["method"] == "cssvm":
-        spread = f"{made['repulsion']} with alpha {made['alpha']:g}, mean angle {made['mean_angle']:.1f} degrees"
-        return f"{queries}: C {made['C']:g}, {len(model.weights)} models, {spread}"
-    gap = f"{made['gap']:.2g} from the optimum under the constraints that greedy inference found"
-    return f"{queries}: C {made['C']:g}, objective {made['objective']:.6g}, at most {gap}"
+    """A line about the queries that a model was trained on, its parameters, and the result."""
+    known = model.provenance
+    validated = f", C chosen on {len(known['validation'])} more" if known["validation"] else ""
+    queries = f"{len(known['queries'])} queries{validated}"
+    if known["method"] == "cssvm":
+        spread = f"{known['repulsion']} with alpha {known['alpha']:g}, mean angle {known['mean_angle']:.1f} degrees"
+        return f"{queries}: C {known['C']:g}, {len(model.weights)} models, {spread}"
+    gap = f"{known['gap']:.2g} from the optimum under the constraints that greedy inference found"
+    return f"{queries}: C {known['C']:g}, objective {known['objective']:.6g}, at most {gap}"
 
 
 LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {

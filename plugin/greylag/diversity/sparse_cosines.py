@@ -37,7 +37,7 @@ def _add_products(indptr: Any, rows: Any, data: Any, columns: Any, values: Float
 
     Only the vector's columns are visited. Rows are unsigned, since Numba counts negative ones from the end of an array.
     """
-    for place in range(len(columns)):
-        value, column = values[place], columns[place]
+    for number in range(len(columns)):
+        value, column = values[number], columns[number]
         for entry in range(np.uint64(indptr[column]), np.uint64(indptr[column + 1])):
             products[np.uint64(rows[entry])] += value * data[entry]

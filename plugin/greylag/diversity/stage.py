@@ -12,7 +12,7 @@ from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.pipeline import Stage
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
+from greylag.ranking import BoolArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class DiversityStage(Stage, ABC):
         top = ranking.head(self.depth)
         if not self.min_relevance or not len(top):
             return top
+        # The score that has this value after scaling to [0, 1].
         lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
         return top.head(int(np.count_nonzero(top.scores >= lowest)))
 
@@ -94,20 +95,10 @@ class GreedyStage(DiversityStage):
         """Pick `k` of the top `depth` documents."""
         return self.move_picks(ranking, self.gain(self.candidates(ranking)))
 
-    def marginal_gains(self, ranking: Ranking) -> FloatArray:
-        """The gain that each of the top `depth` documents is picked with, whatever `k`; NaN for others. Shape (n,)."""
-        picked, gains = self._path(ranking)
-        out = np.full(len(ranking), np.nan)
-        out[picked] = gains
-        return out
-
     def scored(self, ranking: Ranking) -> Ranking:
         """The candidates, scored by the gain that each is picked with."""
-        picked, gains = self._path(ranking)
-        order = np.argsort(picked)  # ties keep the incoming order
-        return Ranking.sort(ranking.qid, ranking.query, [ranking.docids[i] for i in picked[order]], gains[order])
-
-    def _path(self, ranking: Ranking) -> tuple[IntArray, FloatArray]:
-        """All candidates in the order in which they are picked, and their gains."""
         candidates = self.candidates(ranking)
-        return greedy_path(self.gain(candidates), len(ranking), len(candidates))
+        picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))
+        # By rank first, so that `Ranking.sort`, which is stable, breaks ties of the gain in the incoming order.
+        order = np.argsort(picked)
+        return Ranking.sort(ranking.qid, ranking.query, [ranking.docids[i] for i in picked[order]], gains[order])

@@ -51,7 +51,7 @@ class _LearnedStage(DiversityStage):
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
-        """Whether a feature of documents in the model does."""
+        """Whether one of the model's document features reads the query."""
         return any(parse_feature(text).reads_query for text in self.model.features.document_features)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
@@ -116,6 +116,7 @@ class CSSVM(_LearnedStage):
     def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
         """The documents of one query as diversified by each member."""
         known = self.knows(ranking.docids)
+        # Candidates are made once for all members; `rerank_known` asks for the next ranking each time.
         members = iter(self._members(ranking.select(known)))
         return tuple(self.rerank_known(ranking, known, lambda _: next(members)) for _ in self.model.weights)
 

@@ -72,8 +72,8 @@ def training_examples(
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
     work = partial(_example, make=make, relevant_only=relevant_only, weighted=weighted)
-    made = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
-    by_qid = {ranking.qid: example for ranking, example in zip(used, made, strict=True)}
+    of_rankings = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
+    by_qid = {ranking.qid: example for ranking, example in zip(used, of_rankings, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
     without = [qid for qid, example in by_qid.items() if example is None]
     if not examples:
@@ -134,8 +134,8 @@ def _fit_grid(
     ascending = sorted(grid)
     items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
     work = partial(_fit, model=model, learner=learner)
-    parts = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
-    return {C: solution for part in parts for C, solution in part.items()}
+    solutions = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
+    return {C: solution for by_cost in solutions for C, solution in by_cost.items()}
 
 
 def _fit(

@@ -1,4 +1,4 @@
-"""What MMR, MSD and DPP share: a stage over vectors, and a gain of the cosines with the picks."""
+"""The base of MMR, MSD and DPP: a stage over vectors, and a gain of the cosines with the picks."""
 
 from __future__ import annotations
 
@@ -98,6 +98,8 @@ def exact_rows(vectors: Dense) -> FloatArray:
         rows *= 1.0 / lengths[:, None]
     else:
         rows = unit_rows(vectors)  # exact at any length, and slower
+    # Adding and taking away a large power of two rounds to its grid. Products of such numbers are sums of few bits,
+    # which every order of summation gives alike: BLAS is exact here on any number of threads.
     rows += _GRID
     rows -= _GRID
     return rows

@@ -28,7 +28,7 @@ class XQuAD(AspectStage):
     index : PositionalIndex, optional
         The collection, if aspects are texts. A document that it lacks keeps its rank.
     aspects : mapping, sequence of Run or callable
-        What `greylag.trec.read_aspects` reads: by qid, the texts of the aspects, or by qid, aspect and docid scores. Or
+        As from `greylag.trec.read_aspects`: by qid, the texts of the aspects; or scores by qid, aspect and docid. Or
         a run for each aspect, or a function from the `Ranking` of the candidates to scores of shape (n, aspects), such
         as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
     scale : {"none", "max", "sigmoid"}, optional
@@ -75,4 +75,5 @@ class XQuADGain:
 
     def add(self, candidate: int) -> None:
         """Multiply the weight of each aspect by 1 - P(s|a)."""
+        # The product over picks so far, kept up to date rather than computed anew.
         self._weights = self._weights * (1.0 - self._relevance[candidate])

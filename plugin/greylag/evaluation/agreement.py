@@ -1,4 +1,4 @@
-"""Whether a run and judgements belong together: what would give scores near 0 for no fault of the run."""
+"""Whether a run and judgements belong together: mismatches that give scores near 0 for no fault of the run."""
 
 from __future__ import annotations
 

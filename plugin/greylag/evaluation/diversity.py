@@ -39,6 +39,7 @@ DECAYED = 100  # ranks beyond it have no influence on NRBP in float64
 
 def novelty_gains(covered: BoolArray) -> FloatArray:
     """The gain G_r at every rank, shape (n,)."""
+    # How often each subtopic was covered at better ranks.
     before: IntArray = np.cumsum(covered, axis=0) - covered
     return np.asarray((covered * (1 - ALPHA) ** before).sum(axis=1), dtype=np.float64)
 
@@ -53,6 +54,7 @@ def ideal_order(pool: BoolArray, k: int) -> IntArray:
     free = np.ones(len(pool), dtype=bool)
     order = []
     for _ in range(min(k, len(pool))):
+        # A picked document is below any other, whose gain may be 0.
         best = int(np.argmax(np.where(free, pool @ weights, -1.0)))
         order.append(best)
         free[best] = False

@@ -58,11 +58,11 @@ class Holes(Printed):
     def to_dict(self) -> dict[str, Any]:
         """By run and measure, the share judged and the three means."""
         header, rows = ("judged", "not_relevant", "relevant", "left_out"), self.table.rows
-        found: dict[str, Any] = {name: {} for name in self.judged}
+        by_run: dict[str, Any] = {name: {} for name in self.judged}
         for name, measure, share, *means in rows:
             judged = share.value / 100 if isinstance(share, Marked) else None
-            found[str(name)][str(measure)] = dict(zip(header, (judged, *means), strict=True))
-        return found
+            by_run[str(name)][str(measure)] = dict(zip(header, (judged, *means), strict=True))
+        return by_run
 
 
 def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Holes:
@@ -107,6 +107,7 @@ def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrel
     for comparison in significance.comparisons:
         for pair in ((comparison.run, comparison.baseline), (comparison.baseline, comparison.run)):
             if pair not in extremes:
+                # Kept by pair: the same two runs are compared by several measures.
                 extremes[pair] = _lead(runs[pair[0]], runs[pair[1]], qrels, measures)
     comparisons = []
     for comparison in significance.comparisons:
@@ -115,14 +116,14 @@ def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrel
             float(view[run].means[column] - view[baseline].means[column])
             for view in (holes.not_relevant, holes.relevant, holes.left_out)
         )
-        found = DifferenceWithHoles(
+        with_holes = DifferenceWithHoles(
             plain,
             relevant,
             left_out,
             least=-float(extremes[baseline, run][column]),
             greatest=float(extremes[run, baseline][column]),
         )
-        comparisons.append(replace(comparison, holes=found))
+        comparisons.append(replace(comparison, holes=with_holes))
     return replace(significance, comparisons=tuple(comparisons))
 
 
@@ -142,7 +143,7 @@ def holes_table(significance: Significance) -> Table:
 
 def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
     """The run's means less the other's if those unjudged documents alone are relevant that it ranks higher."""
-    found = np.zeros(len(measures))
+    differences = np.zeros(len(measures))
     for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
         columns = [column for column, measure in enumerate(measures) if measure.cutoff == cutoff]
         some = [measures[column] for column in columns]
@@ -151,26 +152,27 @@ def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> 
             for qid, judged in qrels.items()
         }
         filled = _with_grade(qrels, higher, some)
-        found[columns] = evaluate(run, filled, some).means - evaluate(other, filled, some).means
-    return found
+        differences[columns] = evaluate(run, filled, some).means - evaluate(other, filled, some).means
+    return differences
 
 
 def _ranked_higher(docids: Sequence[str], others: Sequence[str], judged: Mapping[str, int]) -> list[str]:
     """The documents without a judgement that come earlier in the first list than in the second, or not in that."""
-    place = {docid: rank for rank, docid in enumerate(others)}
-    return [d for rank, d in enumerate(docids) if d not in judged and rank < place.get(d, len(docids))]
+    ranks = {docid: rank for rank, docid in enumerate(others)}
+    return [d for rank, d in enumerate(docids) if d not in judged and rank < ranks.get(d, len(docids))]
 
 
 def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]) -> dict[str, FloatArray]:
     """Scores in which, for each cut-off, the runs' documents to it without a judgement have the highest grade."""
-    parts: dict[str, dict[Measure, FloatArray]] = {name: {} for name in runs}
+    columns: dict[str, dict[Measure, FloatArray]] = {name: {} for name in runs}
     for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
         some = [measure for measure in measures if measure.cutoff == cutoff]
+        # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
         docids = {qid: [docid for run in runs.values() for docid in _top(run, qid, cutoff)] for qid in qrels}
         filled = _with_grade(qrels, docids, some)
         for name, run in runs.items():
-            parts[name] |= dict(zip(some, evaluate(run, filled, some).values.T, strict=True))
-    return {name: np.column_stack([part[measure] for measure in measures]) for name, part in parts.items()}
+            columns[name] |= dict(zip(some, evaluate(run, filled, some).values.T, strict=True))
+    return {name: np.column_stack([of_run[measure] for measure in measures]) for name, of_run in columns.items()}
 
 
 def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
@@ -183,7 +185,7 @@ def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray
 
 
 def _with_grade(qrels: Qrels, docids: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Qrels:
-    """The judgements, in which those of these documents by qid that have none have the highest grade of all."""
+    """The judgements, with the highest grade of all for documents, by qid, that have none."""
     grades = (grade for judged in qrels.values() for grade in judged.values())
     highest = max(*(measure.rel for measure in measures), 1, *grades)
     return {qid: {**dict.fromkeys(docids[qid], highest), **judged} for qid, judged in qrels.items()}

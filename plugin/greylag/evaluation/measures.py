@@ -154,7 +154,7 @@ def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> 
 
 
 def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """What RBP would gain if all documents that are not judged, and all below the ranking, were relevant."""
+    """The gain of RBP if all documents without judgements, and all below the ranking, were relevant."""
     p = measure.p
     return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade == UNJUDGED) + p ** len(grades)
 
@@ -162,14 +162,14 @@ def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Mea
 def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
     """The highest precision at a rank with this recall or more, which trec_eval rounds to whole documents.
 
-    trec_eval itself reads what it has not written if a query has no relevant document.
+    trec_eval itself reads memory that it has not written if a query has no relevant document.
     """
     needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.9)
-    found, highest = 0, 0.0
+    relevant, highest = 0, 0.0
     for rank, grade in enumerate(grades, 1):
-        found += grade >= measure.rel
-        if found >= needed:
-            highest = max(highest, found / rank)
+        relevant += grade >= measure.rel
+        if relevant >= needed:
+            highest = max(highest, relevant / rank)
     return highest
 
 

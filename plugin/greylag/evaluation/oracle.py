@@ -91,12 +91,12 @@ def pick_best_runs(scores: Mapping[str, Scores]) -> RunChoice:
         for column, measure in enumerate(first.measures)
     ]
     missing = tuple(qid for qid in first.qids if all(qid in run.missing for run in scores.values()))
-    ranked = np.stack([one.ordered for one in picked], axis=2)
-    parts = {f"rank {rank} of {M}" if rank > 1 else f"best of {M}": ranked[:, rank - 1] for rank in range(1, M + 1)}
-    parts[f"mean of {M}"] = values.mean(axis=0)
-    if taken := parts.keys() & scores.keys():
-        raise ParameterError(f"a run is named {min(taken)!r}, as what is made of {M} runs: rename it")
+    ranked = np.stack([best.ordered for best in picked], axis=2)
+    values_of = {f"rank {rank} of {M}" if rank > 1 else f"best of {M}": ranked[:, rank - 1] for rank in range(1, M + 1)}
+    values_of[f"mean of {M}"] = values.mean(axis=0)
+    if taken := values_of.keys() & scores.keys():
+        raise ParameterError(f"a run is named {min(taken)!r}, like a summary of the {M} runs: rename it")
     return RunChoice(
-        {name: Scores(first.measures, first.qids, part, missing, ()) for name, part in parts.items()},
-        dict(zip(scores, np.stack([one.wins for one in picked], axis=1), strict=True)),
+        {name: Scores(first.measures, first.qids, rows, missing, ()) for name, rows in values_of.items()},
+        dict(zip(scores, np.stack([best.wins for best in picked], axis=1), strict=True)),
     )

@@ -71,38 +71,39 @@ class Corrections(Printed):
     def sentences(self) -> list[str]:
         """A sentence for each difference by the first measure, or for each mean if there are none."""
         every = self.differences or self.means
-        return [self._sentence(one) for one in every if one.measure == every[0].measure]
+        return [self._sentence(row) for row in every if row.measure == every[0].measure]
 
     @property
     def tables(self) -> list[Table]:
         """The means, and the differences if there are any."""
         counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements. {NOTE}"
         header = ("run", "measure", "people", "predicted", "corrected", "low", "high", "weight", "worth")
-        rows = [(one.run, str(one.measure), *_cells(one.estimate, ".4f")) for one in self.means]
+        rows = [(row.run, str(row.measure), *_cells(row.estimate, ".4f")) for row in self.means]
         tables = [Table("\n".join([*self.sentences, counts]), header, rows)]
         if self.differences:
             changes = [
-                (one.run, one.baseline, str(one.measure), *_cells(one.estimate, "+.4f"), _starred(one.corrected_p))
-                for one in self.differences
+                (row.run, row.baseline, str(row.measure), *_cells(row.estimate, "+.4f"), _starred(row.corrected_p))
+                for row in self.differences
             ]
             tables.append(Table("", ("run", "against", *header[1:], "corrected p"), changes))
         return tables
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, unrounded."""
-        parts = {"means": self.means, "differences": self.differences}
+        tables = {"means": self.means, "differences": self.differences}
         return {"topics": self.topics, "others": self.others} | {
-            name: [{**asdict(one), "measure": str(one.measure)} for one in part] for name, part in parts.items()
+            name: [{**asdict(row), "measure": str(row.measure)} for row in rows] for name, rows in tables.items()
         }
 
-    def _sentence(self, one: Corrected) -> str:
-        found = one.estimate
-        subject = f"{one.run} less {one.baseline}" if one.baseline else one.run
-        form = "+.4f" if one.baseline else ".4f"
-        low, high = (format(end, form) for end in found.interval)
+    def _sentence(self, row: Corrected) -> str:
+        estimated = row.estimate
+        subject = f"{row.run} less {row.baseline}" if row.baseline else row.run
+        form = "+.4f" if row.baseline else ".4f"
+        low, high = (format(end, form) for end in estimated.interval)
         return (
-            f"{subject}: {one.measure} is {found.corrected:{form}} (95 % interval {low} to {high}), and {self.topics} "
-            f"topics with predicted judgements of {self.others} more tell as much as {found.worth:.0f}."
+            f"{subject}: {row.measure} is {estimated.corrected:{form}} (95 % interval {low} to {high}), and "
+            f"{self.topics} topics with predicted judgements of {self.others} more tell as much as "
+            f"{estimated.worth:.0f}."
         )
 
     def _table(self) -> Table:
@@ -157,6 +158,8 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     distance = float(every.mean() - predicted.mean())
     freedom = n - 2 if slope else n - 1
     residual = float(np.sum((y - slope * f) ** 2)) / freedom
+    # The error of the line at the mean of all predictions, which is off the mean of the judged topics; then that of the
+    # predictions' own mean.
     near = residual * (1 / n + (distance**2 / spread if slope else 0.0))
     far = slope**2 * float(every.var(ddof=1)) / len(every)
     mean = float(people.mean()) + slope * distance
@@ -175,7 +178,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
 
 
 def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
-    """The slope of y on f, both centred, less what chance gives; 0 if it is not above that."""
+    """The slope of y on f, both centred, less its value by chance; 0 if it is not above that."""
     spread, product = float(f @ f), float(f @ y)
     if product <= 0:
         return 0.0
@@ -194,6 +197,7 @@ def _student(
     variance = near + far
     if not variance:
         return (mean, mean), float(not mean)
+    # Satterthwaite's degrees of freedom.
     whole = variance**2 / (near**2 / freedom + far**2 / freedom_far)
     error = math.sqrt(variance)
     half = float(special.stdtrit(whole, 1 - SIGNIFICANCE_LEVEL / 2)) * error
@@ -242,14 +246,14 @@ def evaluate_with_predictions(
         means += [Corrected(name, None, measure, estimate(*values[name])) for name in names]
         for name in names if baseline is not None else ():
             if name != baseline:
-                pair = (one - other for one, other in zip(values[name], values[str(baseline)], strict=True))
+                pair = (own - against for own, against in zip(values[name], values[str(baseline)], strict=True))
                 differences.append(Corrected(name, baseline, measure, estimate(*pair)))
-    corrected = correct([one.estimate.p for one in differences], correction).tolist() if differences else []
+    corrected = correct([row.estimate.p for row in differences], correction).tolist() if differences else []
     return Corrections(
         len(known),
         len(rest),
         tuple(means),
-        tuple(replace(one, corrected_p=p) for one, p in zip(differences, corrected, strict=True)),
+        tuple(replace(row, corrected_p=p) for row, p in zip(differences, corrected, strict=True)),
     )
 
 
@@ -299,9 +303,10 @@ def warn_of_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> No
         )
 
 
-def _cells(found: Estimate, form: str) -> list[Marked | float]:
-    figures = (found.people, found.predicted, found.corrected, *found.interval)
-    return [*(Marked(figure, form) for figure in figures), Marked(found.weight, ".2f"), Marked(found.worth, ".0f")]
+def _cells(estimated: Estimate, form: str) -> list[Marked | float]:
+    figures = (estimated.people, estimated.predicted, estimated.corrected, *estimated.interval)
+    cells = [Marked(figure, form) for figure in figures]
+    return [*cells, Marked(estimated.weight, ".2f"), Marked(estimated.worth, ".0f")]
 
 
 def _starred(p: float | None) -> Marked | None:

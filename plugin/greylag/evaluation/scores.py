@@ -209,6 +209,7 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
     """The measures for which grades count only as relevant, not relevant (from 0), or not judged (negative)."""
     columns = {}
     for rel, judged_only in dict.fromkeys((measure.rel, measure.judged_only) for measure in measures):
+        # Here, since it takes a while to import, and most measures of subtopics do without it.
         import pytrec_eval
 
         alike = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
@@ -222,13 +223,14 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
         for measure, name in zip(alike, names, strict=True):
             column = np.array([scores.get(qid, {}).get(name, 0.0) for qid in qrels])
             if measure.family is RECIPROCAL_RANK and measure.cutoff is not None:
+                # trec_eval has no cut-off for RR.
                 column[column < 1 / measure.cutoff] = 0.0
             columns[measure] = column
     return columns
 
 
 def _trec_eval_name(measure: Measure) -> str:
-    """What trec_eval computes for each query: the whole reciprocal rank, and AP for its geometric mean."""
+    """The measure by query that trec_eval is asked for: the whole reciprocal rank, and AP for its geometric mean."""
     if measure.family is GEOMETRIC_MEAN:
         return "map"
     return Measure(measure.family, None if measure.family is RECIPROCAL_RANK else measure.cutoff).trec_name
@@ -249,6 +251,7 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
     }
     order = {qid: scores for qid, scores in _as_scores(run, qrels).items() if scores}
     try:
+        # At once: it groups measures by the program that computes them.
         metrics = list(ir_measures.iter_calc([*theirs.values()], grades, order))
     except Exception as error:  # of any of the programs that ir_measures calls
         raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error

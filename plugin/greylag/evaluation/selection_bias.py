@@ -118,8 +118,8 @@ def unseen_scores(rule: Rule, n: int, seed: int) -> FloatArray:
     rng, total = np.random.default_rng(seed), np.zeros(n)
     for _ in range(REPEATS):
         for part in np.array_split(rng.permutation(n), min(FOLDS, n)):
-            others = np.setdiff1d(np.arange(n), part)
-            total[part] += rule(others)[1][part]
+            remaining = np.setdiff1d(np.arange(n), part)
+            total[part] += rule(remaining)[1][part]
     return total / REPEATS
 
 
@@ -130,6 +130,7 @@ def _corrected(other: Scores, baseline: str, chosen: str, by_all: FloatArray, un
     named = {baseline: other, chosen: replace(other, values=by_all[:, None])}
     (plain,) = compare(named, baseline).comparisons
     n, gains = len(unseen), [np.round(values - other.values[:, 0], DECIMALS) for values in (by_all, unseen)]
+    # The scores of unseen queries share the queries that they were chosen by, and so vary too little.
     error = max(float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
     difference = float(gains[1].mean())
     if error == 0:  # all differences are equal
@@ -163,10 +164,10 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
     values = np.array([scores[name].values[:, 0] for name in runs])
     errors, peaks = max_t(np.round(values - scores[baseline].values[:, 0], DECIMALS), seed)
     critical = float(peaks[int(SIGNIFICANCE_LEVEL * (FLIPS + 1)) - 2])  # p < 0.05 if fewer draws than these reach t
-    found = []
+    corrected = []
     for comparison, error in zip(plain.comparisons, errors.tolist(), strict=True):
         if error == 0:
-            found.append(comparison)
+            corrected.append(comparison)
             continue
         margin, t = critical * error, round(abs(comparison.difference) / error, _T_DECIMALS)
         p = (1 + int((peaks >= t).sum())) / (FLIPS + 1)
@@ -174,8 +175,10 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
             detectable_difference(error, values.shape[1], critical=critical, power=power) for power in (0.8, 0.5)
         )
         interval = comparison.difference - margin, comparison.difference + margin
-        found.append(replace(comparison, interval=interval, corrected_p=p, detectable=detectable, even_odds=even_odds))
-    return replace(plain, comparisons=tuple(found), correction="max-t")
+        corrected.append(
+            replace(comparison, interval=interval, corrected_p=p, detectable=detectable, even_odds=even_odds)
+        )
+    return replace(plain, comparisons=tuple(corrected), correction="max-t")
 
 
 def max_t(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -195,6 +198,8 @@ def max_t(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     centred, squares = centred[varies], squares[varies]
     rng, peaks = np.random.default_rng(seed), np.zeros(FLIPS)
     for start in range(0, FLIPS if len(centred) else 0, _BATCH):
+        # The same signs for all systems keep the correlation of their differences, by which max-t is less strict than
+        # Bonferroni.
         signs = 2.0 * rng.integers(0, 2, (min(_BATCH, FLIPS - start), n)) - 1.0
         means = signs @ centred.T / n
         rest = squares - n * means**2  # the sum of squares around the mean

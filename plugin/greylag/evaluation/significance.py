@@ -38,7 +38,7 @@ SHOWN = 9  # columns of `comparison_table` that fit a terminal
 
 @dataclass(frozen=True, slots=True)
 class DifferenceWithHoles:
-    """The mean of a run less that of a baseline, by what documents without judgements count as."""
+    """The difference of two runs' means under several views of documents without judgements."""
 
     not_relevant: float
     relevant: float
@@ -355,10 +355,12 @@ def _compare(
     """Compare two runs by the measure of a column; p is not yet corrected over a family of this size."""
     run, other = scores[name], scores[baseline]
     measure = run.measures[column]
+    # Rounding errors would break ties, which the tests by ranks and signs count.
     differences = np.round(run.values[:, column] - other.values[:, column], DECIMALS)
     improvements = -differences if measure.family.lower_is_better else differences
     statistic, p = paired_test(improvements, test, alternative, seed)
     difference = float(run.means[column] - other.means[column])
+    # Not by the deviation, which is a rounding error then and would be divided by.
     n, same = len(differences), bool((differences == differences[0]).all())
     deviation = 0.0 if same else float(differences.std(ddof=1))
     error = deviation / math.sqrt(n)
@@ -394,6 +396,7 @@ def _direction(improvements: FloatArray, test: Test) -> int:
         from scipy import stats
 
         changed = improvements[improvements != 0]
+        # The ranks may favour the run whose mean is lower: then neither is called better.
         if np.sign(np.sign(changed) @ stats.rankdata(np.abs(changed))) != mean:
             return 0
     return int(mean)
@@ -420,6 +423,7 @@ def paired_test(
         return 0.0, 1.0
     if test == "t":
         mean, error = _mean_and_error(improvements)
+        # All differences are equal and not 0: any test at any level finds them.
         t, n = mean / error if error else math.copysign(math.inf, mean), len(improvements)
         return t, _upper_tail(t, n) if alternative == "greater" else 2 * _upper_tail(abs(t), n)
     from scipy import stats
@@ -505,6 +509,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p)
     corrected = np.empty_like(p)
+    # The running maximum keeps the order: a larger p is never corrected to a smaller one.
     corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return corrected
 
@@ -520,9 +525,9 @@ def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
 
 def _check_choices(**choices: tuple[str, Any]) -> None:
     """Raise `ParameterError` for an argument, by name, that is none of a `Literal`'s values."""
-    for what, (given, known) in choices.items():
-        if given not in get_args(known):
-            raise ParameterError(f"unknown {what} {given!r}; choose from {', '.join(get_args(known))}")
+    for what, (choice, known) in choices.items():
+        if choice not in get_args(known):
+            raise ParameterError(f"unknown {what} {choice!r}; choose from {', '.join(get_args(known))}")
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:

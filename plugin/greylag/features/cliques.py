@@ -32,9 +32,9 @@ CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
 NARROWEST = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
-_SHORT = 6  # terms of a query whose cliques are kept
+_SHORT = 6  # terms of a query whose cliques are cached
 _log = logging.getLogger("greylag")
-ABSENT = -1  # pads rows of places in the query
+ABSENT = -1  # pads rows of indices into the query's vocabulary
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
 
@@ -64,16 +64,19 @@ def relevance_model(
     documents = index.documents(ranking.docids)
     documents = documents[documents >= 0][: parameters.fb_docs]
     frequencies = index.term_frequencies(documents)
-    terms, places = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
+    terms, columns = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
     query, lengths = index.query_terms(ranking.query), np.maximum(index.document_lengths[documents], 1)
     query = query[query >= 0]
     background = parameters.mu * index.collection_frequencies[query] / index.n_tokens
     smoothed = (frequencies[:, query].toarray() + background) / (lengths[:, None] + parameters.mu)
+    # In logarithms: the product over a long query would underflow.
     likelihoods = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(query)))
     weights = frequencies.data * np.repeat(likelihoods / lengths, np.diff(frequencies.indptr))
-    probabilities = np.bincount(places, weights=weights, minlength=len(terms))
+    probabilities = np.bincount(columns, weights=weights, minlength=len(terms))
+    # Anserini's RM3 leaves frequent terms out, too: they are probable everywhere, and say nothing.
     rare = index.document_frequencies[terms] <= COMMON * index.n_documents
     terms, probabilities = terms[rare], probabilities[rare]
+    # Sorted again, as `locate` and `frequencies` need ascending term numbers.
     best = np.sort(np.argsort(-probabilities, kind="stable")[: parameters.fb_terms])
     return terms[best], probabilities[best] / probabilities[best].sum()
 
@@ -81,14 +84,14 @@ def relevance_model(
 class QueryTerms(NamedTuple):
     """The terms of a query and of its expansion."""
 
-    vocabulary: IntArray  # (v,): distinct term numbers, -1 for a term that the collection lacks; the query's first
-    terms: IntArray  # (t,): the query, in order, as places in the vocabulary
-    expansion: IntArray  # (e,): the expansion terms, as places in the vocabulary; empty without an expansion
-    probabilities: FloatArray  # (e,): theirs in the relevance model
+    vocabulary: IntArray  # (v,): distinct term numbers, -1 for one that the collection lacks; the query's come first
+    terms: IntArray  # (t,): the query, in order, as indices into the vocabulary
+    expansion: IntArray  # (e,): the expansion terms, as indices into the vocabulary; empty without an expansion
+    probabilities: FloatArray  # (e,): of the expansion terms in the relevance model
 
     @property
     def of_query(self) -> IntArray:
-        """The part of the vocabulary that the query has."""
+        """The vocabulary without the terms of the expansion alone."""
         return self.vocabulary[: self.terms.max(initial=-1) + 1]
 
     @classmethod
@@ -106,7 +109,7 @@ class QueryTerms(NamedTuple):
 class QueryCliques(NamedTuple):
     """The distinct cliques of a query for some clique sets."""
 
-    rows: IntArray  # (cliques, size): places in the query's vocabulary, padded with ABSENT
+    rows: IntArray  # (cliques, size): indices into the query's vocabulary, padded with ABSENT
     multiplicity: FloatArray  # (cliques, sets): how often each set has each clique; an expansion term's probability
     terms: IntArray  # (cliques, size): the rows as term numbers, padded with FILLER
 
@@ -126,7 +129,7 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
 def _short_cliques(
     terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
 ) -> tuple[IntArray, FloatArray]:
-    """`distinct_cliques` for a short query; many have the same places. The arrays are shared, and never written to."""
+    """`distinct_cliques` for a short query, cached by the pattern of its terms. The arrays must not be written to."""
     return distinct_cliques(np.array(terms, dtype=np.int64), sets, max_size, ordered=ordered)
 
 
@@ -139,7 +142,7 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
     terms of a clique are in query order.
     """
     if clique_set == "term":
-        return [(place,) for place in range(n_terms)]
+        return [(term,) for term in range(n_terms)]
     largest = min({"FI": 1, "SD": 2, "FD": n_terms}[dependence], max_size, n_terms)
     subset = 1 if clique_set == "ordered" or dependence == "SD" else _largest_subset(n_terms, largest)
     if subset < 2:
@@ -151,13 +154,14 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
 @cache
 def _largest_subset(n_terms: int, largest: int) -> int:
     """The size up to which there are at most `MAX_CLIQUES` subsets of a query's terms; one warning if it is smaller."""
+    # Subsets grow exponentially; cutting at a size leaves whole sizes, whose features stay comparable between queries.
     counts = accumulate(comb(n_terms, size) for size in range(2, largest + 1))
     fitting = 1 + sum(count <= MAX_CLIQUES for count in counts)
     if fitting < largest:
-        kept = f"of up to {fitting} terms" if fitting > 1 else "of adjacent terms"
+        remaining = f"of up to {fitting} terms" if fitting > 1 else "of adjacent terms"
         _log.warning(
             "a query of %d terms has more than %d cliques of up to %d terms under FD: only those %s are used",
-            n_terms, MAX_CLIQUES, largest, kept,
+            n_terms, MAX_CLIQUES, largest, remaining,
         )  # fmt: skip
     return fitting
 
@@ -215,12 +219,15 @@ def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size
 
 
 def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordered: bool) -> tuple[IntArray, FloatArray]:
-    """The rows and multiplicity of `QueryCliques` for a query's places; `ordered`: if not, rows are sorted."""
+    """The rows and multiplicity of `QueryCliques` for a query's `terms`; rows are sorted unless `ordered`."""
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
-    places = np.concatenate(tables)
-    rows = np.where(places == ABSENT, len(terms), np.append(terms, 0)[places])  # len(terms) sorts after every term
+    positions = np.concatenate(tables)
+    rows = np.where(
+        positions == ABSENT, len(terms), np.append(terms, 0)[positions]
+    )  # len(terms) sorts after every term
     if not ordered:
         rows.sort(axis=1)
+    # One integer for each clique, if it fits: np.unique of integers is several times as fast as of rows.
     if (len(terms) + 1) ** max_size < 1 << 63:
         keys = rows @ (len(terms) + 1) ** np.arange(max_size)[::-1]
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

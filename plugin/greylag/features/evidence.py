@@ -182,12 +182,12 @@ class ReciprocalRank(Evidence):
 class RunScore(Evidence):
     """The document's score in another run, such as that of a neural ranker, spelt ``run:FILE``.
 
-    What the run did not retrieve for a query has no value.
+    Documents that the run did not retrieve for a query have no value.
 
     Parameters
     ----------
     file : str
-        A TREC run. A query without documents in it has no values. One warning a run counts what the file lacks.
+        A TREC run. A query without documents in it has no values. One warning per run counts what the file lacks.
     """
 
     form: ClassVar[str] = "run:{file}"

@@ -1,4 +1,4 @@
-"""What all features share, the operator ``**``, features computed by Python code, and normalised features."""
+"""The base classes of features, the operator ``**``, features computed by Python code, and normalised features."""
 
 from __future__ import annotations
 
@@ -74,6 +74,7 @@ class Feature(_Joins):
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters, and digests of the files, which a worker on another machine may have others of."""
+        # A model that is sent to a cluster names files; a worker there may see other content under the same name.
         sent = {file: file_digest(file) for file in self.files() if is_file(file)}
         return {**vars(self), **({"_sent": sent} if sent else {})}
 
@@ -94,7 +95,7 @@ class Feature(_Joins):
         """Parse a text of the class's form; the inverse of ``str``."""
         match = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(cls.form)), text)
         if match is None:
-            form = re.sub(r"{(\w+)}", lambda part: part[1].upper(), cls.form)
+            form = re.sub(r"{(\w+)}", lambda name: name[1].upper(), cls.form)
             raise ParameterError(f"feature {text!r:.200} is not of the form {form}")
         return cls(**match.groupdict())
 
@@ -104,8 +105,8 @@ class Feature(_Joins):
 
     def place_files(self, place: Callable[[str], str]) -> Self:
         """The feature with ``place(file)`` in place of each of its files."""
-        places = {name: place(getattr(self, name)) for name in self.file_fields}
-        return replace(self, **places) if places else self  # type: ignore[type-var]
+        files = {name: place(getattr(self, name)) for name in self.file_fields}
+        return replace(self, **files) if files else self  # type: ignore[type-var]
 
 
 class FeatureUnion(_Joins, tuple[Feature, ...]):
@@ -125,7 +126,10 @@ class Evidence(Feature, ABC):
 
     @abstractmethod
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """Open what the feature needs, but for what features of one extractor have `shared`; its function of values."""
+        """Load the feature's data; return its function from a ranking to values.
+
+        The features of one extractor keep in `shared` what they read in common, by a key of their own.
+        """
 
 
 @dataclass(frozen=True)
@@ -214,8 +218,8 @@ def scores_of(ranking: Ranking, docids: tuple[str, ...]) -> FloatArray:
 
 
 def _union(left: Any, right: Any) -> FeatureUnion:
-    parts = _features(left), _features(right)
-    return NotImplemented if None in parts else FeatureUnion(sum(filter(None, parts), ()))
+    operands = _features(left), _features(right)
+    return NotImplemented if None in operands else FeatureUnion(sum(filter(None, operands), ()))
 
 
 def _features(operand: Any) -> tuple[Feature, ...] | None:
@@ -234,6 +238,7 @@ Normalisation = Literal["minmax", "z", "rank"]
 
 def z_scores(values: FloatArray) -> FloatArray:
     """(x - mean) / standard deviation (of the population), shape (n,); all 0 if the values are equal."""
+    # Equal values may have a standard deviation of rounding, which would be divided by.
     spread = values.std() if np.ptp(values) > 0 else 0.0
     return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
 
@@ -256,7 +261,7 @@ NORMALISATIONS = {"minmax": unit_range, "z": z_scores, "rank": rank_scores}
 class Normalised(Feature):
     """A feature that is normalised over the documents ranked for the query, spelt ``FEATURE@METHOD``.
 
-    Documents without a value have no part in it.
+    Documents without a value are left out.
 
     Parameters
     ----------

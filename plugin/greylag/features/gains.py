@@ -78,6 +78,8 @@ def add_gains(
     # clique set of each feature, and its column of clique_values. clique_values (cliques, weightings x widths) and
     # document_values (rows, weightings): the arguments of gain.
     n_widths = len(widths)
+    # `once` and `once_in` split the gain at tf = 1 into a factor of the clique and one of the document: by far the most
+    # frequent case is then one multiplication.
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
     once_in, functions = np.empty_like(document_values), np.arange(clique_values.shape[1]) // n_widths
     features, used = np.empty(len(sets), np.int64), np.empty(clique_values.shape[1], np.int64)
@@ -90,6 +92,7 @@ def add_gains(
             continue
         n_features = n_used = 0
         for u in range(len(sets)):
+            # Only the features whose clique set has this clique, and the columns that any of them needs.
             if multiplicity[sets[u], c] > 0:
                 s = sources[u]
                 features[n_features] = u
@@ -100,6 +103,7 @@ def add_gains(
                     once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
         for i in range(offsets[c], offsets[c + 1]):
             d, code = rows[i], codes[i]
+            # A value is computed once for each weighting and window, however many features share it.
             for s in used[:n_used]:
                 f, w = functions[s], s - functions[s] * n_widths  # a division would take longer than the rest
                 if code >= 0:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from greylag.errors import FormatError, GreylagError
-from greylag.features.spelling import parse_features
-from greylag.features.stages import StageScore
 from greylag.runtime.files import parse_json, read_blocks, read_bytes
 from greylag.runtime.inputs import Names
-from greylag.stages import StageStep
 
 
 def feature_files(text: str) -> list[str]:
     """The files of comma-separated features, and the source of stages of other packages among them."""
+    from greylag.features.spelling import parse_features  # all kinds of features; most commands name none
+    from greylag.features.stages import StageScore
+
     features = parse_features(text)
     steps = [step for feature in features if isinstance(feature.base, StageScore) for step in feature.base.steps]
     return [*(file for feature in features for file in feature.files()), *filter(None, [step.source for step in steps])]
@@ -31,6 +31,8 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 def stage_files(text: str) -> list[str]:
     """The files of a stage's options and, of a stage of another package, that of its source."""
+    from greylag.stages import StageStep
+
     step = StageStep.parse(text)
     return [*step.files(), *filter(None, [step.source])]
 
@@ -44,7 +46,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
-    """What exists of these paths, and the files that models among them name, directly or through other models."""
+    """The existing ones of these paths, and the files that models among them name, directly or through other models."""
     waiting, seen = list(paths), set()
     while waiting:
         path = waiting.pop(0)

@@ -53,7 +53,7 @@ class StageScore(Evidence):
         return cls(tuple(map(StageStep.parse, text.removeprefix("stage:").split(">>"))))
 
     def files(self) -> list[str]:
-        """Those of the stages."""
+        """The files of the stages."""
         return [file for step in self.steps for file in step.files()]
 
     def place_files(self, place: Callable[[str], str]) -> StageScore:
@@ -63,8 +63,8 @@ class StageScore(Evidence):
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Make the stages; features with the same first stages share them."""
         before: Callable[[Ranking], Ranking] = _unchanged
-        for place, step in enumerate(self.steps[:-1], 1):
-            key = ">>".join(map(str, self.steps[:place]))
+        for number, step in enumerate(self.steps[:-1], 1):
+            key = ">>".join(map(str, self.steps[:number]))
             before = shared[key] = shared.get(key) or _Remembering(before, step.make(index))
         last = self.steps[-1].make(index)
 
@@ -86,6 +86,7 @@ class _Remembering:
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """The ranking after both steps."""
+        # Features of one extractor ask for the same ranking, one after another in each thread.
         asked, result = getattr(self._last, "pair", (None, ranking))
         if asked is not ranking:
             result = self._stage(self._before(ranking))

@@ -66,25 +66,25 @@ class CliqueTable:
         digest.update(self.cliques.tobytes())
         return digest.digest()
 
-    def rows(self, vocabulary: IntArray, places: IntArray) -> IntArray:
-        """Some cliques as rows of places in an ascending vocabulary of their terms, padded with `ABSENT`."""
-        cliques = self.cliques[places]
+    def rows(self, vocabulary: IntArray, numbers: IntArray) -> IntArray:
+        """The cliques of these numbers as rows of indices into an ascending vocabulary, padded with `ABSENT`."""
+        cliques = self.cliques[numbers]
         return np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
 
     def occurrences(
         self, located: Located, rows: IntArray, *, first: bool = False, lead: int | None = None
     ) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
-        """What `windows.occurrences` finds for cliques, given as rows of located terms."""
+        """`windows.occurrences` of cliques, given as rows of located terms."""
         within = ANYWHERE if lead is None else lead
         matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
             self.ordered, rows, *located, self.widths, self.overlap, self.per_term, first, within
         )
         return matches
 
-    def add_counts(self, located: Located, rows: IntArray, places: IntArray, counts: IntArray) -> None:
-        """Add the matches of cliques, as in `occurrences`, to some places of cf and df, (2, cliques, windows)."""
+    def add_counts(self, located: Located, rows: IntArray, numbers: IntArray, counts: IntArray) -> None:
+        """Add the matches of the cliques of these numbers to cf and df, (2, cliques, windows)."""
         offsets, _, codes, tf = self.occurrences(located, rows)
-        add_counts(offsets, codes, tf, self.widths, places, counts)
+        add_counts(offsets, codes, tf, self.widths, numbers, counts)
 
 
 class WindowStatistics:
@@ -98,7 +98,7 @@ class WindowStatistics:
         self._lock = threading.Lock()
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
-        """Cf and df of each table, shape (2, cliques, windows). What is not known yet is counted in one pass."""
+        """Cf and df of each table, shape (2, cliques, windows). Tables not known yet are counted in one pass."""
         by_key = {table.key: table for table in tables if not table.of_terms}
         # Other threads may clear what is known at any time, so that each key is looked up once.
         counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
@@ -112,6 +112,7 @@ class WindowStatistics:
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
+            # All at once: which counts a later query needs cannot be told, and the file has them all.
             if self._bytes > _MEMORY_LIMIT:
                 self._known.clear()
                 self._bytes = 0
@@ -130,6 +131,7 @@ class _ShardStatistics:
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
         """Cf and df of each table, in the collection's numbers of terms."""
+        # Stored by the shard's own numbers of terms, so that counts stay valid whichever shards it is joined with.
         local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
@@ -154,20 +156,21 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
 
     Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
     """
-    counts, places = zip(*[_count_terms(shard, table) for table in tables], strict=True)
-    cliques = [table.cliques[counted].ravel() for table, counted in zip(tables, places, strict=True)]
+    # Single terms need no positions: the index has their cf and df.
+    counts, longer = zip(*[_count_terms(shard, table) for table in tables], strict=True)
+    cliques = [table.cliques[numbers].ravel() for table, numbers in zip(tables, longer, strict=True)]
     vocabulary = np.unique(np.concatenate(cliques))
     vocabulary = vocabulary[vocabulary != FILLER]
     if len(vocabulary):
-        rows = [table.rows(vocabulary, counted) for table, counted in zip(tables, places, strict=True)]
+        rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
         for located in shard.locate_jointly(vocabulary, min(_fewest(of_table) for of_table in rows if len(of_table))):
-            for table, *arguments in zip(tables, rows, places, counts, strict=True):
+            for table, *arguments in zip(tables, rows, longer, counts, strict=True):
                 table.add_counts(located, *arguments)
     return list(counts)
 
 
 def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
-    """The counts of a table's cliques of one term, 0 for the others, and the places of those of several known terms."""
+    """The counts of a table's cliques of one term, 0 for the others, and the numbers of cliques of several terms."""
     cliques, df = table.cliques, tables.document_frequencies
     counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
     known, single = (cliques != UNKNOWN).all(axis=1), (cliques != FILLER).sum(axis=1) == 1
@@ -178,6 +181,7 @@ def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray
 
 def _fewest(rows: IntArray) -> int:
     """The number of distinct terms of the clique that has the fewest."""
+    # Padding is below every term, so that it is first and counts as one change.
     ordered = np.sort(rows, axis=1)
     absent = ordered[:, 0] == ABSENT
     return int((1 + (np.diff(ordered) != 0).sum(axis=1) - absent).min())

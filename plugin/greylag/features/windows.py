@@ -17,10 +17,12 @@ from greylag.runtime.compilation import compiled
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
-MANY = -1  # in `Located.sole`, and among codes
+SEVERAL = -1  # a term occurs more than once: in `Located.sole`, and among codes
 
 
 @_jit_inline
+# Arguments that many kernels share: `at[j]` and `ends[j]` bound the occurrences of term j of the clique in `positions`;
+# `limits` are the windows' widths in tokens; `last[w]` is the end of the last match that counted in window w.
 def _add_match(
     begin: int, end: int, span: int, limits: Any, overlap: bool, first: bool, lead: int, last: Any, tf: Any, row: int
 ) -> int:
@@ -52,10 +54,14 @@ def _match_ordered(
         begin = np.int64(positions[start])
         previous, gap = begin, np.int64(0)
         for j in range(1, size):
+            # Each term goes to its first occurrence behind the term before it. As starts ascend, no term ever goes
+            # back, so that the whole document costs one pass.
             while at[j] < ends[j] and positions[at[j]] <= previous:
                 at[j] += 1
+            # Later starts find no occurrence either.
             if at[j] == ends[j]:
                 return matched
+            # #M bounds the distance of neighbours: the widest gap decides in which windows the match counts.
             gap = max(gap, positions[at[j]] - previous)
             previous = np.int64(positions[at[j]])
         matched |= _add_match(begin, previous + 1, gap, limits, overlap, first, lead, last, tf, row)
@@ -74,6 +80,7 @@ def _match_unordered(
     """
     terms, matched, complete = 0, 0, True
     for j in range(size):
+        # Rows are sorted when order does not matter, so that copies of a term stand side by side.
         if j > 0 and at[j] == at[terms - 1] and ends[j] == ends[terms - 1]:
             copies[terms - 1] += 1
         else:
@@ -81,6 +88,8 @@ def _match_unordered(
             terms += 1
         complete &= at[terms - 1] + copies[terms - 1] <= ends[terms - 1]
     while complete:
+        # The shortest window that begins at the least occurrence. The next one cannot begin there, so that this term
+        # moves on: again one pass.
         least, begin, end = 0, np.int64(positions[at[0]]), np.int64(0)
         for j in range(terms):
             here = np.int64(positions[at[j]])
@@ -109,21 +118,24 @@ def _count_repeated(
     codes: Int32Array,
     tf: Int32Array,
 ) -> int:
-    """Count the matches where a code is `MANY`, drop where there are none, and return the number of rows of `tf` set.
+    """Count matches where a code is `SEVERAL`, drop documents without one, and return the number of rows of `tf` set.
 
     The arguments are as in `occurrences`; `offsets`, `documents`, `codes` and `tf` are updated.
     """
     largest = cliques.shape[1]
     at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
     last, limits = np.empty(len(widths), np.int64), widths.copy()
-    begin = kept = row = 0
+    begin = written = row = 0
     for c in range(len(cliques)):
         size = _size(cliques, c)
         for w in range(len(widths)):
+            # Per clique, as sizes differ.
             limits[w] = widths[w] * size if per_term and not ordered else widths[w]
+        # `offsets[c + 1]` is rewritten below, after this clique was read: rows are compacted in place.
         for i in range(begin, offsets[c + 1]):
             document, code = documents[i], codes[i]
-            if code == MANY:
+            # The window search proper, for the few documents where a term of the clique occurs more than once.
+            if code == SEVERAL:
                 for j in range(size):
                     posting = postings[cliques[c, j], document]
                     at[j], ends[j] = starts[posting], starts[posting + 1]
@@ -137,11 +149,12 @@ def _count_repeated(
                     )
                 if not matched:
                     continue
+                # Negative, so that it is not a width; -1 itself is row 0 from here on.
                 code = -1 - row
                 row += 1
-            documents[kept], codes[kept] = document, code
-            kept += 1
-        begin, offsets[c + 1] = offsets[c + 1], kept
+            documents[written], codes[written] = document, code
+            written += 1
+        begin, offsets[c + 1] = offsets[c + 1], written
     return row
 
 
@@ -190,7 +203,7 @@ def _match(
 ) -> int:
     """Match a clique in some documents: write those in which it may match, and their codes; return their number.
 
-    The code is the least width in which the clique matches, or `MANY` where a term occurs more than once or the `first`
+    The code is the least width that matches, or `SEVERAL` where a term occurs more than once or the `first`
     match is asked for.
     """
     n, again = 0, False
@@ -198,6 +211,8 @@ def _match(
         again |= not ordered and cliques[c, j] == cliques[c, j - 1]
     for document in having:
         here = sole[np.uint64(cliques[c, 0]), np.uint64(document)]
+        # `state` ends as the least of the sole positions: negative if a term is absent (below SEVERAL) or occurs
+        # several times. One comparison then replaces a branch for each term.
         state = begin = last = here
         gap, in_order = np.int32(0), not again  # a term that occurs once is not there twice
         for j in range(1, size):
@@ -212,11 +227,13 @@ def _match(
             width = int(gap)
             if not ordered:
                 width = int(last) - int(begin) + 1
+                # The least N with N |clique| tokens, so that codes compare with the windows' own widths.
                 width = (width + size - 1) // size if per_term else width  # rounded up
-            documents[n], codes[n] = document, MANY if first else width
+            # Written in any case, and overwritten by the next document unless n grows: cheaper than a branch.
+            documents[n], codes[n] = document, SEVERAL if first else width
             n += width <= widest
-        elif state == MANY:
-            documents[n], codes[n] = document, MANY
+        elif state == SEVERAL:
+            documents[n], codes[n] = document, SEVERAL
             n += 1
     return n
 
@@ -253,12 +270,14 @@ def occurrences(
     tf : int32 array, shape (m, widths)
         The number of matches within each width, or if `first` the position of the first one, counted from 1.
     """
+    # A clique matches at most in the documents of its rarest term, so that their number bounds the room for all.
     widest, room, n, repeated = _largest(widths), 0, 0, 0
     sizes, rarest = np.empty(len(cliques), np.int64), np.empty(len(cliques), np.int64)
     for c in range(len(cliques)):
         sizes[c] = _size(cliques, c)
         rarest[c] = _rarest(cliques, c, sizes[c], having_offsets)
         room += having_offsets[rarest[c] + 1] - having_offsets[rarest[c]]
+    # First pass: decide all documents in which each term occurs once. Second: search the others.
     offsets = np.zeros(len(cliques) + 1, np.int64)
     documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
     for c in range(len(cliques)):
@@ -268,7 +287,7 @@ def occurrences(
         )
         offsets[c + 1] = n
     for code in codes[:n]:
-        repeated += code == MANY
+        repeated += code == SEVERAL
     tf = np.empty((repeated, len(widths)), np.int32)
     repeated = _count_repeated(
         ordered, cliques, postings, starts, positions, widths, overlap, per_term, first, lead, offsets, documents,
@@ -279,7 +298,7 @@ def occurrences(
 
 
 def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
-    """What `occurrences` returns for terms, from their tf in documents, shape (terms, documents)."""
+    """The result of `occurrences` for single terms, from their tf in documents, shape (terms, documents)."""
     terms, documents = np.nonzero(frequencies)
     tf = frequencies[terms, documents]
     several = tf > 1
@@ -290,17 +309,17 @@ def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray,
 
 @_jit
 def add_counts(
-    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, places: IntArray, out: Any
+    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: Any
 ) -> None:
-    """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), at the `places` of the cliques."""
+    """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), in the `columns` of the cliques."""
     within = np.empty(len(widths), np.int64)
-    for c in range(len(places)):
+    for c in range(len(columns)):
         within[:] = 0
         for code in codes[offsets[c] : offsets[c + 1]]:
             for w in range(len(widths)):
                 if code >= 0:
                     within[w] += code <= widths[w]
                 else:
-                    out[0, places[c], w] += tf[-1 - code, w]
-                    out[1, places[c], w] += tf[-1 - code, w] > 0
-        out[:, places[c]] += within
+                    out[0, columns[c], w] += tf[-1 - code, w]
+                    out[1, columns[c], w] += tf[-1 - code, w] > 0
+        out[:, columns[c]] += within

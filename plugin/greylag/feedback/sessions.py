@@ -1,10 +1,10 @@
 """Rounds of relevance feedback, simulated with judgements and evaluated on residual collections.
 
-In each round a user sees documents that were not shown before and judges them; what was judged improves the ranking of
+In each round a user sees documents that were not shown before and judges them; the judgements improve the ranking of
 the rest. Zhou et al. (2003, section 6) propose such "an iterative feedback framework" for manifold ranking. Two kinds
 of session answer two questions.
 
-- By default, every method has the same judged documents, those that the first stage ranks highest. What was seen is
+- By default, every method has the same judged documents, those that the first stage ranks highest. Seen documents are
   removed from the rankings and from the judgements (the residual collection), which are then the same for all methods,
   so that their scores can be compared by paired tests.
 - In an interactive session, every method shows its own documents. Residual collections then differ between methods, and
@@ -37,7 +37,7 @@ Seen = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class Session:
-    """What was shown in each round.
+    """The documents shown in each round.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Session:
 
     def seen(self, rounds: int) -> dict[str, tuple[str, ...]]:
         """The documents shown to each query in the first `rounds` rounds, in order."""
-        return {qid: tuple(d for part in self.shown[:rounds] for d in part[qid]) for qid in self.shown[0]}
+        return {qid: tuple(d for shown in self.shown[:rounds] for d in shown[qid]) for qid in self.shown[0]}
 
     def shown_run(self, first: Run, tag: str) -> Run:
         """All documents shown, in the order in which they were shown, as a run of the queries of `first`.
@@ -123,6 +123,7 @@ def feedback_session(
         top = {ranking.qid: ranking.docids[:per_round] for ranking in rest.rankings}
         session = Session((*session.shown, top), session.residuals)
         seen = session.seen(number)
+        # A document without a judgement is fed back as not relevant: the simulated user looked at it and said no.
         feedback = {qid: {docid: qrels.get(qid, {}).get(docid, 0) for docid in docids} for qid, docids in seen.items()}
         after = residual_run(run_step(make(feedback), first, n_jobs=n_jobs, tag=tag), seen)
         session = Session(session.shown, (*session.residuals, after))

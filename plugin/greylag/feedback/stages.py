@@ -83,13 +83,14 @@ class Rocchio(Stage):
             return ranking
         terms = self.index.query_terms(ranking.query)
         moved = np.bincount(terms[terms >= 0], minlength=self.index.n_terms).astype(np.float64)
+        # Unit length, as the documents' vectors have, or beta and gamma would depend on the length of the query.
         moved /= max(float(np.linalg.norm(moved)), 1.0)
         moved += self.beta * self._centroid(relevant)
         if others:
             moved -= self.gamma * self._centroid(others)
-        kept = np.argsort(-moved, kind="stable")[: self.terms]
+        heaviest = np.argsort(-moved, kind="stable")[: self.terms]
         weights = np.zeros_like(moved)
-        weights[kept] = np.maximum(moved[kept], 0.0)
+        weights[heaviest] = np.maximum(moved[heaviest], 0.0)
 
         def rerank(known: Ranking) -> Ranking:
             return known.rescore(self._scores(self.index.documents(known.docids), weights))
@@ -100,6 +101,7 @@ class Rocchio(Stage):
         """The mean of the documents' vectors."""
         frequencies = self.index.term_frequencies(self.index.documents(docids))
         common = self.index.document_frequencies > COMMON * self.index.n_documents
+        # Zero rather than removed: rows keep their entries, by which they are repeated below.
         frequencies.data[common[frequencies.indices]] = 0.0
         rows = np.repeat(np.arange(len(docids)), np.diff(frequencies.indptr))
         norms = np.sqrt(np.bincount(rows, weights=frequencies.data**2, minlength=len(docids)))

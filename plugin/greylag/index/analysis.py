@@ -1,8 +1,9 @@
 """Text analysis without a JVM: Lucene's English and white-space analyzers in Python, and stop lists for queries.
 
-`PositionalIndex.from_texts` uses the analyzers; an index that comes from Lucene is analysed by Lucene. Both keep most
-function words, because Lucene's list has 33 words only. `shorten_query` removes the words of a longer list from
-queries, which is all that matters to ranking by query terms, except for document lengths and positions.
+`PositionalIndex.from_texts` uses the analyzers. An index that comes from Lucene is analysed by Lucene, except for ASCII
+queries in English. Both keep most function words, because Lucene's list has 33 words only. `shorten_query` removes the
+words of a longer list from queries, which is all that matters to ranking by query terms, except for document lengths
+and positions.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from greylag.errors import FormatError, ParameterError
 from greylag.index.word_breaks import LONGEST, pattern_of, units, words
 from greylag.ranking import Ranking
 from greylag.runtime.files import Faults, read_text
 from greylag.runtime.inputs import Names
+
+if TYPE_CHECKING:
+    from greylag.lucene.lucene_index import LuceneIndex
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(
@@ -124,6 +128,21 @@ def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[st
         )
     of_language: tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]] = known[language]
     return of_language
+
+
+@dataclass(frozen=True)
+class LuceneAnalysis:
+    """The analysis of a Lucene index, which starts the JVM only for what the functions of this module may differ in.
+
+    Reranking a run by a model analyses queries and nothing else, and starting the JVM takes longer than the rest of it.
+    Beyond ASCII, Java's version of Unicode decides.
+    """
+
+    lucene: LuceneIndex
+
+    def __call__(self, text: str) -> list[str]:
+        """The index terms of `text` in order."""
+        return analyze(text) if text.isascii() and self.lucene.is_plainly_english else self.lucene.analyze(text)
 
 
 def read_stop_words(source: str | Path) -> frozenset[str]:

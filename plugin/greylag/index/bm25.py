@@ -17,11 +17,11 @@ from greylag.errors import ParameterError
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
 
-EXACT_LENGTHS = 24  # below which Lucene keeps the length of a document; of greater ones, four digits in binary
+EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of greater ones, four binary digits
 
 
 class _Postings(Protocol):
-    """What is used of a `PositionalIndex`."""
+    """The part of `PositionalIndex` that BM25 uses."""
 
     @property
     def document_lengths(self) -> IntArray: ...
@@ -58,15 +58,18 @@ class PositionalBM25(Source):
             documents, tfs = index.postings(term)
             df = np.float64(len(documents))
             idf = np.float32(np.log(1 + (self._n - df + 0.5) / (df + 0.5)))
+            # Every step in the precision that Lucene has there: single for terms, double for the sum, single for the
+            # score.
             weight = np.float32(count) * idf
             norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
             scores[documents] += weight - weight / norms
-        found = np.flatnonzero(scores)
-        values = scores[found].astype(np.float32)
-        if len(found) > self.k:
+        documents = np.flatnonzero(scores)
+        values = scores[documents].astype(np.float32)
+        if len(documents) > self.k:
+            # All that tie with the k-th score stay, since docids decide between them.
             least = np.partition(values, -self.k)[-self.k]
-            found, values = found[values >= least], values[values >= least]
-        docids = [index.docid(number) for number in found.tolist()]
+            documents, values = documents[values >= least], values[values >= least]
+        docids = [index.docid(number) for number in documents.tolist()]
         order = sorted(range(len(docids)), key=lambda i: (-values[i], docids[i].encode()))[: self.k]
         return Ranking(query.qid, query.text, tuple(docids[i] for i in order), values[order].astype(np.float64))
 
@@ -79,14 +82,14 @@ class PositionalBM25(Source):
     def _inverse_norms(self) -> NDArray[np.float32]:
         """1 / (k1 (1 - b + b |D| / avgdl)) of each document, shape (N,)."""
         k1, b, one = np.float32(self.k1), np.float32(self.b), np.float32(1)
-        lengths = kept_lengths(np.asarray(self.index.document_lengths, dtype=np.int64)).astype(np.float32)
+        lengths = stored_lengths(np.asarray(self.index.document_lengths, dtype=np.int64)).astype(np.float32)
         with np.errstate(divide="ignore"):
             norms: NDArray[np.float32] = one / (k1 * ((one - b) + b * lengths / np.float32(self.index.average_length)))
         return norms
 
 
-def kept_lengths(lengths: IntArray) -> IntArray:
-    """Lengths as Lucene keeps them in a byte (SmallFloat.intToByte4, and back), shape (N,)."""
+def stored_lengths(lengths: IntArray) -> IntArray:
+    """Lengths after Lucene has stored them in a byte (SmallFloat.intToByte4, and back), shape (N,)."""
     excess = np.maximum(lengths - EXACT_LENGTHS, 0)
     shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
     return np.where(lengths < EXACT_LENGTHS, lengths, EXACT_LENGTHS + (excess >> shift << shift))

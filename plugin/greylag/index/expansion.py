@@ -71,7 +71,7 @@ class RM3Search(ExpandedSearch):
     - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
       `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the
       documents. This is Anserini's ``Rm3Reranker``, in single precision.
-    - `greylag.RM3Stage`, a stage, reranks what a first stage found. P(t|R) is RM1 of all terms in at most a tenth of
+    - `greylag.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
       the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
       (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
     - `greylag.feedback.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.
@@ -162,8 +162,10 @@ class RocchioSearch(ExpandedSearch):
         own = Counter(self.first.index.analyze(query.text))
         vectors = [(self.alpha, _unit_vector(own)), (self.beta, mean_vector(self._positional, top, self.fb_terms))]
         if self.gamma:
+            # The lowest of the k documents, the lowest first.
             last = self.first(query).docids[: -self.bottom_fb_docs - 1 : -1]
             vectors.append((-self.gamma, mean_vector(self._positional, last, self.bottom_fb_terms)))
+        # In the order of terms, so that equal weights are summed and sent to Lucene in one order.
         moved = dict.fromkeys(sorted({term for _, vector in vectors for term in vector}), np.float32(0))
         for factor, vector in vectors:
             for term, value in vector.items():
@@ -186,7 +188,7 @@ def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int)
         terms, tfs = matrix.indices[first:end], matrix.data[first:end]
         rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _COMMON)
         ordered = rare[np.argsort(-tfs[rare], kind="stable")]  # terms are in ascending order
-        words = ((index.term(int(terms[place])), float(tfs[place])) for place in ordered)
+        words = ((index.term(int(terms[number])), float(tfs[number])) for number in ordered)
         frequent.append(dict(islice((pair for pair in words if _WORD.fullmatch(pair[0])), fb_terms)))
     return frequent
 
@@ -212,6 +214,7 @@ def interpolate(terms: Sequence[str], model: Mapping[str, float], original_query
     query, weight = _shares(Counter(terms)), np.float32(original_query_weight)
     expanded = {}
     for term in sorted({*query, *model}):
+        # As Anserini computes it: the weights in single precision, their sum in double, and rounded again.
         from_query = float(weight * np.float32(query.get(term, 0.0)))
         expanded[term] = float(np.float32(from_query + (1.0 - float(weight)) * model.get(term, 0.0)))
     return expanded
@@ -234,8 +237,8 @@ def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) ->
         if norm := np.float32(np.linalg.norm(frequencies[start:end])):
             total[columns[start:end]] += frequencies[start:end].astype(np.float32) / norm
     total /= np.float32(max(len(docids), 1))
-    highest = sorted(np.flatnonzero(used).tolist(), key=lambda place: (-total[place], units[place]))[:fb_terms]
-    return _unit_vector({words[place]: total[place] for place in highest})
+    highest = sorted(np.flatnonzero(used).tolist(), key=lambda number: (-total[number], units[number]))[:fb_terms]
+    return _unit_vector({words[number]: total[number] for number in highest})
 
 
 def _utf16(term: str) -> bytes:

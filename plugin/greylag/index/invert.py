@@ -19,11 +19,12 @@ from greylag.ranking import IntArray
 def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None]] = analysis.tokens) -> dict[str, Any]:
     """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its terms.
 
-    The place of a term is its position; None is a position without a term.
+    A term's position is its index in the sequence; None is a position without a term.
     """
     if "" in texts:
         raise ParameterError("a document has an empty docid")
     numbers: defaultdict[str | None, int] = defaultdict()
+    # A new term gets the next number when it is looked up: one pass over all tokens, without a test for each.
     numbers.default_factory = numbers.__len__
     gap, lengths = numbers[None], []
 
@@ -32,18 +33,20 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
         return terms
 
     in_texts = chain.from_iterable(counted(tokens(text)) for text in texts.values())
-    found = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
+    occurring = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
     vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too
     docids = [*map(str.encode, texts)]
     arrays: dict[str, Any] = dict(zip(("docids", "docid_offsets"), join(docids), strict=True))
     arrays |= zip(("terms", "term_offsets"), join([*map(str.encode, vocabulary)]), strict=True)
     arrays["docid_order"] = np.array(sorted(range(len(docids)), key=docids.__getitem__), dtype=np.int32)
-    places = np.empty(len(numbers), dtype=np.min_scalar_type(len(numbers)))  # NumPy sorts short integers by radix
-    places[[numbers[term] for term in vocabulary]] = np.arange(len(vocabulary))
-    kept = np.flatnonzero(found != gap)
+    ranks = np.empty(len(numbers), dtype=np.min_scalar_type(len(numbers)))  # NumPy sorts short integers by radix
+    ranks[[numbers[term] for term in vocabulary]] = np.arange(len(vocabulary))
+    tokens_at = np.flatnonzero(occurring != gap)
     counts = np.array(lengths, dtype=np.int64)
     documents, positions = np.repeat(np.arange(len(docids)), counts), ranges(0 * counts, counts)
-    arrays |= _streams(places[found[kept]], documents[kept], positions[kept], len(vocabulary), len(docids))
+    arrays |= _streams(
+        ranks[occurring[tokens_at]], documents[tokens_at], positions[tokens_at], len(vocabulary), len(docids)
+    )
     for array in arrays.values():
         array.flags.writeable = False
     return {name: arrays[name] for name in DTYPES} | {"fingerprint": fingerprint(arrays)}
@@ -51,6 +54,7 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
 
 def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int, n_documents: int) -> dict[str, Any]:
     """The arrays made from the term, document and position of each token, in the order of documents and positions."""
+    # Stable, so that tokens of a term stay in the order of documents and positions.
     order = np.argsort(terms, kind="stable")
     terms, documents = terms[order], documents[order]
     first = np.append(True, (terms[1:] != terms[:-1]) | (documents[1:] != documents[:-1]))[: len(terms)]
@@ -59,16 +63,16 @@ def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int,
     postings_offsets = offsets(np.bincount(terms[starts], minlength=n_terms))
     stream, block_places = encode_positions(0, 0, tfs, positions[order].astype(np.int32))
     width = document_bytes(n_documents)
-    written = encode_documents(documents[starts].astype(np.int32), width), width, stream, postings_offsets
-    lengths, sizes = measure(*written, n_documents)
+    postings = encode_documents(documents[starts].astype(np.int32), width), width, stream, postings_offsets
+    lengths, sizes = measure(*postings, n_documents)
     forward_offsets = offsets(sizes)
     forward = np.empty(forward_offsets[-1], dtype=np.uint8)
-    transpose(*written, forward_offsets, forward)
+    transpose(*postings, forward_offsets, forward)
     return {
         "document_lengths": lengths,
         "collection_frequencies": np.bincount(terms, minlength=n_terms),
         "postings_offsets": postings_offsets,
-        "postings_docs": written[0],
+        "postings_docs": postings[0],
         "block_places": block_places,
         "positions": stream,
         "forward_offsets": forward_offsets,

@@ -29,7 +29,7 @@ _TABLES = (
     "terms", "term_offsets", "collection_frequencies", "postings_offsets",
 )  # fmt: skip
 _NAME = r"\+\d+\.[0-9a-f]{8}\.greylag"  # after that of the first shard
-_MOST = (1 << 31) - 1
+_MAX_DOCUMENTS = (1 << 31) - 1  # their numbers are int32
 _NUMBERS = "numbers"  # in the collection, of the terms of each shard, one shard after another
 _DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 
@@ -57,8 +57,8 @@ def verify_merged(source: LuceneIndex) -> list[str]:
     lines = list(map(verify_arrays, merged))
     for path in map(named, source.paths):
         for folder in sorted(path.parent.glob(f"{escape(path.name)}+*.greylag")):
-            used = any(folder in arrays.places for arrays in merged)
-            if not used and re.fullmatch(_NAME, folder.name.removeprefix(path.name)):
+            is_used = any(folder in arrays.places for arrays in merged)
+            if not is_used and re.fullmatch(_NAME, folder.name.removeprefix(path.name)):
                 size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
                 lines.append(f"{folder}: {size / 1e6:.1f} MB of another set of shards, to delete if it is not used")
     return lines
@@ -92,8 +92,8 @@ def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
 def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
     """The arrays of `Tables` for the documents of all shards, and the numbers of their terms; `names` for messages."""
     firsts = offsets([shard.n_documents for shard in shards])
-    if firsts[-1] > _MOST:
-        raise CollectionError(f"{firsts[-1]} documents are too many: a collection has at most {_MOST}")
+    if firsts[-1] > _MAX_DOCUMENTS:
+        raise CollectionError(f"{firsts[-1]} documents are too many: a collection has at most {_MAX_DOCUMENTS}")
     docids, docid_offsets = _concatenated([(shard.docids, shard.docid_offsets) for shard in shards])
     orders = np.concatenate([s.docid_order.astype(np.int64) + f for s, f in zip(shards, firsts, strict=False)])
     order, repeated = merge_sorted(docids, docid_offsets, orders, firsts)
@@ -106,6 +106,7 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
     ascending, repeated = merge_sorted(
         terms, term_offsets, np.arange(len(term_offsets) - 1), offsets([shard.n_terms for shard in shards])
     )
+    # A term that several shards have gets one number: that of its first occurrence among the sorted terms.
     numbers = np.empty(len(ascending), dtype=np.int32)
     numbers[ascending] = np.cumsum(~repeated) - 1
     distinct = ascending[~repeated]
@@ -137,6 +138,7 @@ def _concatenated(tables: Sequence[tuple[Bytes, IntArray]]) -> tuple[Bytes, IntA
 def _summed(counts: Sequence[IntArray], numbers: Int32Array, size: int) -> IntArray:
     """The sums of counts, one shard after another, that have the same number."""
     sums = np.zeros(size, dtype=np.int64)
+    # Not `bincount`: it sums in floats.
     np.add.at(sums, numbers, np.concatenate(counts))
     return sums
 
@@ -152,6 +154,7 @@ def merge_sorted(text: Bytes, starts: IntArray, order: IntArray, firsts: IntArra
     merged, repeated = np.empty(len(order), np.int64), np.zeros(len(order), np.bool_)
     heads = firsts[:-1].copy()
     for n in range(len(order)):
+        # Few shards, so that the least head is found by comparing all of them.
         least = -1
         for l in range(len(heads)):  # noqa: E741
             if heads[l] < firsts[l + 1] and (

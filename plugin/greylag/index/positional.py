@@ -73,7 +73,7 @@ class PositionalIndex(Tables):
         """Pickle the name of the Lucene index, which each process opens once, or else all arrays."""
         if self.folder is None:
             return rebuilt(self)
-        return _reopened, (getattr(self.analyze, "__self__", None), self.fingerprint)
+        return _reopened, (getattr(self.analyze, "lucene", None), self.fingerprint)
 
     @classmethod
     def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
@@ -100,10 +100,11 @@ class PositionalIndex(Tables):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
+        analyze, read_words = analysis.LuceneAnalysis(lucene), partial(open_words, lucene.paths)
         if len(shards) == 1:
-            return cls.of_shard(shards[0], lucene.analyze, partial(open_words, lucene.paths))
+            return cls.of_shard(shards[0], analyze, read_words)
         tables, parts = open_merged(lucene, shards)
-        return cls(**tables, parts=parts, analyze=lucene.analyze, read_words=partial(open_words, lucene.paths))
+        return cls(**tables, parts=parts, analyze=analyze, read_words=read_words)
 
     @staticmethod
     def verify_export(lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> str:

@@ -12,16 +12,16 @@ from greylag.index import streams
 from greylag.index.tables import UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
 from greylag.ranking import BoolArray, IntArray
 
-_PART = 1 << 14  # documents in memory while a collection is read
-_SHORTEST, _LONGEST = 1 << 14, 1 << 17  # documents that are looked through for them
+_BLOCK_DOCUMENTS = 1 << 14  # in memory while a collection is read
+_MIN_SCANNED, _MAX_SCANNED = 1 << 14, 1 << 17  # documents that are looked through for a block
 
 
 class Located(NamedTuple):
-    """Where t terms occur in n documents, with p postings."""
+    """The occurrences of t terms in n documents, with p postings."""
 
     postings: IntArray  # the posting of the term in the document, or -1; shape (t, n)
     sole: Int32Array  # the term's position in the document; -1 if there are several, -2 if there is none; shape (t, n)
-    # ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as places among the documents, ascending if
+    # ``having[offsets[i]:offsets[i + 1]]`` are the documents with term i, as indices into the documents, ascending if
     # the documents are given; shapes (p,) and (t + 1,)
     having: IntArray
     offsets: IntArray
@@ -44,22 +44,25 @@ class Shard(Tables):
         """The documents with a term, in ascending order, and its tf in each."""
         width = streams.document_bytes(self.n_documents)
         first, end = self.postings_offsets[term : term + 2].tolist()
+        # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
         digits = self.postings_docs[first * width : end * width].reshape(-1, width)
         documents: IntArray = digits @ 256 ** np.arange(width)
         return documents, np.diff(self.locate(np.array([term]), documents).starts)
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
-        """Where terms (-1 for one that the shard lacks) occur in documents, which have ascending numbers."""
+        """The occurrences of terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
     def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
-        """Where distinct terms occur in the documents that have at least `least` of them, a part at a time.
+        """The occurrences of distinct terms in the documents with at least `least` of them, a block at a time.
 
-        The documents of a part are in an order of their own.
+        The documents of a block are in no particular order.
         """
         arguments = *self._documents, self.block_places, self.positions, terms, least, np.zeros(len(terms), np.int64)
+        # A block has about as many matching documents, at most postings / least of the collection's, so that its
+        # positions fit in memory.
         postings = max(1, int(self.document_frequencies[terms].sum()))
-        step = min(_LONGEST, max(_SHORTEST, _PART * least * self.n_documents // postings))
+        step = min(_MAX_SCANNED, max(_MIN_SCANNED, _BLOCK_DOCUMENTS * least * self.n_documents // postings))
         for begin in range(0, self.n_documents, step):
             end = min(begin + step, self.n_documents)
             yield Located(*streams.locate_jointly(*arguments, begin, end, self.n_documents))
@@ -69,10 +72,10 @@ class Shard(Tables):
 
         The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
         """
-        read: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
+        offsets_terms_tf: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
             self.forward_offsets, self.forward, documents, self.n_terms
         )
-        return read
+        return offsets_terms_tf
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
         """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
@@ -96,10 +99,10 @@ class Part:
         """The shard's numbers of the collection's terms, -1 for one that it lacks; negative numbers stay."""
         if self.numbers is None:
             return terms
-        places = np.searchsorted(self.numbers, terms.astype(np.int32))  # of one type, or the numbers would be copied
-        there = places < len(self.numbers)
-        there[there] = self.numbers[places[there]] == terms[there]
-        numbers: IntArray = np.where(there, places, np.minimum(terms, UNKNOWN))
+        own = np.searchsorted(self.numbers, terms.astype(np.int32))  # of one type, or the numbers would be copied
+        present = own < len(self.numbers)
+        present[present] = self.numbers[own[present]] == terms[present]
+        numbers: IntArray = np.where(present, own, np.minimum(terms, UNKNOWN))
         return numbers
 
     def has(self, documents: IntArray) -> BoolArray:
@@ -108,23 +111,24 @@ class Part:
 
 
 def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Located:
-    """Where terms occur in documents; see `Shard.locate`."""
+    """The occurrences of terms in documents; see `Shard.locate`."""
     if len(parts) == 1:
         return parts[0].shard.locate(terms, documents)
     located = [
         part.shard.locate(part.shard_terms(terms), documents[part.has(documents)] - part.first) for part in parts
     ]
-    firsts = offsets([len(one.starts) - 1 for one in located]).tolist()
-    shifted = [one.postings + (one.postings >= 0) * first for one, first in zip(located, firsts, strict=False)]
+    firsts = offsets([len(shard.starts) - 1 for shard in located]).tolist()
+    shifted = [shard.postings + (shard.postings >= 0) * first for shard, first in zip(located, firsts, strict=False)]
+    # Parts hold ascending ranges of documents, so that their columns follow one another.
     postings = np.concatenate(shifted, axis=1)
     of_terms, having = np.nonzero(postings >= 0)
     return Located(
         postings=postings,
-        sole=np.concatenate([one.sole for one in located], axis=1),
+        sole=np.concatenate([shard.sole for shard in located], axis=1),
         having=having,
         offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
-        starts=offsets(np.concatenate([np.diff(one.starts) for one in located])),
-        positions=np.concatenate([one.positions for one in located]),
+        starts=offsets(np.concatenate([np.diff(shard.starts) for shard in located])),
+        positions=np.concatenate([shard.positions for shard in located]),
     )
 
 

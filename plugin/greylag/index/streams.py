@@ -60,7 +60,7 @@ _jit_inline = compiled(error_model="numpy", inline="always")  # where a call wou
 # bytes with the highest bit set would be read to the end of the file, with shifts that overflow.
 _BITS = 35
 _LAST = (1 << 31) - 129  # Lucene's greatest position (IndexWriter.MAX_POSITION); a sum of differences may not exceed it
-_MANY, _ABSENT = -1, -2  # see `Located`
+_SEVERAL, _ABSENT = -1, -2  # see `Located`
 
 
 @_jit_inline
@@ -79,6 +79,7 @@ def _read(stream: Bytes, place: int) -> tuple[int, int]:
 
 
 @_jit_inline
+# Most tf are 1, which costs one bit and no number.
 def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
     """The number and tf at the beginning of a posting or of an entry, and the place after them."""
     value, place = _read(stream, place)
@@ -261,7 +262,7 @@ def _read_postings(
             if tf < 1 or tf > len(positions) - starts[i]:
                 raise CollectionError(DAMAGED)
             starts[i + 1] = starts[i] + tf
-            postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _MANY
+            postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _SEVERAL
             place = _read_positions(stream, place, value, positions, starts[i], starts[i + 1])
             at = number + 1
     return postings, sole, having, offsets, starts, positions[: starts[-1]]
@@ -305,6 +306,8 @@ def _find_joint(
     Then the `places` of `end`, and how many documents and postings there are. A document gets its place, the n-th, when
     its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
     """
+    # `numbers[d]` counts the terms of document d up to `least`; once it has enough, it says which row the document has,
+    # as `least` + row, and is not counted on.
     numbers, ends = np.zeros(end - begin, np.int32), places.copy()
     n: Any = 0
     postings: Any = 0

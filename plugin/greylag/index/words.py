@@ -1,6 +1,6 @@
-"""Words as they are written: which documents have which unstemmed words, and which parts of words.
+"""Words as they are written: the unstemmed words of documents, and their character n-grams.
 
-A stem joins forms of a word. A table of stems has lost what else words have in common, such as "hydroxy", and how the
+A stem joins the forms of a word. A table of stems has lost what different words share, such as "hydroxy", and how the
 query wrote them. The tables here have the different words of each document, in lower case and otherwise as they are in
 the text, and their character n-grams of 3 to 5 characters, with "_" at both ends of a word. An n-gram is known by a
 64-bit hash (FNV-1a) of its UTF-8; two of ten million agree with a probability of 3 in a million.
@@ -66,16 +66,16 @@ class Words:
         return cls(**{name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()})
 
     def units(self, words: Sequence[str], unit: Unit) -> tuple[IntArray, IntArray]:
-        """The numbers (-1 for one that the shard lacks) and df of words, or of their different n-grams."""
+        """The numbers (-1 for a unit that the shard lacks) and df of words, or of their different n-grams."""
         text, starts = join([word.encode() for word in words])
         if unit == "words":
             numbers, df = find(self.terms, self.term_offsets, self.term_order, text, starts), self.document_frequencies
         else:
             hashes = np.unique(hash_grams(text, starts)[1])
-            places = np.searchsorted(self.gram_hashes, hashes)
-            there = places < len(self.gram_hashes)
-            there[there] = self.gram_hashes[places[there]] == hashes[there]
-            numbers, df = np.where(there, places, -1), self.gram_frequencies
+            own = np.searchsorted(self.gram_hashes, hashes)
+            present = own < len(self.gram_hashes)
+            present[present] = self.gram_hashes[own[present]] == hashes[present]
+            numbers, df = np.where(present, own, -1), self.gram_frequencies
         frequencies = np.zeros(len(numbers), dtype=np.int64)
         frequencies[numbers >= 0] = df[numbers[numbers >= 0]]
         return numbers, frequencies
@@ -83,12 +83,12 @@ class Words:
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
         """The sum of the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
         size = len(self.document_frequencies if unit == "words" else self.gram_hashes)
-        places = np.zeros(size, dtype=np.int32)  # of each among the numbers, from 1
+        ranks = np.zeros(size, dtype=np.int32)  # of each unit among `numbers`, from 1; 0 if it is not among them
         known = np.flatnonzero(numbers >= 0)
-        places[numbers[known]] = known + 1
-        read = self.document_offsets, self.words, documents, places, weights
+        ranks[numbers[known]] = known + 1
+        arguments = self.document_offsets, self.words, documents, ranks, weights
         sums: FloatArray = (
-            covered_words(*read) if unit == "words" else covered_grams(self.gram_offsets, self.grams, *read)
+            covered_words(*arguments) if unit == "words" else covered_grams(self.gram_offsets, self.grams, *arguments)
         )
         return sums
 
@@ -114,12 +114,12 @@ class CollectionWords:
         idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)). A query without words has 0.
         """
         words = list(dict.fromkeys(written_words(query)))
-        found = [part.words.units(words, unit) for part in self.parts]
-        df = sum((frequencies for _, frequencies in found), start=np.zeros(len(found[0][1]), dtype=np.int64))
+        units = [part.words.units(words, unit) for part in self.parts]
+        df = sum((frequencies for _, frequencies in units), start=np.zeros(len(units[0][1]), dtype=np.int64))
         n = sum(len(part.words.document_offsets) - 1 for part in self.parts)
         idf = np.log1p((n - df + 0.5) / (df + 0.5))
         out = np.zeros(len(documents))
-        for (first, of_part), (numbers, _) in zip(self.parts, found, strict=True):
+        for (first, of_part), (numbers, _) in zip(self.parts, units, strict=True):
             here = (documents >= first) & (documents < first + len(of_part.document_offsets) - 1)
             out[here] = of_part.covered(numbers, unit, idf, documents[here] - first)
         return out / np.cumsum(idf)[-1] if len(idf) else out  # added in the same order, so that all of it is 1
@@ -178,6 +178,7 @@ def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
         characters[count] = size
         for begin in range(count):
             for end in range(begin + SHORTEST, min(begin + LONGEST, count) + 1):
+                # FNV-1a: every byte is mixed in by an exclusive or and a product.
                 value = np.uint64(14695981039346656037)
                 for j in range(characters[begin], characters[end]):
                     value = (value ^ np.uint64(padded[j])) * np.uint64(1099511628211)
@@ -196,6 +197,7 @@ def count_grams(
     for d in range(len(document_offsets) - 1):
         for word in words[document_offsets[d] : document_offsets[d + 1]]:
             for gram in grams[gram_offsets[word] : gram_offsets[word + 1]]:
+                # Several words of a document may have the n-gram: it counts once.
                 frequencies[gram] += last[gram] != d
                 last[gram] = d
     return frequencies
@@ -212,29 +214,29 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 
 @_jit
 def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
-    """The sum of the weights of what was last seen in this document.
+    """The sum of the weights of the units that were last seen in this document.
 
-    It is added up in the order of the query: in that of the document's words, the last bits would depend on the order
+    They are added in the order of the query: in that of the document's words, the last bits would depend on the order
     in which documents were indexed, and documents that cover the same would differ.
     """
     total = 0.0
-    for place in range(1, len(last)):
-        if last[place] == document:
-            total += weights[place - 1]
+    for rank in range(1, len(last)):
+        if last[rank] == document:
+            total += weights[rank - 1]
     return total
 
 
 @_jit
 def covered_words(
-    document_offsets: IntArray, words: Int32Array, documents: IntArray, places: Int32Array, weights: FloatArray
+    document_offsets: IntArray, words: Int32Array, documents: IntArray, ranks: Int32Array, weights: FloatArray
 ) -> FloatArray:
-    """The sum of the weights of the words that each document has; that of word w is ``weights[places[w] - 1]``."""
+    """The sum of the weights of the words that each document has; word w weighs ``weights[ranks[w] - 1]``."""
     sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
-            if word < 0 or word >= len(places):
+            if word < 0 or word >= len(ranks):
                 raise CollectionError(DAMAGED)
-            last[places[word]] = i
+            last[ranks[word]] = i
         sums[i] = _sum_of(weights, last, i)
     return sums
 
@@ -242,9 +244,9 @@ def covered_words(
 @_jit
 def covered_grams(
     gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array, documents: IntArray,
-    places: Int32Array, weights: FloatArray,
+    ranks: Int32Array, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """The sum of the weights of the n-grams that each document has; that of n-gram g is ``weights[places[g] - 1]``."""
+    """The sum of the weights of the n-grams that each document has; n-gram g weighs ``weights[ranks[g] - 1]``."""
     sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
@@ -254,8 +256,8 @@ def covered_grams(
             if first < 0 or end > len(grams):
                 raise CollectionError(DAMAGED)
             for gram in grams[first:end]:
-                if gram < 0 or gram >= len(places):
+                if gram < 0 or gram >= len(ranks):
                     raise CollectionError(DAMAGED)
-                last[places[gram]] = i
+                last[ranks[gram]] = i
         sums[i] = _sum_of(weights, last, i)
     return sums

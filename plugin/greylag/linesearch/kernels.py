@@ -15,7 +15,7 @@ Layout of the arrays, for n documents of q queries, of which `relevant` are rele
   documents ``offsets[i]:offsets[i + 1]``, and ``relevant_offsets`` numbers the relevant ones of all queries.
 - ``gains`` has a gain for each document in that order, or for each relevant one; ``weights`` are the normalisers of the
   queries, or of the queries of relevant documents.
-- ``divisor[rank]`` is what H is divided by at a rank, infinity beyond the cut-off; ``discount[rank]`` is its inverse.
+- ``divisor[rank]`` divides H at a rank, and is infinite beyond the cut-off; ``discount[rank]`` is its inverse.
 - ``state`` is a tuple (above, count, reach) of arrays of shape (relevant,); reach is Q.
 - ``steps`` and ``events``, shape (m,), are the swaps: where a relevant document and another one cross, and which. An
   event is 2^32 times the number of the relevant document, plus twice the number + 1 of the other one if it is relevant,
@@ -91,7 +91,7 @@ CHANGE, SLACK, BLUR = range(3)
 
 @_jit
 def divisors(code: int, depth: int, longest: int) -> FloatArray:
-    """What H is divided by at each rank from 0 to `longest` + 1: infinity beyond the cut-off `depth`."""
+    """The divisor of H at each rank from 0 to `longest` + 1: infinity beyond the cut-off `depth`."""
     table = np.empty(longest + 2)
     for rank in range(len(table)):
         if rank < 1 or rank > depth:
@@ -371,8 +371,8 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                 if cascade and fellow:
                     reach[base + a] = _missed(gains[first:], order[low:stop], left, right, most0, most1)
                 _flag(left, right, most0, most1, least0, least1, flags)
-                for place in unsure[: _places(flags, len(left), unsure)]:
-                    d = order[low + place]
+                for index in unsure[: _set_flags(flags, len(left), unsure)]:
+                    d = order[low + index]
                     apart, slope = s[d] - s[a], v[a] - v[d]
                     x = apart / slope
                     rounded = np.float32(x)
@@ -400,13 +400,14 @@ def _longer(values: Any, more: int) -> Any:
 
 
 @_jit
-def _places(flags: Any, n: int, places: IntArray) -> int:
-    """Write the places of non-zero bytes to `places`, and return their number; eight are looked at at a time."""
+def _set_flags(flags: Any, n: int, indices: IntArray) -> int:
+    """Write the indices of non-zero bytes to `indices`, and return their number."""
+    # Eight bytes at a time: most words are 0.
     words, number = flags.view(np.uint64), 0
     for word in range((n + 7) // 8):
         if words[word]:
             for d in range(8 * word, min(8 * word + 8, n)):
-                places[number] = d
+                indices[number] = d
                 number += flags[d] != 0
     return number
 
@@ -471,7 +472,7 @@ def _around(score: float, margin: float) -> Any:
 def _approach(extents: Any, points: FloatArray) -> float:
     """By how much two scores may approach each other between the points.
 
-    Scores at the second point are scaled such that only the difference in s, or in v, counts.
+    Scores at the second point are scaled so that only the difference in s, or in v, counts.
     """
     (c, d), (e, f), by_s, by_v = points[0], points[1], np.inf, np.inf
     if c > 0.0 and e > 0.0:

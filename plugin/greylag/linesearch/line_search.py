@@ -62,8 +62,8 @@ BUCKETS = 120
 DOCUMENTS = 3
 # So many rough surveys, of some queries, tell where the buckets of the survey of all queries should be narrow.
 ROUGH = 2
-# They take every `SHARE`-th query, or fewer if these would be more than `MANY`: means over hundreds are good enough.
-SHARE, MANY = 6, 300
+# They take every `SAMPLE_EVERY`-th query, or fewer if these would be more than `MAX_SAMPLED`, which is good enough.
+SAMPLE_EVERY, MAX_SAMPLED = 6, 300
 # They count differences of the measure at this part, since the measure over all queries may have its maximum elsewhere.
 CAUTION = 0.4
 # One pair in `EVERY` is in the sample whose crossings tell how to divide the x axis, but at least `FEWEST` and at most
@@ -140,7 +140,7 @@ class Problem(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a pass over all pairs tells of the measure along a line, for B buckets."""
+    """The result of a pass over all pairs: bounds of the measure along a line, for B buckets."""
 
     scale: float  # a power of two, by which the direction is multiplied so that crossings are about 1
     ends: FloatArray  # shape (B + 1,), of the buckets, in units of `scale`, increasing from -infinity to infinity
@@ -229,6 +229,7 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
     crossings = _crossings(problem, scores, direction)
     middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
+    # Powers of two, so that scaling loses no digit.
     even = _exponent(scores) - _exponent(direction)
     scale = float(2.0 ** np.clip(np.clip(middle, even - RANGE, even + RANGE), -RANGE, RANGE))
     crossings /= scale
@@ -240,7 +241,8 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     if problem.top:
         return _divide(problem, lines, undivided, np.array([True]))
     number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
-    cells, density, stride = _places(crossings), np.ones(len(crossings)), max(SHARE, len(problem.weights) // MANY)
+    cells, density = _cell_numbers(crossings), np.ones(len(crossings))
+    stride = max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED)
     for _ in range(ROUGH):
         rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
         bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
@@ -268,7 +270,7 @@ def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> F
     return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
 
 
-def _places(x: FloatArray) -> IntArray:
+def _cell_numbers(x: FloatArray) -> IntArray:
     """The places of the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
     bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
     size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
@@ -366,7 +368,7 @@ def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey
 
 
 def _discounts(problem: Problem) -> FloatArray:
-    """What H has as factor at each rank up to one beyond the cut-off; 0 at rank 0."""
+    """1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends."""
     finite = np.append(np.inf, problem.divisor[np.isfinite(problem.divisor)])
     return 1.0 / np.append(finite, np.inf)
 

@@ -140,7 +140,7 @@ class Objective:
         return np.array([MEASURES[self.name].normaliser(self, grades) for grades in data.relevant_grades])
 
     def divisors(self, data: RankingData) -> FloatArray:
-        """What a relevant document's term is divided by, by rank; see `kernels.divisors`."""
+        """The divisors of a relevant document's term, by rank; see `kernels.divisors`."""
         divisors: FloatArray = kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0)))
         return divisors
 

@@ -58,15 +58,15 @@ def build_index(
         names have numbers, from 1.
     language : str, default "en"
         The analyzer: English (Porter's stemmer, stop words); one of Anserini's by a code, such as "de"; or
-        "whitespace", which keeps what stands between white space as it is. It is recorded in the index, and analyses
+        "whitespace", which only splits at white space. It is recorded in the index, and analyses
         the queries, too.
     texts : bool, default True
         Whether the index stores the texts, which features of words as they are written need.
     threads : int, at least 1, default 1
         Number of indexing threads.
     origin : str, default ""
-        What the index is made from, recorded with it (see `runtime.folders.read_mark`). An index in `out` with the same
-        origin is left as it is, unless it is to be overwritten.
+        A text about the source, recorded with the index (see `runtime.folders.read_mark`). An index in `out` with the
+        same origin is left as it is, unless it is to be overwritten.
     overwrite : bool, default False
         Whether to replace an index in `out` that this function made, in one step when the new one is complete.
 
@@ -86,9 +86,9 @@ def build_index(
     check_counts(threads=threads)
     replaced = _inode(out) if overwrite else None
     _is_made(out, origin, replaced)
-    chosen = None if fields is None else parse_fields(fields)
-    form = collection or guess_collection(docs)
+    chosen, form = None if fields is None else parse_fields(fields), collection or guess_collection(docs)
     start_jvm()
+    # Raises at once if there is no such language, before documents are read for minutes.
     calls_java(analyzer_of)(language)
     indexed = 0
 
@@ -96,14 +96,16 @@ def build_index(
         nonlocal indexed
         files = folder / ".docs"
         files.mkdir()
+        # The copies for Anserini are inside of the folder that is renamed at the end, so that a killed process leaves
+        # nothing else.
         indexed = _index(docs, files, folder, form, threads, chosen, language, texts=texts)
         shutil.rmtree(files)
 
     make_folder(out, fill, done=lambda: _is_made(out, origin, replaced), mark=origin)
-    if not indexed:  # it was there, or another process made it
-        with LuceneIndex(out) as made:
-            return made.statistics().documents
-    return indexed
+    if indexed:
+        return indexed
+    with LuceneIndex(out) as existing:  # it was there, or another process made it
+        return existing.statistics().documents
 
 
 def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
@@ -158,6 +160,7 @@ def _indexer(docs: Path, index: Path, collection: str, threads: int, language: s
     arguments.pretokenized = language == WHITESPACE
     if language not in (ENGLISH, WHITESPACE):
         arguments.language = language
+    # One segment: postings are then exported without merging, and scores do not depend on how the documents were split.
     arguments.storePositions = arguments.optimize = arguments.quiet = True
     arguments.storeContents = texts
     # Anserini's default is as large as the whole heap.
@@ -186,6 +189,7 @@ def _index(
     indexed, empty = counters["indexed"], counters["empty"] + counters["unindexable"]
     if not indexed:
         raise CollectionError(f"{docs} has no document with text that {collection} can read: choose another collection")
+    # Anserini skips documents that it cannot parse, without an error; they are counted on both sides.
     if count != indexed + empty:
         raise CollectionError(f"{docs} has {count} documents, but Anserini read {indexed + empty}: check their markup")
     if empty:
@@ -201,6 +205,7 @@ def _index(
             built.statistics()
         except CollectionError:  # Lucene has no field without words
             raise CollectionError(f"{docs}: no document has a word that is indexed: all are stop words") from None
+        # Read back what is on the disk: Lucene reports a full disk to its own log alone.
         written, wrong = 0, list[str]()
         try:
             for docids, _ in built.docid_blocks():
@@ -262,6 +267,7 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
                 current.reach(done())
     except KeyboardInterrupt:
         calls_java(lambda: [java_thread.interrupt() for java_thread in java_threads])()
+        # Java ends its threads at the next document.
         thread.join(5)
         raise
     thread.join()
@@ -275,7 +281,7 @@ def _set_level(level: Any) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[Callable[[], str]]:
-    """Switch log4j off, and capture what Java prints to its standard error; yields a function that returns that."""
+    """Switch log4j off, and capture Java's standard error; yields a function that returns the text so far."""
 
     @calls_java
     def exchange(level: Any, stream: Any) -> tuple[Any, Any]:

@@ -66,6 +66,7 @@ def directory(folder: str | Path) -> Any:
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
     """The docids and scores of the top `k` documents; ties are broken by docid, ascending."""
+    # Lucene allocates a heap of k entries, however few documents there are.
     k = min(k, searcher.getIndexReader().maxDoc())
     # The first line is empty: pyjnius decodes UTF-16, and would take U+FEFF in a first docid for a byte-order mark.
     docids, scores = java_class("java.lang.StringBuilder")("\n"), java_class("java.nio.FloatBuffer").allocate(k)
@@ -76,6 +77,8 @@ def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
 
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
     """The postings of Lucene `Terms`, in blocks of at most `positions` positions (more only for a single term)."""
+    # The enumeration stays where the last block ended; the dictionary, read beforehand, says how many terms fit in a
+    # block.
     enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
     with _dictionary(terms) as (text, sizes, dfs, cfs):
         for first, last in _runs(cfs, positions):
@@ -113,16 +116,17 @@ def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
     """A stored field, which all documents have, of `count` documents from number `first` on."""
     counter = java_class(_COUNTER)(first)
     with _outputs(_texts_routine(name), reader.storedFields(), count, counter, dtypes=("u1",)) as (written,):
-        data, place, found = written.tobytes(), 0, []
+        data, at, values = written.tobytes(), 0, []
         for _ in range(count):
+            # Lucene's vInt: seven bits a byte, the lowest first.
             size = shift = 0
-            while data[place] & 128:
-                size |= (data[place] & 127) << shift
-                place, shift = place + 1, shift + 7
-            size |= data[place] << shift
-            found.append(data[place + 1 : place + 1 + size].decode("utf-8", "replace"))
-            place += 1 + size
-        return found
+            while data[at] & 128:
+                size |= (data[at] & 127) << shift
+                at, shift = at + 1, shift + 7
+            size |= data[at] << shift
+            values.append(data[at + 1 : at + 1 + size].decode("utf-8", "replace"))
+            at += 1 + size
+        return values
 
 
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:

@@ -94,7 +94,7 @@ def parse_fields(text: str) -> Fields:
 def write_for_anserini(
     docs: Path, collection: str, folder: Path, parts: int, fields: Fields | None = None
 ) -> tuple[str, int]:
-    """Fill an empty folder with what Anserini shall read; return the collection class, and the number of documents.
+    """Fill an empty folder with files for Anserini; return the collection class, and the number of documents.
 
     JSON files, tables, and TREC files whose first document has none of Anserini's text elements are rewritten as
     `parts` files of JSON lines. Other files are linked, or unpacked if Anserini cannot unpack them. Documents are
@@ -128,16 +128,16 @@ def read_texts(
     docs: Path, docids: Collection[str], *, collection: str | None = None, fields: str | None = None
 ) -> dict[str, str]:
     """The texts of some documents, without markup, by docid; those of HTML files are left out."""
-    form, wanted, found = collection or guess_collection(docs), set(docids), dict[str, str]()
+    form, wanted, texts = collection or guess_collection(docs), set(docids), dict[str, str]()
     if form == "HtmlCollection" or not wanted:
-        return found
+        return texts
     chosen = None if fields is None else parse_fields(fields)
     for docid, text in _trec_bodies(docs) if form == "TrecCollection" else _read_records(docs, form, chosen):
         if docid in wanted:
-            found[docid] = text
-            if len(found) == len(wanted):
+            texts[docid] = text
+            if len(texts) == len(wanted):
                 break
-    return found
+    return texts
 
 
 def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
@@ -156,7 +156,7 @@ def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterato
 
 
 def _trec_bodies(docs: Path) -> Iterator[Document]:
-    """The docids of TREC elements, and what else is in them."""
+    """The docids and texts of TREC elements."""
     for _, _, element in _trec_elements(docs):
         before, _, rest = element.partition("<DOCNO>")
         docid, _, after = rest.partition("</DOCNO>")
@@ -170,6 +170,7 @@ def _paths(docs: Path) -> list[Path]:
     """
     if docs.is_file():
         return [docs]
+    # Queries of BEIR are JSON lines, too, and would be indexed as documents.
     corpus = [path for path in (docs / "corpus.jsonl", docs / "corpus.jsonl.gz") if is_file(path)]
     if corpus and any(map(is_file, (docs / "queries.jsonl", docs / "queries.jsonl.gz"))):
         return corpus[:1]
@@ -235,6 +236,7 @@ def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
         files = [stack.enter_context((folder / f"{part}.jsonl").open("w", encoding="utf-8")) for part in range(parts)]
         for docid, contents in documents:
             current.reach(count)
+            # In turn, so that Anserini's threads have equal shares; the order in the index does not matter.
             files[count % parts].write(json.dumps({"id": docid, "contents": contents}) + "\n")
             count += 1
     return count
@@ -278,6 +280,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
     """
     lines = _text(name, file)
     first = next(lines, "")
+    # Tabs need no quotes, and MS MARCO's texts have single ones: the csv module would read on to the next.
     lines, tabs = chain([first], lines), "\t" in first
     csv.field_size_limit(1 << 30)
     reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(lines, strict=True)
@@ -322,6 +325,7 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
         try:
             return parse_json(line)
         except json.JSONDecodeError as error:
+            # An error at the very end may be a value that goes on in the next line, as in a file that is one list.
             if error.pos < len(line.rstrip()):
                 raise
             return parse_json(line + "".join(text for _, text in rest))

@@ -30,6 +30,7 @@ from greylag.lucene.open_index import (
     check_integrity,
     commit_fingerprint,
     folders,
+    newest_commit,
     open_reader,
 )
 from greylag.pipeline import Source
@@ -149,6 +150,13 @@ class LuceneIndex:
     def language(self) -> str:
         """The language that `build_index` was given; "en" for an index that another program made."""
         return str(calls_java(_language)(self.paths))
+
+    @cached_property
+    def is_plainly_english(self) -> bool:
+        """Whether `language` is English and the analyzer not a searcher's, as can be told without Java."""
+        return not self._of_searcher and not any(
+            LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths
+        )
 
     @calls_java
     def statistics(self) -> Statistics:

@@ -76,7 +76,8 @@ class Routine:
     def arguments(self) -> list[Handle]:
         """For each parameter, the handle that returns it."""
         return [
-            self._arrange(_handles().identity(parameter), [place]) for place, parameter in enumerate(self._parameters)
+            self._arrange(_handles().identity(parameter), [position])
+            for position, parameter in enumerate(self._parameters)
         ]
 
     def constant(self, kind: str, value: Any) -> Handle:
@@ -86,12 +87,15 @@ class Routine:
     def call(self, function: Handle, *arguments: Handle) -> Handle:
         """Call `function` on the values of `arguments`, cast and unboxed to its parameter types."""
         function = function.asType(_signature(_result(function), [_result(argument) for argument in arguments]))
-        for place in reversed(range(len(arguments))):
-            function = _handles().collectArguments(function, place, arguments[place])
+        # Each argument is itself a handle with all parameters of the routine. It takes the place of one parameter of
+        # the function, from the last to the first, so that the positions before it stay right.
+        for position in reversed(range(len(arguments))):
+            function = _handles().collectArguments(function, position, arguments[position])
         return self._arrange(function, list(range(len(self._parameters))) * len(arguments))
 
     def sequence(self, *steps: Handle) -> Handle:
         """Run the steps in order and discard their results."""
+        # `foldArguments(last, step)` runs step, then last, on the same parameters.
         *first, last = [step.asType(_signature(_type("void"), self._parameters)) for step in steps]
         for step in reversed(first):
             last = _handles().foldArguments(last, step)
@@ -100,8 +104,10 @@ class Routine:
     def repeat(self, count: Handle, body: Handle) -> Handle:
         """Run `body` `count` times; `count` is evaluated once."""
         signature = _signature(_type("void"), [_type("int"), *self._parameters])
-        places = range(1, len(self._parameters) + 1)
-        return _handles().countedLoop(count, None, _handles().permuteArguments(self.sequence(body), signature, *places))
+        positions = range(1, len(self._parameters) + 1)
+        # The loop passes its index first, which the body does not take.
+        indexed = _handles().permuteArguments(self.sequence(body), signature, *positions)
+        return _handles().countedLoop(count, None, indexed)
 
     def loop(self, condition: Handle, body: Handle) -> Handle:
         """Run `body` while `condition` is not null."""
@@ -110,9 +116,9 @@ class Routine:
         )
         return _handles().whileLoop(None, self.call(present, condition), self.sequence(body))
 
-    def _arrange(self, function: Handle, places: list[int]) -> Handle:
-        """Adapt `function` to the routine's parameters: its own are those at `places`, in that order."""
-        return _handles().permuteArguments(function, _signature(_result(function), self._parameters), *places)
+    def _arrange(self, function: Handle, positions: list[int]) -> Handle:
+        """Adapt `function` to the routine's parameters: it takes those at `positions`, in that order."""
+        return _handles().permuteArguments(function, _signature(_result(function), self._parameters), *positions)
 
 
 @calls_java
@@ -134,10 +140,10 @@ def _dispatcher() -> Handle:
 
 
 def _list(*values: Any) -> Any:
-    made = java_class("java.util.ArrayList")()
+    values_in_java = java_class("java.util.ArrayList")()
     for value in values:
-        made.add(value)
-    return made
+        values_in_java.add(value)
+    return values_in_java
 
 
 def _handles() -> Any:

@@ -53,12 +53,16 @@ def commit_fingerprint(*paths: Path) -> str:
     """SHA-256 (hex) of the name and bytes of an index's newest commit; for several indexes, one digest over all."""
     if len(paths) > 1:
         return hashlib.sha256("".join(map(commit_fingerprint, paths)).encode()).hexdigest()
-    (path,) = paths
+    newest = newest_commit(*paths)
+    return hashlib.sha256(newest.name.encode() + newest.read_bytes()).hexdigest()
+
+
+def newest_commit(path: Path) -> Path:
+    """The file ``segments_N`` with the highest N, a number in base 36."""
     commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
     if not commits:
         raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
-    newest = max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
-    return hashlib.sha256(newest.name.encode() + newest.read_bytes()).hexdigest()
+    return max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
 
 
 @calls_java

@@ -74,6 +74,7 @@ def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> 
     the message by which Pyserini says that it has nothing of this name; the result is None then.
     """
     try:
+        # Progress and warnings would be mixed into a command's output.
         with contextlib.redirect_stdout(sys.stderr):
             return fetch()
     except GreylagError:

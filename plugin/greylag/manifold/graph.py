@@ -22,7 +22,7 @@ from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
 Graph = Literal["connecting", "knn", "mutual_knn", "full"]
-"""Which points are joined; see `affinity_graph`."""
+"""The rule that joins points; see `affinity_graph`."""
 Affinity = Literal["rbf", "inner_product"]
 
 SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined
@@ -70,7 +70,7 @@ def affinity_graph(
     affinity: Affinity = "rbf",
     sigma: float | None = None,
 ) -> AffinityGraph:
-    """Compute the affinity matrix W of n points: which pairs are joined, and how strongly.
+    """Compute the affinity matrix W of n points, whose entries say how strongly pairs are joined.
 
     Parameters
     ----------
@@ -119,6 +119,7 @@ def affinity_graph(
             return _symmetric(_pair_products(points, rows, columns), rows, columns, n)
         squares = _by_blocks(lambda left, right: (left - right) ** 2, points, rows, columns)
         return _symmetric(_rbf(np.sqrt(squares), sigma), rows, columns, n)
+    # The case of documents: products are positive for most pairs, so that a matrix of them would be dense.
     if affinity == "inner_product" and graph == "full":
         return _inner_product_graph(points) if sparse.issparse(points) else _dense_products(points)
     if affinity == "inner_product":
@@ -136,6 +137,7 @@ def _points(X: Any) -> Any:
     """X as a float64 ndarray, or as a CSR copy in canonical form."""
     if sparse.issparse(X):
         points = sparse.csr_array(X, dtype=np.float64, copy=True)
+        # Sorted, too: sums over coordinates must not depend on how the matrix was made.
         points.sum_duplicates()
     else:
         points = np.asarray(X, dtype=np.float64)
@@ -190,9 +192,9 @@ def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
     if tied.any():  # scikit-learn chooses between points at the same distance
         with threadpool_limits(1, user_api="openmp"):
             chosen = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points[tied], return_distance=False)
-        others = chosen != np.flatnonzero(tied)[:, None]
-        others[others.all(axis=1), 0] = False  # more equal points than neighbours, of which the point itself is not one
-        neighbours[tied] = chosen[others].reshape(-1, k)
+        is_other = chosen != np.flatnonzero(tied)[:, None]
+        is_other[is_other.all(axis=1), 0] = False  # more equal points than neighbours, and the point is not among them
+        neighbours[tied] = chosen[is_other].reshape(-1, k)
     return sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
@@ -269,6 +271,7 @@ def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
     if sigma is None:
         positive = distances[(distances > 0) & (distances < np.inf)]
         sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
+    # In place: this is the largest array, of which there is one copy at most.
     distances /= sigma
     distances *= distances
     distances *= -0.5
@@ -283,7 +286,7 @@ def _from_condensed(weights: FloatArray, n: int) -> FloatArray | sparse.csr_arra
         matrix: FloatArray = squareform(weights, checks=False)
         return matrix
     edges = np.flatnonzero(weights)
-    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # the place of the pair (i, i + 1)
+    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # the index of the pair (i, i + 1)
     rows = np.searchsorted(first, edges, side="right") - 1
     return _symmetric(weights[edges], rows, edges - first[rows] + rows + 1, n)
 
@@ -296,5 +299,6 @@ def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -
 
 
 def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:
+    # A coordinate of a single point adds to no product.
     shared = points[:, (points > 0).sum(axis=0) > 1]
     return InnerProductGraph(shared, (shared * shared).sum(axis=1))

@@ -27,6 +27,7 @@ def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, 
     row[i + 1 :] = 0.0
     for entry in range(indptr[i], indptr[i + 1]):
         coordinate, value = coordinates[entry], data[entry]
+        # Point i is the next entry of the column, since points come in order: what is left are those after it.
         after[coordinate] += 1
         for other in range(after[coordinate], starts[coordinate + 1]):
             row[np.uint32(points[other])] += value * values[other]
@@ -54,6 +55,7 @@ def condensed_distances(products: FloatArray, squared_norms: FloatArray, distanc
         for j in range(i + 1, n):
             norms = squared_norms[i] + squared_norms[j]
             square = norms - 2 * products[pair]
+            # The difference of nearly equal numbers: below this it is rounding.
             distances[pair] = 0.0 if square < 1e-14 * norms else np.sqrt(square)
             pair += 1
 
@@ -65,6 +67,7 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int
     Also whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
     """
     n = len(squared_norms)
+    # One more than asked for, which shows whether the last neighbour is tied.
     neighbours, squares = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), np.inf)
     row, after, farthest = np.empty(n), by_coordinate[0][:-1].copy(), np.full(n, np.inf)
     for i in range(n):
@@ -83,11 +86,11 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int
 @_jit
 def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int) -> float:
     """Insert a point into an ascending list in place of the last one; the new last one's squared distance."""
-    place = len(squares) - 1
-    while place > 0 and squares[place - 1] > square:
-        squares[place], neighbours[place] = squares[place - 1], neighbours[place - 1]
-        place -= 1
-    squares[place], neighbours[place] = square, point
+    slot = len(squares) - 1
+    while slot > 0 and squares[slot - 1] > square:
+        squares[slot], neighbours[slot] = squares[slot - 1], neighbours[slot - 1]
+        slot -= 1
+    squares[slot], neighbours[slot] = square, point
     return squares[-1]  # type: ignore[no-any-return]
 
 

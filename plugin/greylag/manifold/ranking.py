@@ -207,10 +207,12 @@ def solve(
     if solver not in get_args(Solver):
         raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
     if solver == "auto":
+        # A factorisation of a graph that is never formed would need it formed.
         most = 0 if isinstance(W, InnerProductGraph) else SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT
         solver = "direct" if W.shape[0] <= most else "cg"
     root = _inverse_root_degree(W)
     scale = _scale(root, exponent)
+    # Divided here and multiplied at the end: the system itself is symmetric for every exponent.
     right = (source.T / scale).T
     if solver == "direct":
         limit = _direct(W, root, right, alpha, overwrite=overwrite)

@@ -59,7 +59,7 @@ class ManifoldRanker(Stage):
         How far scores spread. Near 1, documents that are similar to many others win regardless of the query; the
         paper's 0.99 is for queries drawn from the same data as the other points.
     graph : "connecting", "knn", "mutual_knn" or "full", default "knn"
-        Which points are joined; see `affinity_graph`.
+        The rule that joins points; see `affinity_graph`.
     neighbours : int >= 1, default 10
         The number of neighbours in a kNN graph.
     affinity : "cosine" or "rbf", optional
@@ -142,10 +142,12 @@ class ManifoldRanker(Stage):
         W = affinity_graph(
             points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity], sigma=sigma
         )
+        # The query is the first point, with confidence 1.
         f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
+        # Equal documents differ in the last digits of conjugate gradients, and would leave their order.
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
-        others = -np.arange(1.0, len(ranking) - n + 1)
-        scores = np.concatenate([first.scores, others])
+        below = -np.arange(1.0, len(ranking) - n + 1)  # f* is not negative
+        scores = np.concatenate([first.scores, below])
         return Ranking(ranking.qid, ranking.query, first.docids + ranking.docids[n:], scores)
 
     def _documents(self, top: Ranking) -> tuple[tuple[str, ...], FloatArray]:
@@ -155,6 +157,7 @@ class ManifoldRanker(Stage):
         judgements = {top.qid: (self.feedback or {}).get(top.qid, {})}
         grades = at_level(judgements, self.relevance_level)[top.qid]
         highest = max(grades.values(), default=0)
+        # Judged documents outside the ranking take part as points if they are relevant, since scores spread from them.
         judged = [d for d, grade in grades.items() if grade > 0 or d in y]
         known = self._vectors.knows(judged)
         y |= {d: max(grades[d], 0) / max(highest, 1) for d, has in zip(judged, known, strict=True) if has}

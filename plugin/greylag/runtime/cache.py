@@ -1,6 +1,6 @@
 """Values in a SQLite file: the results of unfinished work, beside its output, and counts that take long.
 
-The file is a cache, for any number of threads and processes: what is wrong with it is no error, and what it lacks is
+The file is a cache, for any number of threads and processes. A fault of the file is no error: what it lacks is
 computed again. SQLite makes it safe against killed processes, and a checksum of each value against other damage.
 """
 
@@ -31,7 +31,7 @@ interruptions: list[str] = []
 """Messages about interrupted work, for the command line to print."""
 
 _WAIT = 0.02  # seconds to wait for a lock that another process holds
-_PAUSE = 1.0  # seconds without the file after a lock was not released in time
+_PAUSE = 1.0  # seconds to do without the file after its lock was not released in time
 _DIGEST = 16  # bytes
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # The file is damaged, unless SQLite's primary result code is one of these.
@@ -40,10 +40,7 @@ _PASSING = _BUSY | {
     sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _SELECT = "SELECT content FROM kept WHERE key = ?"
-_TABLE = "kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
-_CREATE = f"CREATE TABLE IF NOT EXISTS {_TABLE}"
-# A view in place of the table may never end.
-_OTHERS = f"SELECT count(*) FROM sqlite_master WHERE sql IS NOT 'CREATE TABLE {_TABLE}'"
+_CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
 _INSERT = "INSERT OR REPLACE INTO kept (key, content) VALUES (?, ?)"
 _log = logging.getLogger("greylag")
 
@@ -72,11 +69,12 @@ class Cache:
         return self._attempt(select)
 
     def save(self, key: bytes, value: Any) -> bool:
-        """Keep a value; whether it is kept. `TypeError` if it is not data (see `encode`)."""
+        """Keep a value; return whether it is kept. `TypeError` if it is not data (see `encode`)."""
         content = encode(value)
 
         def insert(store: sqlite3.Connection) -> bool:
             store.execute("PRAGMA synchronous = OFF")  # what a power loss damages is found and computed again
+            # Each time, as another process may have dropped a damaged file.
             store.execute(_CREATE)
             store.execute(_INSERT, (key, _digest(key, content) + content))
             return True
@@ -89,17 +87,19 @@ class Cache:
             if time.monotonic() < self._resume or not self._is_usable():
                 return None
             try:
+                # A connection for each call: those of SQLite belong to one thread, and a kept one would hold the file
+                # open for ever.
                 with closing(sqlite3.connect(self.path, timeout=_WAIT)) as store, store:
                     store.text_factory = bytes
-                    if store.execute(_OTHERS).fetchone() != (0,):
-                        raise sqlite3.DatabaseError("it has other tables")
                     return work(store)
             except sqlite3.Error as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+                # Someone else writes: do without the file for a moment rather than wait at each of thousands of calls.
                 if code in _BUSY:
                     self._resume = time.monotonic() + _PAUSE
                 elif code in _PASSING:
                     self._fail(str(error))
+                # Any other error means damage.
                 elif str(error) != "no such table: kept":  # which another process is making
                     self._drop(str(error))
         return None
@@ -151,7 +151,7 @@ class WorkLog(Cache):
         return is_kept
 
     def summary(self) -> str:
-        """What is kept, in one line; "" if nothing is."""
+        """A line about the kept results; "" if there are none."""
         if not self.path.is_file() or not self._is_begun():
             return ""
         steps = ", ".join(f"{what} ({count})" for what, count in self._counts.items() if what and count)
@@ -164,6 +164,8 @@ class WorkLog(Cache):
                 for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
                     path.unlink(missing_ok=True)
 
+    # Until something is kept, nothing is looked up either: the digest of all inputs would take longer than a short
+    # command.
     def _is_begun(self) -> bool:
         return self._was_there or self._counts.total() > 0
 
@@ -175,12 +177,13 @@ class WorkLog(Cache):
         try:
             with suppress(FileExistsError):
                 os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            # Results decide rankings: a file that others could have written is not believed.
             state = os.lstat(self.path)
         except OSError as error:
             self._fail(error.strerror or str(error))
             return False
-        own = state.st_uid == os.geteuid() and state.st_nlink == 1 and not state.st_mode & 0o022
-        if stat.S_ISREG(state.st_mode) and own:
+        is_own = state.st_uid == os.geteuid() and state.st_nlink == 1 and not state.st_mode & 0o022
+        if stat.S_ISREG(state.st_mode) and is_own:
             return True
         self._warn("is not a file that only you may write: what is done is not kept")
         return False
@@ -205,14 +208,14 @@ class WorkLog(Cache):
 
 
 def beside(output: Path) -> Path:
-    """The place of the log of the work on an output file."""
+    """The path of the log of the work on an output file."""
     target = Path(os.path.realpath(output))
     return target.with_name(f".{target.name}{SUFFIX}")
 
 
 @contextmanager
 def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
-    """Keep what the maps in the block have done in a file, and use what is kept there.
+    """Keep the results of the maps in the block in a file, and use those that are there.
 
     `depends` gives a digest of all that the results of the block depend on. The file is removed at the end of the
     block, and stays if the block fails, with a line that says so.
@@ -222,11 +225,11 @@ def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
         with keeping(log):
             yield
     except (Exception, KeyboardInterrupt) as error:
-        kept = log.summary()
+        summary = log.summary()
         if interrupts.caused(error):
-            interruptions.append(kept or "nothing is kept, as there was less than a second's work")
-        elif kept:
-            _log.info("%s", kept)
+            interruptions.append(summary or "nothing is kept, as there was less than a second's work")
+        elif summary:
+            _log.info("%s", summary)
         raise
     log.remove()
 

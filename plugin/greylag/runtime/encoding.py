@@ -58,6 +58,7 @@ def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
         np.lib.format.write_array(file, value, allow_pickle=False)
         arrays.append(file.getvalue())
         return {"array": len(arrays[-1])}
+    # By name, so that SciPy is not imported to find out that a value is none of its own.
     if kind.__name__ == "csr_matrix" and kind.__module__.startswith("scipy.sparse"):
         return {"csr": _encoded((value.data, value.indices, value.indptr, value.shape), arrays)}
     if _is_record(kind):
@@ -67,7 +68,7 @@ def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
 
 
 class _Decoder:
-    """Takes the content of the arrays in the order in which they were encoded."""
+    """Reads the arrays in the order in which they were encoded."""
 
     def __init__(self, rest: bytes) -> None:
         self._rest, self._at = rest, 0
@@ -95,6 +96,7 @@ class _Decoder:
             return csr_matrix(tuple(parts), shape)
         if kind == "record":
             module, name, parts = content
+            # Only of modules that are loaded: whoever asks for the value has its class.
             record = getattr(sys.modules[module], name)
             if not _is_record(record) or record.__module__ != module:
                 raise ValueError(f"{module}.{name} is not a record")

@@ -1,4 +1,4 @@
-"""Files and folders that one process at a time replaces, such that they are complete or as before.
+"""Files and folders that one process at a time replaces, so that they are complete or as before.
 
 The new content of ``NAME`` is made beside it as ``.NAME.greylag-part``, under the lock ``.NAME.greylag-lock``, and then
 renamed; a folder that it replaces is ``.NAME.greylag-old`` meanwhile. The kernel releases a killed process's locks, so
@@ -51,6 +51,7 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
 
     os.stat(os.path.join(target.parent, "."))  # FileLock would make the folder
     path = _beside(target, "lock")
+    # Not a soft lock, which a killed process would leave for ever.
     lock = FileLock(path, fallback_to_soft=False)
     was_locked = os.path.lexists(path)
     if was_locked and os.lstat(path).st_size:
@@ -66,10 +67,12 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
+        # Network file systems of clusters often have no locks.
         path.unlink(missing_ok=True)
         yield from _unlocked(target)
         return
     names = _beside(target, "part"), _beside(target, "old")
+    # Under a lock file that was there already they are leftovers of a killed process; without one, a user's files.
     foreign = [] if was_locked else [name for name in names if os.path.lexists(name)]
     try:
         if foreign:
@@ -121,6 +124,7 @@ def make_folder(
             if done():
                 return
             part.mkdir()
+            # First, so that what is left of a killed process is recognised, however little was written.
             (part / MARK).write_text(mark, encoding="utf-8")
             fill(part)
             _sync_tree(part)
@@ -128,6 +132,7 @@ def make_folder(
                 _check_marked(target)
                 target.rename(old)
             part.rename(target)
+            # The names, too: after a power loss the folder would else not be there.
             sync(target.parent)
         except OSError as error:
             raise ParameterError(f"{target} cannot be written: {why(error)}") from None

@@ -32,7 +32,7 @@ from greylag.runtime.software import numerical
 T = TypeVar("T")
 Items = list[tuple[int, Any]]
 Done = tuple[Any, missing_documents.Counts]
-"""The result of an item, and the tally of its unknown documents."""
+"""The result of an item, and the counts of its unknown documents."""
 Numbered = tuple[int, Any, missing_documents.Counts]
 Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 
@@ -47,15 +47,15 @@ class Keeper(Protocol):
     """Keeps the results of finished items, so that interrupted work goes on from there."""
 
     def load_result(self, key: str) -> Any:
-        """What is kept under the key, or None."""
+        """The result kept under the key, or None."""
 
     def save_result(self, key: str, result: Any) -> bool:
         """Keep a result; whether it is kept."""
 
 
 @dataclass
-class _Place:
-    """Where in the work of a command a map is: the same command makes the same maps in the same order."""
+class _Position:
+    """The position of a map in the work of a command: the same command makes the same maps in the same order."""
 
     keeper: Keeper | None = None
     path: str = ""
@@ -68,25 +68,25 @@ class _Place:
         return f"{self.path}/{self.maps}"
 
 
-_place: ContextVar[_Place | None] = ContextVar("place in the work", default=None)
+_current: ContextVar[_Position | None] = ContextVar("position in the work", default=None)
 
 
 @contextmanager
 def keeping(keeper: Keeper) -> Iterator[None]:
     """Keep the results of all maps in the block, which must do the same whenever the keeper has something."""
-    with _at(_Place(keeper)):
+    with _at(_Position(keeper)):
         yield
 
 
 def thread_count(n_jobs: int | None) -> int | None:
     """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
     _check_jobs(n_jobs)
-    return 1 if (_place.get() or _Place()).in_worker else n_jobs
+    return 1 if (_current.get() or _Position()).in_worker else n_jobs
 
 
 def rebuilt(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """For ``__reduce__``: pickle a dataclass as its parameters, without what it has cached."""
-    return _rebuild, (type(value), {part.name: getattr(value, part.name) for part in fields(value) if part.init})
+    return _rebuild, (type(value), {field.name: getattr(value, field.name) for field in fields(value) if field.init})
 
 
 def parallel_map(
@@ -135,19 +135,23 @@ def parallel_map(
         If a worker has other software, or a cluster has no workers or is lost.
     """
     _check_jobs(n_jobs)
-    place = _place.get() or _Place()
-    path = place.number()
+    position = _current.get() or _Position()
+    path = position.number()
     if total is None and isinstance(items, Sized):
         total = len(items)
-    compute, size = _turns(function, shared, place, path), 1
-    if not place.in_worker:
+    compute, size = _turns(function, shared, position, path), 1
+    if not position.in_worker:
         backend, workers, n_jobs = _backend(n_jobs, prefer)
         threads = getattr(backend, "uses_threads", False)
+        # A window of items at a time: results are yielded in order, so that those of a fast worker wait for a slow one.
+        # Without a bound, all results of a long run could be waiting.
         if not threads or (workers > 1 and not coarse):
             size = min(WINDOW * workers, _MAX_WINDOW)
+            # Threads share the function itself. Other processes get it pickled, once for all items; with loky they may
+            # outlive a change of the working folder, so that they are told it.
             call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
             compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend.supports_return_generator)
-    return _mapped(compute, items, size, what, total, place.keeper, path)
+    return _mapped(compute, items, size, what, total, position.keeper, path)
 
 
 def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
@@ -176,6 +180,7 @@ def _mapped(
         while window := dict(islice(numbered, size)):
             first, done = min(window), dict[int, Done]()
             if keeper is not None:
+                # What was done before is not computed again; what is new is kept before the caller sees it.
                 kept = {number: keeper.load_result(f"{path}:{what}:{number}") for number in window}
                 done = {number: result for number, result in kept.items() if _is_done(result)}
             for number, result, unknown in compute([item for item in window.items() if item[0] not in done], step):
@@ -183,6 +188,7 @@ def _mapped(
                 if keeper is not None:
                     keeper.save_result(f"{path}:{what}:{number}", done[number])
                 step.reach(first + len(done))
+            # Kept items count, too, though nothing was computed.
             step.reach(first + len(window))
             for number in window:
                 result, unknown = done.pop(number)
@@ -192,16 +198,16 @@ def _mapped(
 
 
 def _is_done(kept: Any) -> bool:
-    """Whether what was kept is the result of an item with its tally."""
+    """Whether a kept value is the result of an item with its counts."""
     return isinstance(kept, tuple) and len(kept) == 2 and isinstance(kept[1], dict)
 
 
-def _turns(function: Callable[..., Any], shared: tuple[Any, ...], place: _Place, path: str) -> Compute:
+def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Position, path: str) -> Compute:
     """Computes in this thread, where an item's maps keep their results, too."""
 
     def compute(items: Items, step: progress.Step) -> Iterator[Numbered]:
         for number, item in items:
-            inner = _Place(place.keeper, f"{path}.{number}", place.in_worker)
+            inner = _Position(position.keeper, f"{path}.{number}", position.in_worker)
             with _at(inner), step.inside(), missing_documents.gathered() as tally:
                 result = function(item, *shared)
             yield number, result, tally.counts
@@ -222,6 +228,7 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_
         )
         try:
             for numbered, records in parallel(delayed(call)(call.content, *item, *shared) for item in items):
+                # Worker processes have no handlers: their messages are logged here.
                 for record in records:
                     logging.getLogger(record.name).handle(record)
                 yield numbered
@@ -242,6 +249,7 @@ class _Call:
 
     def __init__(self, function: Callable[..., Any] | None, content: Any = None, folder: str | None = None) -> None:
         self.function, self.content, self.folder = function, content, folder
+        # Threads run in this process, where software cannot differ.
         self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -251,7 +259,7 @@ class _Call:
         """The result of an item, and the messages that another process has to relay."""
         function = self.function or self._unpacked(content)
         with (
-            _at(_Place(in_worker=True)),
+            _at(_Position(in_worker=True)),
             progress.hidden(),
             _recorded(self.process != _PROCESS) as records,
             missing_documents.gathered() as tally,
@@ -292,18 +300,19 @@ def _packed(function: Callable[..., Any], *, moves: bool) -> _Call:
 
 @lru_cache(maxsize=2)  # each may hold large files
 def _functions(name: str) -> list[Any]:
-    """A place for the function of a map."""
+    """A list for the function of a map, empty until it is unpickled."""
     return []
 
 
 @contextmanager
 def _recorded(is_foreign: bool) -> Iterator[SimpleQueue[logging.LogRecord]]:
-    """The messages that this thread logs in the block, in another process; in this one they are logged as ever."""
+    """The messages that this thread logs in the block, in another process; in this one they go to the log directly."""
     records: SimpleQueue[logging.LogRecord] = SimpleQueue()
     if not is_foreign:
         yield records
         return
     handler, thread = QueueHandler(records), threading.get_ident()
+    # Threads of one worker process log at the same time.
     handler.addFilter(lambda record: record.thread == thread)
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
@@ -314,12 +323,12 @@ def _recorded(is_foreign: bool) -> Iterator[SimpleQueue[logging.LogRecord]]:
 
 
 @contextmanager
-def _at(place: _Place) -> Iterator[None]:
-    token = _place.set(place)
+def _at(position: _Position) -> Iterator[None]:
+    token = _current.set(position)
     try:
         yield
     finally:
-        _place.reset(token)
+        _current.reset(token)
 
 
 def _rebuild(kind: Callable[..., Any], parameters: dict[str, Any]) -> Any:

@@ -55,6 +55,7 @@ class Occurrences:
     def class_counts(self, documents: IntArray | slice = slice(None)) -> IntArray:
         """The number of `documents` of each class that contain each word, shape (n_classes, V)."""
         X, shape = self.X[documents], (len(self.class_sizes), self.X.shape[1])
+        # A cell for each class and word, so that one pass counts all.
         cell = np.repeat(self.classes[documents], np.diff(X.indptr)) * shape[1] + X.indices
         return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
@@ -62,6 +63,7 @@ class Occurrences:
         """For each class, the number of its documents that contain both words of each pair, shape (V, V)."""
         for c in range(len(self.class_sizes)):
             X = self.X[self.classes == c]
+            # One class at a time: V x V for all classes at once may not fit in memory.
             yield (X.T @ X).toarray()
 
 

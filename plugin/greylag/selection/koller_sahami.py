@@ -95,8 +95,10 @@ def eliminate(words: Occurrences, n_features: int, conditioning_size: int) -> In
             blanket = nearest[word][left[nearest[word]]][:conditioning_size]
             in_blanket[word, blanket] = True
             delta[word] = np.round(expected_cross_entropy(words, word, blanket), TIE_DECIMALS)
+        # The last of equal ones, which has the lower gain.
         removed = n_words - 1 - int(np.argmin(delta[::-1]))
         left[removed], delta[removed] = False, np.inf
+        # Only these lose a word of their blanket, and get the next nearest in its place.
         outdated = np.flatnonzero(in_blanket[:, removed] & left)
     return np.flatnonzero(left)
 
@@ -106,6 +108,7 @@ def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> 
     n_classes, n_states = len(words.class_sizes), 2 ** len(blanket)
     cell = words.classes * (2 * n_states)
     for bit, known in enumerate((*blanket, word)):
+        # The state of a document is a number whose bits say which words it has.
         cell[words.documents(known)] += 2**bit
     counts = np.bincount(cell, minlength=n_classes * 2 * n_states).reshape(n_classes, 2, n_states)
     return (_uncertainty(counts.sum(axis=1)) - _uncertainty(counts)) / len(cell)
@@ -130,7 +133,7 @@ def _uncertainty(counts: IntArray) -> float:
 
 
 def _n_log_n_of_pair(both: IntArray, count: IntArray, size: np.int64) -> FloatArray:
-    """The sum of n log n over the four cells (both words, one, the other, neither) of each pair of words."""
-    one = n_log_n(count[:, np.newaxis] - both)
+    """The sum of n log n over the four cells (both words, first, second, neither) of each pair of words."""
+    first_alone = n_log_n(count[:, np.newaxis] - both)
     none = size - count[:, np.newaxis] - count + both
-    return n_log_n(both) + one + one.T + n_log_n(none)
+    return n_log_n(both) + first_alone + first_alone.T + n_log_n(none)

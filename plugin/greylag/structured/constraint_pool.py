@@ -33,6 +33,7 @@ class ConstraintPool:
         self._normals = np.vstack([np.zeros((n, d)), signs])
         self._losses = np.append(training.target_losses, np.zeros(len(signs)))
         self._owners = np.append(np.arange(n), np.full(len(signs), n))  # sign constraints belong to no example
+        # Inner products by einsum here and below: BLAS would sum in an order that depends on the number of threads.
         self._gram = np.einsum("pd,qd->pq", self._normals, self._normals)
         self._alpha = np.zeros((members, len(self._owners)))
         self._idle = np.zeros(len(self._owners), dtype=np.int64)
@@ -61,6 +62,7 @@ class ConstraintPool:
             constraint = self._training.most_violated(example, weights[m])
             violation = constraint.violation(weights[m])
             if violation > hinges[m, example] + epsilon:
+                # Members often find the same constraint, which all of them share.
                 met[example, constraint.normal.tobytes()] = constraint
             hinges[m, example] = max(hinges[m, example], violation)
         if met:
@@ -73,12 +75,14 @@ class ConstraintPool:
         Centres c have shape (M, d), costs C shape (M, n). The solver stops when the violations of any two constraints
         that could exchange weight differ by at most `tolerance`.
         """
+        # Numba, which learners without constraints do not need.
         from greylag.structured.dual_steps import climb
 
         self._share_out(costs)
         order = np.argsort(self._owners, kind="stable")
         starts = np.searchsorted(self._owners[order], np.arange(costs.shape[1] + 1))
         violations = self._violations(centres + self._combined())
+        # Members do not interact here: each has its own dual over the common constraints.
         for alpha, row in zip(self._alpha, violations, strict=True):
             climb(self._gram, row, order, starts, alpha, tolerance, MAX_ROUNDS)
         combined = self._combined()
@@ -101,6 +105,7 @@ class ConstraintPool:
         self._normals = np.vstack([self._normals, normals])
         self._losses = np.append(self._losses, [constraint.loss for constraint in constraints])
         self._owners = np.append(self._owners, owners)
+        # Only the new rows; the whole matrix would cost the square of all constraints at each search.
         products = np.einsum("pd,qd->pq", normals, self._normals)
         self._gram = np.block([[self._gram, products[:, : len(self._gram)].T], [products]])
         self._alpha = np.pad(self._alpha, ((0, 0), (0, len(owners))))
@@ -115,12 +120,13 @@ class ConstraintPool:
             self._alpha[member, : len(cost)] += np.where(sums > 0, 0.0, cost)
 
     def _drop_idle(self) -> None:
-        """Drop constraints that have had no weight for long, except those of the targets and signs."""
+        """Drop constraints without weight for `IDLE_LIMIT` searches, but never those of targets and signs."""
+        # A constraint without weight does not change an optimum, but costs a row of every later solution.
         self._idle = np.where(self._alpha.any(axis=0), 0, self._idle + 1)
-        kept = self._idle < IDLE_LIMIT
-        kept[: len(self._training.examples) + len(self._training.nonnegative)] = True
-        if not kept.all():
-            places = np.flatnonzero(kept)
-            self._normals, self._losses, self._owners = self._normals[kept], self._losses[kept], self._owners[kept]
-            self._gram = self._gram.take(places, 0).take(places, 1)
-            self._alpha, self._idle = self._alpha.take(places, 1), self._idle[kept]
+        stays = self._idle < IDLE_LIMIT
+        stays[: len(self._training.examples) + len(self._training.nonnegative)] = True
+        if not stays.all():
+            numbers = np.flatnonzero(stays)
+            self._normals, self._losses, self._owners = self._normals[stays], self._losses[stays], self._owners[stays]
+            self._gram = self._gram.take(numbers, 0).take(numbers, 1)
+            self._alpha, self._idle = self._alpha.take(numbers, 1), self._idle[stays]

@@ -87,7 +87,7 @@ class CoulombProblem:
         return member_costs(shares, self.C), np.asarray(shares.any(axis=1, keepdims=True), dtype=np.float64)
 
     def return_to_spheres(self, moved: FloatArray, weights: FloatArray) -> FloatArray:
-        """The directions of `moved`, made feasible, with the lengths of the weights; kept where a direction is 0."""
+        """The feasible directions of `moved` with the lengths of `weights`, which stay where a direction is 0."""
         units = directions(self.training.project(moved))
         return np.where(units.any(axis=1, keepdims=True), lengths(weights)[:, None] * units, weights)
 
@@ -148,9 +148,11 @@ def sampled_costs(shares: FloatArray, C: float) -> tuple[FloatArray, FloatArray]
     An example costs C / |S| if the set S of the member's examples has it. Given that, 1 / |S| has the mean
     integral over t in [0, 1] of prod over j != i of (1 - q_j + q_j t), a polynomial, which Gauss's rule sums exactly.
     """
-    nodes, parts = np.polynomial.legendre.leggauss(shares.shape[1] // 2 + 1)
+    # n // 2 + 1 nodes sum polynomials of degree up to n, and this product has degree n - 1.
+    nodes, node_weights = np.polynomial.legendre.leggauss(shares.shape[1] // 2 + 1)
     factors = 1.0 - shares[..., None] + shares[..., None] * (nodes + 1.0) / 2.0
-    means = (factors.prod(axis=1, keepdims=True) / factors * parts / 2.0).sum(axis=2)
+    # All factors but the example's own; none is 0, as the nodes are inside (-1, 1).
+    means = (factors.prod(axis=1, keepdims=True) / factors * node_weights / 2.0).sum(axis=2)
     learning = 1.0 - (1.0 - shares).prod(axis=1, keepdims=True)
     return np.divide(C * shares * means, learning, out=np.zeros_like(shares), where=learning > 0), learning
 
@@ -174,9 +176,12 @@ def walk(
         shares = problem.drawn_shares(weights, shares, rng)
         costs = member_costs(shares, problem.C)
         learning = costs.any(axis=1, keepdims=True)
+        # A member that drew no example is only repelled.
         slope = problem.targets(weights) + np.where(learning, _pull(problem, weights, costs) - weights, 0.0)
+        # Set once, from the first slope. Later steps shrink as 1 / t, whatever the slopes.
         delay = delay or max(1.0, float(lengths(slope).max()) / reach)
         moved = weights + slope / (step + delay)
+        # Repulsion alone would lengthen the weights without bound, since nothing pulls them back to 0.
         free = problem.training.project(moved)
         weights = np.where(learning, free, problem.return_to_spheres(moved, weights))
         if 2 * (step + 1) > count:
@@ -220,16 +225,22 @@ def relax(
             shares = problem.expected_shares(weights, shares, epoch, rng)
         costs, often = problem.expected_costs(shares)
         learning = often > 0
+        # There are no constraints yet, and the tolerance depends on their hinge losses.
         if epoch == 1:
             _, hinges = pool.search(weights, costs, 0.0)
+        # Each unit of cost may be off by as much, so that the sum stays within a tenth of the gap asked for.
         tolerance = epsilon * _svm_objectives(weights, 0.0, hinges, costs) / max(float(costs.sum()), 1e-300) / 10
+        # One step of the alternation: the optima around the centres, then new constraints, then where the centres go.
         around, lower = pool.solve(centres, costs, tolerance)
         weights = np.where(learning, around, weights)
         _, hinges = pool.search(weights, costs, tolerance)
         targets = problem.targets(weights) / np.where(learning, often, 1.0)
+        # Members that do not learn have no centre: the repulsion itself moves them.
         pull = np.where(learning, targets - centres, targets)
         gap = _svm_objectives(weights, centres, hinges, costs) - float(lower[learning[:, 0]].sum())
         if gap <= epsilon * _svm_objectives(weights, 0.0, hinges, costs) and np.abs(shares - before).max() <= SETTLED:
+            # The centres still move but the weights do not, as at a kink. If the optimum around the targets themselves
+            # is where the weights are, the members stand still under eq. 8, and the centres need not arrive.
             if problem.relative(pull, weights) > SETTLED >= 10 * problem.relative(weights - start, weights):
                 away = pool.solve(targets, costs, tolerance)[0] - weights
             else:
@@ -248,6 +259,7 @@ def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArra
 
     At a kink of the hinge losses, two members can share an optimum until their centres have moved far apart.
     """
+    # The pull turned back and is about as strong as before: the last step went past its target.
     swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
     return np.where(swings, steps / 2, np.minimum(LONGEST_STEP, 1.2 * steps))
 
@@ -275,6 +287,7 @@ def descend(
         if problem.assignment != "best" or epoch <= max(1, epochs // 2):
             shares = problem.expected_shares(weights, shares, epoch, rng)
         costs, often = problem.expected_costs(shares)
+        # Objectives under two assignments cannot be compared.
         if not np.array_equal(shares, before):
             lowest = np.inf
         added, hinges = pool.search(weights, costs, tolerance)
@@ -285,11 +298,13 @@ def descend(
         if objective <= lowest:
             best, lowest = weights, objective
         objectives.append(lowest)
+        # Stationary under all known constraints, and none is violated: done, unless an earlier point was lower.
         if not added and distance <= SETTLED and np.abs(shares - before).max() <= SETTLED:
             if objective <= lowest + epsilon * risk:
                 return Ensemble(weights, epoch, converged=True, objectives=tuple(objectives))
             weights = best
             pool.search(weights, costs, tolerance)  # those of its constraints that have been dropped
+        # Few steps while constraints still come, since they change the objective that the steps descend.
         for _ in range(STEPS_WHILE_SEARCHING if added else STEPS):
             weights, distance, rho = _bounded_step(problem, pool, weights, costs, often, rho, tolerance / 10)
             if distance <= SETTLED / 2:
@@ -321,10 +336,13 @@ def _bounded_step(
         around, _ = pool.solve(centres, share * costs / (share + rhos), tolerance)
         moved = np.where(learning, around, problem.return_to_spheres(weights + targets / rhos, weights))
         move = moved - weights
+        # By how much the energy exceeds its linear model; the bound holds while this is at most rho times the move.
         excess = problem.energy(moved) - energy + float((targets * move).sum()) if np.isfinite(energy) else 0.0
         curvature = 2.0 * excess / max(float((scales * move**2).sum()), 1e-300)
+        # The second condition is rounding: near a stationary point the differences of energies have no digits left.
         if curvature <= rho or excess <= 1e-12 * abs(energy):
             distance = problem.relative((problem.targets(moved) - targets + rhos * move) / share, moved)
             return moved, distance, max(LEAST_RHO, rho / 4, min(curvature, rho))
+        # At least doubled, so that the loop ends, and at once to the curvature met unless that is absurd.
         rho = max(2.0 * rho, 1.1 * min(curvature, 1e3 * rho))
     return weights, np.inf, rho

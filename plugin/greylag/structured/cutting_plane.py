@@ -122,8 +122,11 @@ class CuttingPlane:
         gap, objective, converged, passes = np.inf, 0.0, False, 0
         while not converged and passes < self.max_iterations:
             passes += 1
+            # A closer solution would be wasted: the constraints that come next move the optimum by about the gap. In
+            # the first pass the gap is infinite and only targets have constraints, which w = 0 solves.
             tolerance = max(CLOSER * gap, FLOOR * self.epsilon * objective) / self.C
             weights, lower = pool.solve(centre, costs, tolerance)
+            # A constraint that is violated by less than a tenth of the tolerated gap cannot keep the gap above it.
             _, hinges = pool.search(weights, costs, 0.1 * self.epsilon * objective / self.C)
             objective = float(np.einsum("md,md->", weights, weights) / 2 + (costs * hinges).sum())
             gap = objective - float(lower[0])

@@ -64,24 +64,27 @@ def _pairwise_pass(
     """
     widest = 0.0
     for i in range(len(starts) - 1):
-        places = order[starts[i] : starts[i + 1]]
+        own = order[starts[i] : starts[i + 1]]
         low, worst, high = np.inf, -1, -np.inf
-        for p in places:
+        for p in own:
             high = max(high, violations[p])
             if alpha[p] > 0.0 and violations[p] < low:
                 worst, low = p, violations[p]
+        # No constraint of the example has weight, as its cost is 0.
         if worst < 0:
             continue
         widest = max(widest, high - low)
         if high - low <= tolerance:
             continue
         best, most, square = -1, 0.0, 1.0
-        for p in places:
+        for p in own:
             rise = violations[p] - low
             if rise > 0.0:
+                # The curvature along the pair. The rise of the dual is rise² / (2 length), if the step is not cut off.
                 length = max(gram[p, p] + gram[worst, worst] - 2.0 * gram[p, worst], 1e-12)
                 if rise * rise / length > most:
                     best, most, square = p, rise * rise / length, length
+        # The optimum of the parabola, or the bound: weights are not negative.
         step = min((violations[best] - low) / square, alpha[worst])
         alpha[best] += step
         alpha[worst] -= step
@@ -95,6 +98,7 @@ def _sign_steps(gram: FloatArray, violations: FloatArray, signs: IntArray, alpha
     """Optimise the multipliers of sign constraints one by one; returns the greatest change of any other violation."""
     greatest = 0.0
     for p in signs:
+        # Unit normals: the curvature is 1, so that the violation is the step.
         step = max(violations[p], -alpha[p])
         alpha[p] += step
         for q in range(len(violations)):
@@ -112,8 +116,10 @@ def _newton_steps(
     """Go to the optimum among the constraints with weight, dropping each whose weight falls to 0 on the way."""
     free, base = _free_variables(order, starts, alpha)
     L, slopes, ridge = _derivatives(gram, violations, free, base)
+    # Not positive definite in spite of the ridge: pairwise steps go on alone.
     if not _cholesky(L):
         return
+    # `free[:m]` shrinks as weights reach 0; L is the factor of their Hessian throughout.
     before, change, m = alpha.copy(), np.zeros(len(alpha)), len(free)
     while m > 0:
         step = slopes[:m].copy()
@@ -123,6 +129,7 @@ def _newton_steps(
             change[free[a]] += step[a]
             if base[a] >= 0:
                 change[base[a]] -= step[a]
+        # Go as far as the first weight that would become negative.
         share, hit = 1.0, -1
         for p in range(len(alpha)):
             if change[p] < 0.0 and alpha[p] + share * change[p] < 0.0:
@@ -131,13 +138,14 @@ def _newton_steps(
         if hit < 0:
             break
         alpha[hit] = 0.0
-        place = np.flatnonzero(free[:m] == hit)
-        if len(place) == 0:  # a base: the next round chooses another
+        dropped = np.flatnonzero(free[:m] == hit)
+        if len(dropped) == 0:  # a base: the next round chooses another
             break
+        # The slopes after the move. H + ridge times the step is the slope, so that H times it is slope - ridge * step.
         slopes[:m] += share * (ridge * step - slopes[:m])
-        for a in range(place[0], m - 1):
+        for a in range(dropped[0], m - 1):
             free[a], base[a], slopes[a] = free[a + 1], base[a + 1], slopes[a + 1]
-        _drop_row(L, place[0], m)
+        _drop_row(L, dropped[0], m)
         m -= 1
     for p in range(len(alpha)):
         moved = alpha[p] - before[p]
@@ -154,9 +162,9 @@ def _free_variables(order: IntArray, starts: IntArray, alpha: FloatArray) -> tup
     """
     free, base, m = np.empty(len(alpha), dtype=np.int64), np.full(len(alpha), -1), 0
     for i in range(len(starts) - 1):
-        places = order[starts[i] : starts[i + 1]]
-        heaviest = places[np.argmax(alpha[places])]
-        for p in places:
+        own = order[starts[i] : starts[i + 1]]
+        heaviest = own[np.argmax(alpha[own])]
+        for p in own:
             if alpha[p] > 0.0 and p != heaviest:
                 free[m], base[m] = p, heaviest
                 m += 1
@@ -179,6 +187,7 @@ def _derivatives(
         slopes[i] = violations[p] - (violations[r] if r >= 0 else 0.0)
         for j in range(i + 1):
             q, s = free[j], base[j]
+            # A free weight moves against its base, so that its direction is the difference of the two normals.
             H[i, j] = gram[p, q] - (gram[p, s] if s >= 0 else 0.0)
             if r >= 0:
                 H[i, j] -= gram[r, q] - (gram[r, s] if s >= 0 else 0.0)
@@ -213,6 +222,7 @@ def _drop_row(L: FloatArray, k: int, m: int) -> None:
     for i in range(k, m - 1):
         L[i, : i + 2] = L[i + 1, : i + 2]
     for j in range(k, m - 1):
+        # Without its row k the factor has one entry above the diagonal in each row from k on; each rotation clears one.
         length = np.hypot(L[j, j], L[j, j + 1])
         cosine, sine = L[j, j] / length, L[j, j + 1] / length
         L[j, j] = length

@@ -147,10 +147,10 @@ class TrainingSet(Generic[Input, Truth, Output]):
     @cached_property
     def nonnegative(self) -> IntArray:
         """Ascending positions of the weights that must be at least 0; empty unless the model is a `SignedModel`."""
-        places, d = np.array(getattr(self.model, "nonnegative", ()), dtype=np.int64), self.target_features.shape[1]
-        for place in places[(places < -d) | (places >= d)]:
-            raise ModelError(f"nonnegative weight {place} does not exist: the model has {d} joint features")
-        return np.unique(places % d)
+        signed, d = np.array(getattr(self.model, "nonnegative", ()), dtype=np.int64), self.target_features.shape[1]
+        for number in signed[(signed < -d) | (signed >= d)]:
+            raise ModelError(f"nonnegative weight {number} does not exist: the model has {d} joint features")
+        return np.unique(signed % d)
 
     def project(self, weights: FloatArray) -> FloatArray:
         """The closest feasible weights, shape (..., d): 0 in place of negative weights that must be at least 0."""
@@ -164,6 +164,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
         y = self.model.infer_augmented(x, truth, weights)
         normal = self.target_features[example] - self.model.joint_feature(x, y)
         constraint = Constraint(normal, self.model.loss(truth, y))
+        # Approximate inference may miss even the target, whose hinge is its own loss.
         target = Constraint(np.zeros_like(constraint.normal), float(self.target_losses[example]))
         return constraint if constraint.violation(weights) >= target.loss else target
 

@@ -104,11 +104,13 @@ class MultipleChoice:
             assigned = rng.permutation(len(examples)) % self.M
         met, last = set[bytes](), b""
         solved: dict[bytes, tuple[FloatArray, list[Any]]] = {}
-        for made in range(1, self.rounds + 1):
+        for number in range(1, self.rounds + 1):
             for m in range(self.M):
                 chosen, others = assigned == m, outputs[:m] + outputs[m + 1 :]
                 if not chosen.any() and not self._is_apart:
                     continue
+                # The same examples, and with diversity the same outputs of the others, give the same weights: not
+                # solved twice.
                 problem = chosen.tobytes() + (_as_bytes(others) if self._is_apart else b"")
                 if problem not in solved:
                     solved[problem] = self._train(training, chosen.tolist(), others)
@@ -116,10 +118,11 @@ class MultipleChoice:
             assigned = _choices(training, weights, outputs, self.epsilon)
             state = assigned.tobytes() + (_as_bytes(outputs) if self.diversity else b"")
             if state == last:
-                return Ensemble(weights, made, converged=True)
+                return Ensemble(weights, number, converged=True)
+            # An assignment from before the last one: the rounds would go on in this circle.
             if state in met:
                 _log.warning("multiple choice learning goes round in a circle of assignments (C %g)", self.C)
-                return Ensemble(weights, made, converged=False)
+                return Ensemble(weights, number, converged=False)
             met.add(state)
             last = state
         _log.warning("multiple choice learning stopped at its limit of %d rounds (C %g)", self.rounds, self.C)
@@ -142,6 +145,7 @@ class MultipleChoice:
             weights = CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
         else:
             chosen = [example for example, mine in zip(examples, assigned, strict=True) if mine]
+            # `CuttingPlane` divides by the number of its examples, the objective of a member by that of all.
             cost = self.C * len(chosen) / len(examples)
             weights = CuttingPlane(cost, epsilon=self.epsilon).fit(model, chosen).weights
         return weights, [model.infer(x, weights) for x, _ in examples]

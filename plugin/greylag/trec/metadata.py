@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from greylag.runtime.files import Faults, is_file, read_text_blocks
-from greylag.runtime.yaml_text import NotYAMLError, parse_yaml, write_yaml
 
 START, END = "ir_metadata.start", "ir_metadata.end"
 SCHEMA_VERSION = 0.1
@@ -21,6 +20,8 @@ def metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
     """The comments at the head of a run with this tag; none without metadata."""
     if metadata is None:
         return ""
+    from greylag.runtime.yaml_text import write_yaml  # few runs have metadata
+
     content = {"schema-version": SCHEMA_VERSION, "run-version": 1.0, **metadata, "tag": tag}
     text = write_yaml(content, width=10**6)
     return "".join(f"# {line}\n" for line in (START, *text.removesuffix("\n").split("\n"), END))
@@ -41,6 +42,8 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
     texts = [line[2:] if line.startswith("# ") else line[1:] for line in head]
     if START not in texts or END not in texts:
         return {}
+    from greylag.runtime.yaml_text import NotYAMLError, parse_yaml
+
     try:
         content = parse_yaml("\n".join(texts[texts.index(START) + 1 : texts.index(END)]).encode())
     except NotYAMLError as error:

@@ -132,6 +132,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                 reason = f"document {docid!r} is relevant to subtopic 0, which means no subtopic"
                 faults.repair(line, reason, "counts it as not relevant")
             if docid is not None:
+                # Kept, since a query with judged documents of no subtopic counts in means.
                 subtopics.setdefault(NO_SUBTOPIC, {})[docid] = min(grade, 0)
     return qrels
 
@@ -201,6 +202,7 @@ def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iter
                 raise FormatError(faults.path, line, reason)
             named = True
             continue
+        # BEIR has no second column.
         qid, second, docid, text = row if len(row) == 4 else (row[0], b"0", *row[1:])
         grade = _grade(text, line, faults)
         if grade is not None:

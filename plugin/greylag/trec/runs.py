@@ -116,6 +116,7 @@ class RunFile:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
         notes = _Notes(path)
         self.tag, groups = _read(path, topics, Faults(path, lenient=False), notes)
+        # The first pass checks every line and keeps the qids alone; the second reads a query at a time.
         self._qids = [qid for qid, _ in groups]
         self._check_unchanged()
         notes.tell(self.tag)
@@ -142,7 +143,7 @@ class RunFile:
 
 @dataclass(frozen=True)
 class JoinedRuns:
-    """Several runs side by side, for what is made of all rankings of a query. Iterating gives the qids.
+    """Several runs side by side, to combine the rankings of each query. Iterating gives the qids.
 
     Parameters
     ----------
@@ -173,10 +174,10 @@ class JoinedRuns:
         """Each query's rankings, one of each run: without documents if a run lacks the query."""
         readers = [(set(run), iter(run.rankings), dict[str, Ranking]()) for run in self.runs]
         for qid in self._qids:
-            found = [_next(qid, *reader) for reader in readers]
-            query = next(ranking.query for ranking in found if ranking is not None)
+            of_query = [_next(qid, *reader) for reader in readers]
+            query = next(ranking.query for ranking in of_query if ranking is not None)
             none = Ranking(qid, query, (), np.empty(0))
-            rankings = (none if ranking is None else ranking for ranking in found)
+            rankings = (none if ranking is None else ranking for ranking in of_query)
             yield tuple(ranking if ranking.query == query else replace(ranking, query=query) for ranking in rankings)
 
 
@@ -186,6 +187,7 @@ def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting
         return None
     while qid not in waiting:
         ranking = next(rankings)
+        # Runs may have their queries in another order: the rankings that are passed over wait here.
         waiting[ranking.qid] = ranking
     return waiting.pop(qid)
 
@@ -215,7 +217,7 @@ def run_tag(path: Path) -> str:
 
 
 def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write a run atomically, such that trec_eval sees the documents in the order of the rankings.
+    """Write a run atomically, so that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
     that is not below its predecessor in float32 is lowered to the next float32 number; all others are unchanged: with
@@ -304,10 +306,11 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
         )
     # Float32 numbers as integers: adjacent numbers have adjacent keys, and -0 has the key of 0.
     bits = scores.astype(np.float32).view(np.int32).astype(np.int64)
+    # IEEE 754 orders positive numbers as integers; negative ones count backwards from the sign bit.
     keys = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
     # key_i = min(key_i, key_(i-1) - 1) for all i at once.
-    places = np.arange(len(keys))
-    keys = np.minimum.accumulate(keys + places) - places
+    ranks = np.arange(len(keys))
+    keys = np.minimum.accumulate(keys + ranks) - ranks
     numbers: Float32Array = np.where(keys < 0, 0x80000000 - keys, keys).astype(np.uint32).view(np.float32)
     if not np.isfinite(numbers).all():
         raise ParameterError("scores tie at the lowest float32 number (-3.4e38); rescale the scores")
@@ -341,10 +344,10 @@ def _write(
         for file, tag in zip(files, tags, strict=True):
             file.write(metadata_header(tag, metadata if part.number == 1 else None))
         filled = [False] * len(files)
-        for qid, parts in zip(qids, texts, strict=True):
-            if not any(parts):
+        for qid, of_runs in zip(qids, texts, strict=True):
+            if not any(of_runs):
                 empty.append(qid)
-            for number, (file, text) in enumerate(zip(files, parts, strict=True)):
+            for number, (file, text) in enumerate(zip(files, of_runs, strict=True)):
                 file.write(text)
                 filled[number] = filled[number] or bool(text)
         for path, tag, has_lines in zip(paths, tags, filled, strict=True):
@@ -384,7 +387,7 @@ def _check_output(has_lines: object, path: str | Path, tag: str) -> None:
 
 @dataclass
 class _Notes:
-    """What is said of a run once it is read, and not for each line."""
+    """Warnings about a run, issued once after reading."""
 
     path: str | Path
     left_out: list[str] = field(default_factory=list)  # queries that are not among the topics
@@ -400,15 +403,15 @@ class _Notes:
         self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
 
     def tell(self, tag: str) -> None:
-        """Log what was noticed of a run with this tag; `FormatError` if there are no documents."""
-        others = (
+        """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
+        left_out = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"
         )
         if not self.documents:
             reason = "no query has a document; is this the right run for these topics?"
-            raise FormatError(self.path, None, f"{reason} It has {others}" if self.left_out else reason)
+            raise FormatError(self.path, None, f"{reason} It has {left_out}" if self.left_out else reason)
         if self.left_out:
-            _log.info("%s: left out are %s", self.path, others)
+            _log.info("%s: left out are %s", self.path, left_out)
         if self.of_ranks:
             _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
         if SEEN in tag:
@@ -433,7 +436,7 @@ def _read(
 
 
 def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """The columns of a run with scores, from those of MS MARCO's form."""
+    """The columns of a run with scores, from the columns of MS MARCO's form."""
     before = b"", 0
     for line, (qid, docid, text) in rows:
         rank = int(text) if text.isdigit() and len(text) < 10 else 0
@@ -466,6 +469,7 @@ def _groups(
             reason = f"the lines of query {qid!r} are not contiguous"
             faults.repair(line, reason, "joins them, with the whole run in memory")
             scores = queries[qid]
+        # Strict reading keeps no scores, only which queries there were.
         queries[qid] = scores if faults.lenient else {}
         _collect(group, scores, faults)
         notes.count(scores)

@@ -35,7 +35,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule gave: how often it is broken, and the first place."""
+    """A broken rule: how often, and where first."""
 
     rule: str
     broken: int
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass
 class _Checks:
-    """What has been found so far in the lines of a run."""
+    """The state of the check after some lines of a run."""
 
     path: Path
     topics: Collection[str]
@@ -86,6 +86,7 @@ class _Checks:
         if docid in documents:
             self.refuse("duplicates", number, f"document {name!r} is there twice for topic {topic!r}")
         documents.add(docid)
+        # Once a topic.
         if len(documents) == self.depth + 1:
             self.refuse("depth", number, f"topic {topic!r} has more than {self.depth} documents")
         self.read_order(number, qid, rank, score)
@@ -103,6 +104,7 @@ class _Checks:
         elif before is not None and value > before[1]:
             self.refuse("scores", number, f"score {score.decode()} is higher than the one before it, {before[1]:g}")
         place = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
+        # After a fault, count on from what was there, so that one mistake is not reported at every line below.
         self.last[qid] = place, value if math.isfinite(value) else math.inf
 
     def finish(self, known: Callable[[set[bytes]], set[bytes]] | None) -> None:

@@ -59,7 +59,7 @@ def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
 
 
 def _records(path: str | Path, key: str, lenient: bool) -> dict[str, dict[str, Any]]:
-    """The objects by id, without their contents; what they have under the key must be a string."""
+    """The objects by id, without their contents; their values under the key must be strings."""
     records: dict[str, dict[str, Any]] = {}
     for number, record in read_json_lines(path, lenient=lenient):
         docid, value = record.get("id"), record.get(key, "")

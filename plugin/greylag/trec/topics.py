@@ -123,6 +123,7 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
             fields.setdefault(tag.lower(), _LABEL.sub("", words))
         number = _pick(fields, ("num",), path, line).strip()
+        # Judgements of TREC have 1 where topics have 001.
         qid = number.lstrip("0") or "0" if number.isdigit() else number
         yield line, qid, _pick(fields, FIELDS.get(field, (field,)), path, line)
 

@@ -103,7 +103,7 @@ class FunctionVectors:
         return np.asarray(~np.isnan(self._ask(docids)).any(axis=1), dtype=bool)
 
     def documents(self, docids: Sequence[str]) -> Dense:
-        """What the function gives."""
+        """The results of the function."""
         rows = self._ask(docids)
         return checked(rows, rows.shape, "of the documents")
 

@@ -49,8 +49,10 @@ class FaissVectors:
             if isinstance(index, faiss.IndexIDMap):  # its ids are not the lines of docid
                 raise RuntimeError("it has ids of its own; make it without an IDMap, as Pyserini does")
             if isinstance(index, faiss.IndexIVF):
+                # An IVF index finds vectors by list, and a document's only by this map.
                 index.make_direct_map()
             if index.ntotal:
+                # Not every index can: better now than in the first query.
                 index.reconstruct(0)
         except RuntimeError as error:
             raise CollectionError(f"{files[0]} cannot be read by FAISS ({error})") from error

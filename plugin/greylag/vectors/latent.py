@@ -59,8 +59,9 @@ class LatentVectors:
 
     def _fold(self, tfidf: csr_matrix) -> FloatArray:
         with _lock:  # else several threads would decompose the same
-            places, right = decomposed(self.index)
-        rows = places[tfidf.indices]
+            rows_of_terms, right = decomposed(self.index)
+        rows = rows_of_terms[tfidf.indices]
+        # Terms without a row weigh nothing; their entries stay, so that `indptr` does.
         weights = np.where(rows >= 0, tfidf.data, 0.0)
         shape = len(tfidf.indptr) - 1, len(right)
         return np.asarray(csr_matrix((weights, np.maximum(rows, 0), tfidf.indptr), shape=shape) @ right)
@@ -71,15 +72,15 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """The row of V of each term, -1 for one without, shape (V,), and these rows."""
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
-    kept = store.load(key) if store else None
-    if kept is None:
-        kept = [*decompose(index)]
+    stored = store.load(key) if store else None
+    if stored is None:
+        stored = [*decompose(index)]
         if store:
-            store.save(key, kept)
-    terms, right = kept
-    places = np.full(index.n_terms, -1)
-    places[terms] = np.arange(len(terms))
-    return places, right
+            store.save(key, stored)
+    terms, right = stored
+    rows = np.full(index.n_terms, -1)
+    rows[terms] = np.arange(len(terms))
+    return rows, right
 
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
@@ -95,5 +96,6 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
         return terms[:0], np.zeros((1, 1))
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
         _, values, right = svds(rows, size, v0=np.ones(min(rows.shape)))
+    # `svds` gives no order; the signs of the rows do not matter to cosines.
     order = np.argsort(-values, kind="stable")
     return terms, np.ascontiguousarray(right[order].T)

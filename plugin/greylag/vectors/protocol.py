@@ -41,23 +41,27 @@ class Vectors(Protocol):
 
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
-    """The vectors that a stage was given: `vectors`, or those of `index`, by TF-IDF or latent, but not both."""
+    """The vectors of a stage: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
     if (index is None) == (vectors is None):
-        given = "neither" if index is None else "both"
-        raise ParameterError(f"{stage} needs an index or vectors=, and was given {given}")
+        received = "neither" if index is None else "both"
+        raise ParameterError(f"{stage} needs an index or vectors=, and was given {received}")
     if latent and index is None:
         raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
     if index is not None:
         from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
-        from greylag.vectors.latent import LatentVectors
-        from greylag.vectors.tfidf import TfidfVectors
 
         if not isinstance(index, PositionalIndex):
             raise ParameterError(
                 f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
                 f"PositionalIndex.from_lucene or from_texts, or give vectors="
             )
-        return LatentVectors(index) if latent else TfidfVectors(index)
+        if latent:
+            from greylag.vectors.latent import LatentVectors  # imports SciPy's linear algebra
+
+            return LatentVectors(index)
+        from greylag.vectors.tfidf import TfidfVectors
+
+        return TfidfVectors(index)
     if not isinstance(vectors, Vectors):
         raise ParameterError(
             f"{stage} needs vectors with the methods knows, documents and query, not a {type(vectors).__name__}: for "

@@ -1,1 +1,1 @@
-"""Studies beyond the papers: what greylag's stages add to each other on test collections."""
+"""Studies beyond the papers: the effects of greylag's stages on each other, on test collections."""

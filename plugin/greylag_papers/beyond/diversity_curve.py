@@ -61,12 +61,12 @@ class Settings(config.Experiment):
     seed: Annotated[int, Field(ge=0)] = 0
     """Seeds folds and training queries."""
     measure: config.MeasureName = "alpha-nDCG@10"
-    """What is compared, and weights are chosen by."""
+    """The measure that compares methods and chooses their weights."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """What is diversified."""
+    """The first stage, its judgements, and the documents' vectors."""
 
     first: Run
     qrels: SubtopicQrels

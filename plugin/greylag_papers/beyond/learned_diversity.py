@@ -46,7 +46,7 @@ def parse_system(name: str) -> CoverageFeatures:
 
 
 class Settings(config.Experiment):
-    """The pipeline that the diversifiers are added to, and what is learned."""
+    """The settings of the pipeline that diversifiers are added to, and of their training."""
 
     pipeline: config.InputFile
     """Path of the collection's main experiment file, with subtopic_qrels, a stage mmr, and documents as JSON lines."""

@@ -1,4 +1,4 @@
-"""What the learning curves share: systems learn from the first topics of a random order, and are tested on others."""
+"""The base of the learning curves: systems learn from the first topics of a random order, and are tested on others."""
 
 from __future__ import annotations
 

@@ -75,15 +75,15 @@ def run(settings: Settings, opened: tuple[pipeline.Settings, OpenCollection], co
         )
         tuned.append(tune(stage, baseline, qrels, settings.alphas, validated.folds, context.n_jobs))
         context.progress(f"{tuned[-1].run.tag}: alpha {', '.join(map(str, tuned[-1].alphas))} by fold")
-    runs = [*baselines, *(found.run for found in tuned)]
+    runs = [*baselines, *(stage.run for stage in tuned)]
     scores = {ranked.tag: evaluate(ranked, qrels, ["AP"]) for ranked in runs}
     tables = [alpha_table(tuned), *(baseline_table(baseline.tag, scores, tuned) for baseline in baselines)]
     times = time_stages(index, collection.first.rankings, settings, context)
     return Outcome(
         scores=means(scores),
         results={
-            "alphas": {found.run.tag: found.alphas for found in tuned},
-            "AP by alpha": {found.run.tag: found.curve for found in tuned},
+            "alphas": {stage.run.tag: stage.alphas for stage in tuned},
+            "AP by alpha": {stage.run.tag: stage.curve for stage in tuned},
             **to_dict(scores),
         },
         tables=[*tables, times],
@@ -107,29 +107,30 @@ def tune(
 ) -> Tuned:
     """Rerank `first` with every alpha, and keep for each fold the first alpha of highest AP on the other folds."""
     tag = f"{first.tag}-{stage.graph}-{stage.confidence}"
+    # All queries with every alpha, once; folds only choose among these.
     runs = {alpha: replace(stage, alpha=alpha).run(first, n_jobs=n_jobs, tag=tag) for alpha in alphas}
     scores = {alpha: evaluate(ranked, qrels, ["AP"]) for alpha, ranked in runs.items()}
     chosen: list[float] = []
     rankings: dict[str, Ranking] = {}
     for test in folds:
-        others = [row for row, qid in enumerate(qrels) if qid not in test]
-        on_others = {alpha: scores[alpha].values[others].mean() for alpha in alphas}
+        training = [row for row, qid in enumerate(qrels) if qid not in test]
+        on_others = {alpha: scores[alpha].values[training].mean() for alpha in alphas}
         chosen.append(max(alphas, key=on_others.__getitem__))
         rankings |= {qid: runs[chosen[-1]][qid] for qid in test}
-    curve = {alpha: float(found.means[0]) for alpha, found in scores.items()}
+    curve = {alpha: float(of_alpha.means[0]) for alpha, of_alpha in scores.items()}
     return Tuned(first.tag, Run(tuple(rankings[qid] for qid in first), tag), tuple(chosen), curve)
 
 
 def alpha_table(tuned: Sequence[Tuned]) -> Table:
     """The alpha of each fold."""
     folds = range(1, len(tuned[0].alphas) + 1)
-    rows = [(found.run.tag, *map(str, found.alphas)) for found in tuned]
+    rows = [(stage.run.tag, *map(str, stage.alphas)) for stage in tuned]
     return Table("Alpha of each fold, chosen on the other folds", ("", *(f"fold {fold}" for fold in folds)), rows)
 
 
 def baseline_table(baseline: str, scores: Mapping[str, Scores], tuned: Sequence[Tuned]) -> Table:
     """The stage after `baseline`, compared with it."""
-    reranked = [found.run.tag for found in tuned if found.baseline == baseline]
+    reranked = [stage.run.tag for stage in tuned if stage.baseline == baseline]
     significance = compare({name: scores[name] for name in (baseline, *reranked)}, baseline)
     before = scores[baseline]
     caption = (

@@ -1,4 +1,4 @@
-"""What narrowing the pool before greedy selection costs in effectiveness and saves in training time.
+"""The cost in effectiveness, and the saving in training time, of narrowing the pool before greedy selection.
 
 The cross-validation of the main study, once with the whole pool and once with each preselection, on the same folds.
 """

@@ -55,12 +55,12 @@ T = TypeVar("T")
 
 
 class Curve(config.Experiment):
-    """What both studies are set by."""
+    """Settings of both studies."""
 
     sizes: Annotated[tuple[Annotated[int, Field(ge=5)], ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
     """Numbers of training topics, at least five; one above the number that there are stands for all."""
     measure: config.ObjectiveName = "nDCG@10"
-    """What is maximised, and compared."""
+    """The measure that is maximised and compared."""
     folds: config.Folds = 5
     """The number of folds of cross-validation over topics, if there is no test part."""
     seed: config.Seed = 0
@@ -98,7 +98,7 @@ class FeatureSettings(Curve):
 
 @dataclass(frozen=True)
 class Opened:
-    """What can be learned: `learn` ranks test topics by what it learns from training topics."""
+    """A system to compare: `learn` ranks test topics by a model of the training topics."""
 
     training: Sequence[str]  # all topics with a relevant document
     test: Sequence[str] | None  # None if folds of the training topics are held out
@@ -109,7 +109,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Learned:
-    """What all systems learned from some topics."""
+    """The models that all systems learned from some topics."""
 
     values: dict[str, list[float]]  # the measure of each test topic, by system, and by `ablations`
     chosen: str  # by the automatic choice
@@ -136,6 +136,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     sources = tuple(search.source(opened.lucene, stage.hits) for search in searches)
     run = PooledSources(sources, k=stage.hits).run(topics, n_jobs=context.n_jobs)
     levelled = at_level(qrels, Objective.parse(settings.measure).rel)
+    # Topics without a relevant document teach nothing, and every ranking of them is as good.
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
@@ -144,8 +145,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
         def score(model: RankingModel) -> list[float]:
             ranked = ModelRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
-            found = evaluate(ranked, judged, [settings.measure])
-            by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+            scores = evaluate(ranked, judged, [settings.measure])
+            by_query = dict(zip(scores.qids, scores.values[:, 0].tolist(), strict=True))
             return [by_query[qid] for qid in test]
 
         trained = dict(timed(models))
@@ -167,11 +168,13 @@ def rankers(
     measure, seed, qids = settings.measure, settings.seed, list(run)
     recipe = AutomaticRecipe(measure, seed=seed)
     prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
+    # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.features
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
     stack = PreparedStack(StackRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
     yield STACK, stack
     tuned = candidates.tune(qids)
+    # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
         alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
         yield name, alone
@@ -211,9 +214,9 @@ def open_features(settings: FeatureSettings, context: Context) -> Opened:
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         rows, held_out = data.select_queries(training), replace(tested, specs=data.specs).select_queries(test)
-        found = dict(timed(learners(settings, rows, held_out, n_jobs)))
-        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in found.items()}
-        return Learned(values, found[AUTOMATIC][0][1], {name: spent for name, (_, spent) in found.items()})
+        trained = dict(timed(learners(settings, rows, held_out, n_jobs)))
+        values = {name: measure.evaluate(held_out, scores).tolist() for name, ((scores, _), _) in trained.items()}
+        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()})
 
     def relevant(part: RankingData) -> list[str]:
         return [
@@ -247,16 +250,16 @@ def fitted(
 ) -> FloatArray:
     """Scores of all of `data` by a learner that sees only `rows`, and only these features."""
     useful, _ = useful_features(rows.select_features([rows.names.index(name) for name in features]))
-    found = learner.fit(useful, n_jobs=n_jobs)
-    columns = [data.names.index(useful.names[column]) for column in found.columns]
-    return linear_scores(data, columns, np.array(found.weights))
+    selection = learner.fit(useful, n_jobs=n_jobs)
+    columns = [data.names.index(useful.names[column]) for column in selection.columns]
+    return linear_scores(data, columns, np.array(selection.weights))
 
 
 def timed(systems: Iterator[tuple[str, T]]) -> Iterator[tuple[str, tuple[T, float]]]:
-    """What is yielded, each with the CPU seconds that it took."""
+    """The items of an iterator, each with the CPU seconds that it took."""
     begun = time.process_time()
-    for name, made in systems:
-        yield name, (made, time.process_time() - begun)
+    for name, system in systems:
+        yield name, (system, time.process_time() - begun)
         begun = time.process_time()
 
 
@@ -340,7 +343,7 @@ def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[
 
 
 def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[str, dict[str, float]]:
-    """What experiment files expect: for each number of topics, the means and how the automatic choice compares."""
+    """The figures for experiment files: for each number of topics, the means and how the automatic choice compares."""
     tests = {baseline: compared(scores, baseline), BEST: compared(scores, BEST)}
     rows: dict[str, dict[str, float]] = {}
     for size, by_system in scores.items():
@@ -364,7 +367,7 @@ def source_losses(scores: Mapping[int, Mapping[str, Scores]]) -> dict[int, Signi
 
 
 def loss_rows(losses: Mapping[int, Significance]) -> dict[str, dict[str, float]]:
-    """What experiment files expect: for each number of topics, the mean loss without each source."""
+    """The figures for experiment files: for each number of topics, the mean loss without each source."""
     return {
         f"{size} topics, loss without": {
             one.run.removeprefix(WITHOUT).partition(",")[0]: -one.difference for one in loss.comparisons

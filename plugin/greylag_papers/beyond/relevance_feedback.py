@@ -117,6 +117,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     found = {
         name: evaluate(method.interactive.shown_run(first, name), qrels, recall) for name, method in chosen.items()
     }
+    # After the last round, where methods have had the most to learn from.
     by_query = {name: part.values[:, 0] for name, part in rounds[-1].items()}
     others, where = [(ROCCHIO, name) for name in by_query if name != ROCCHIO], f", residual {settings.measures[0]}"
     scores = merge_scores([
@@ -191,6 +192,7 @@ def choose(
             for value, by_round in ap.items()
         }
         parameters.append(max(on_others, key=on_others.__getitem__))
+    # Sessions of the second kind only with the chosen values: their scores could not choose, as residuals differ.
     shown = simulate(dict.fromkeys(parameters), interactive=True)
     by_query = {qid: value for value, test in zip(parameters, folds, strict=True) for qid in test}
     return Chosen(tuple(parameters), _assemble(sessions, by_query, first), _assemble(shown, by_query, first))

@@ -87,8 +87,8 @@ def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
 def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> list[Split]:
     """The splits of the settings."""
     if settings.splits == "given":
-        given = np.array(texts.splits)
-        splits = [(np.flatnonzero(given == "train"), np.flatnonzero(given == "test"))]
+        named = np.array(texts.splits)
+        splits = [(np.flatnonzero(named == "train"), np.flatnonzero(named == "test"))]
         if not len(splits[0][1]):
             field = settings.documents.split
             raise CollectionError(f"no document's {field!r} is 'test': set splits to a number of random splits")
@@ -107,7 +107,7 @@ def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> li
     return splits
 
 
-class Part(NamedTuple):
+class Division(NamedTuple):
     """Training and test documents: word counts, shape (documents, V), and label numbers."""
 
     training: Any
@@ -116,16 +116,17 @@ class Part(NamedTuple):
     test_labels: IntArray
 
     @classmethod
-    def of(cls, X: Any, y: IntArray, split: Split) -> Part:
+    def of(cls, X: Any, y: IntArray, split: Split) -> Division:
         """The documents of a split, with the words of its training documents."""
         train, test = split
+        # A word of test documents alone could not have been selected.
         met = X[train].count_nonzero(axis=0) > 0
         return cls(X[train][:, met], y[train], X[test][:, met], y[test])
 
 
 def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int | None = None) -> Accuracies:
     """Accuracies on all splits, one process per job; the result does not depend on their number."""
-    parts = (Part.of(X, y, split) for split in splits)
+    parts = (Division.of(X, y, split) for split in splits)
     work = partial(measure_split, settings=settings)
     rows = list(parallel_map(work, parts, what="splits", total=len(splits), n_jobs=n_jobs, prefer="processes"))
     return Accuracies(
@@ -137,14 +138,15 @@ def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_j
     )
 
 
-def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
+def measure_split(part: Division, settings: Settings) -> dict[str, FloatArray]:
     """The arrays of `Accuracies` for one split, without the axis of splits."""
+    # Selectors see occurrences, learners counts.
     occurs, sizes = part.training > 0, settings.sizes
     by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
     blankets = {"conditioning_size": settings.conditioning_size, "preselect": settings.preselect}
     left = (KollerSahamiSelection(size, **blankets).fit(occurs, part.labels).selected_ for size in sizes)
     cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
-    folds = (Part.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
+    folds = (Division.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
         "all_words": learn(part, [np.arange(part.training.shape[1])])[0],
         "svm": np.array(clone(SVM).fit(part.training, part.labels).score(part.test, part.test_labels)),
@@ -155,7 +157,7 @@ def measure_split(part: Part, settings: Settings) -> dict[str, FloatArray]:
     }
 
 
-def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
+def learn_by_mmr(part: Division, settings: Settings) -> FloatArray:
     """The learners' accuracies for each lambda and size, shape (W, K, L)."""
     rows = []
     for weight in settings.relevance_weights:
@@ -165,7 +167,7 @@ def learn_by_mmr(part: Part, settings: Settings) -> FloatArray:
     return np.array(rows)
 
 
-def learn(part: Part, selections: Iterable[IntArray]) -> FloatArray:
+def learn(part: Division, selections: Iterable[IntArray]) -> FloatArray:
     """The learners' accuracies on each selection of words, shape (selections, L)."""
     rows = []
     for words in selections:

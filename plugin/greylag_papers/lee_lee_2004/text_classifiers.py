@@ -86,6 +86,7 @@ class Rocchio(WordCountClassifier):
         self.idf_ = np.log(n_documents / df)
         sums = members @ self._unit_vectors(counts)
         sizes = members.sum(axis=1)[:, np.newaxis]
+        # All documents less those of the class, rather than a sum for each class.
         others = sums.sum(axis=0) - sums.toarray()
         prototypes = self.alpha * sums.toarray() / sizes - self.beta * others / np.maximum(n_documents - sizes, 1)
         self.prototypes_ = normalize(np.maximum(prototypes, 0.0))

@@ -86,7 +86,7 @@ class Grid(Part):
 
 
 class Training(Part):
-    """How models are learned."""
+    """Settings of learning."""
 
     objective: ObjectiveName = "AP"
     """The measure that is maximised and that choices within training queries are based on."""
@@ -165,7 +165,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that the folds share."""
+    """The data and settings that the folds share."""
 
     settings: Settings
     collection: OpenCollection
@@ -201,7 +201,7 @@ class Experiment:
 
     @cached_property
     def candidates(self) -> CountedRankings:
-        """The rankings with the pool, without what is redundant, and `EXPANSION`."""
+        """The rankings with the pool, without redundant features, and `EXPANSION`."""
         return self.counted([*(feature for feature in self.pool if feature not in self.redundant), *EXPANSION])
 
     @cached_property
@@ -231,7 +231,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Learned:
-    """What is learned from the training queries of one fold."""
+    """The models learned from the training queries of one fold."""
 
     models: Mapping[str, RankingModel]
     curves: Mapping[str, Curve]  # for the systems that select features

@@ -71,7 +71,7 @@ class PooledCurve:
 
 @dataclass(frozen=True)
 class Retraining:
-    """What retraining after each round changes (the paper's Table 4)."""
+    """The effect of retraining after each round (the paper's Table 4)."""
 
     # training, test: `contrasts` over queries. A training query has its mean over the folds that train on it
     training: Mapping[str, float]
@@ -81,7 +81,7 @@ class Retraining:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that the study found."""
+    """All results of the study."""
 
     experiment: Experiment
     scores: Mapping[str, Scores]  # the first stage comes first
@@ -123,7 +123,7 @@ class Findings:
 
     @cached_property
     def claims(self) -> Mapping[str, Mapping[str, float]]:
-        """What the paper's claims are judged by: comparisons by the objective, and shares of folds."""
+        """Rows that judge the paper's claims: comparisons by the objective, and shares of folds."""
         by_query = {system: scores.values[:, 0] for system, scores in self.scores.items()}
         first = [model.features[0] == BM25.features[0] for model in self.models[SELECTED]]
         same, rounds = self.retraining.same, self.curves[SELECTED].rounds
@@ -181,8 +181,8 @@ def compare_all(
         if c.detectable is None:
             return replace(c, corrected_p=next(corrected))
         detectable, even_odds = (
-            given * _shown(n, len(ps), power) / _shown(n, size, power)
-            for given, power in ((c.detectable, 0.8), (c.even_odds or 0.0, 0.5))
+            detected * _shown(n, len(ps), power) / _shown(n, size, power)
+            for detected, power in ((c.detectable, 0.8), (c.even_odds or 0.0, 0.5))
         )
         return replace(c, corrected_p=next(corrected), detectable=detectable, even_odds=even_odds)
 
@@ -204,9 +204,10 @@ def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
 
 def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
     """Pool the curves of one system over folds; a selection that stopped early keeps its last values."""
+    # A selection that stops early ranks on with what it has: its last round stands for those that follow.
     last = [np.minimum(np.arange(rounds), len(curve.training) - 1) for curve in curves]
-    training = np.mean([np.array(curve.training)[kept] for curve, kept in zip(curves, last, strict=True)], axis=0)
-    test = np.concatenate([curve.test[kept] for curve, kept in zip(curves, last, strict=True)], axis=1)
+    training = np.mean([np.array(curve.training)[numbers] for curve, numbers in zip(curves, last, strict=True)], axis=0)
+    test = np.concatenate([curve.test[numbers] for curve, numbers in zip(curves, last, strict=True)], axis=1)
     names = [f"{k} feature{'s' * (k > 1)}" for k in range(1, rounds + 1)]
     by_round = dict(zip(names, test, strict=True))
     before, (end, *after) = names[: FIVE - 1], names[FIVE - 1 :] or names[-1:]
@@ -245,7 +246,7 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
 def verdict(findings: Findings) -> str:
     """The selected features against the hand-picked model of the highest score, in a sentence."""
     best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].means[0]))
-    return next(found.verdict for found in best.comparisons if found.run == SELECTED)
+    return next(comparison.verdict for comparison in best.comparisons if comparison.run == SELECTED)
 
 
 def collection_table(findings: Findings) -> Table:
@@ -270,7 +271,7 @@ def collection_table(findings: Findings) -> Table:
 
 
 def retraining_text(findings: Findings) -> str:
-    """In how many folds retraining selects the same features, in words."""
+    """A sentence about the number of folds in which retraining selects the same features."""
     same = findings.retraining.same
     return f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
 
@@ -288,7 +289,7 @@ def retraining_table(findings: Findings) -> Table:
 
 
 def effectiveness(findings: Findings) -> str:
-    """What is compared, on which queries, and how many of the comparisons are significant."""
+    """The systems compared, the queries, and the number of significant comparisons."""
     settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
     stage = settings.first_stage
     name = stage.search.name.replace("ql", "LM").upper()
@@ -354,7 +355,7 @@ def comparison_table(findings: Findings) -> Table:
 
 
 def rounds_table(findings: Findings) -> Table:
-    """What the features after the first, the second, ... do to the test mean."""
+    """The effect on the test mean of the features after the first, the second, ..."""
     rows = {f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()}
     return means_table("Test means with different numbers of features; p of the paired t-test, corrected", rows)
 

@@ -101,7 +101,7 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
 def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[RankingModel]], list[learning.Learned]]:
-    """The models of every system, one for each fold, and what each fold learned."""
+    """The models of every system, one for each fold, and the training results of each fold."""
     with context.timed("tuning hand-picked models"):
         tuned = learning.tune_baselines(experiment, folds, context.progress)
     learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
@@ -111,7 +111,7 @@ def learn_all(
 def learn_folds(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[RankingModel], context: Context
 ) -> list[learning.Learned]:
-    """What each fold learns, with the parameters of its tuned RM3."""
+    """The training results of each fold, with the parameters of its tuned RM3."""
     parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
     work = parallel_map(_learn, parts, experiment, what="folds", n_jobs=context.n_jobs, coarse=True)
     learned: list[learning.Learned] = []

@@ -140,6 +140,7 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
     examples, tasks = named_examples(prefix, images), []
     for first, (name, example) in enumerate(examples):
         order = [*examples[first:], *examples[:first]]
+        # In a circle, so that every image is trained on once and all tasks have as many test images.
         validation = [other for _, other in order[1:held_out]]
         tasks.append(Task(name, [example], validation, dict(order[held_out:])))
     return tasks

@@ -47,10 +47,10 @@ def make_network(pairs: IntArray, P: int) -> Network:
     E = pairs.shape[1]
     tails, heads = np.concatenate([pairs[0], pairs[1]]), np.concatenate([pairs[1], pairs[0]])
     order = np.argsort(tails, kind="stable")
-    places = np.argsort(order)  # of the arcs p to q, then of the arcs q to p
+    numbers = np.argsort(order)  # of the arcs p to q, then of the arcs q to p
     reverse = np.empty(2 * E, dtype=np.int64)
-    reverse[places] = np.roll(places, E)
-    return Network(pairs, np.searchsorted(tails[order], np.arange(P + 1)), heads[order], reverse, places[E:])
+    reverse[numbers] = np.roll(numbers, E)
+    return Network(pairs, np.searchsorted(tails[order], np.arange(P + 1)), heads[order], reverse, numbers[E:])
 
 
 @compiled()
@@ -86,13 +86,14 @@ def _send(
     capacities: IntArray,
     supplies: IntArray,
     levels: IntArray,
-    places: IntArray,
+    next_arcs: IntArray,
     path: IntArray,
 ) -> None:
     """Send flow from one supply along ascending levels until nothing more can be sent."""
     p, depth = root, 0
     while supplies[root] > 0:
         if supplies[p] < 0:
+            # A demand is reached: send as much as the narrowest arc of the path lets through, and start again.
             amount = min(supplies[root], -supplies[p])
             for arc in path[:depth]:
                 amount = min(amount, capacities[arc])
@@ -103,21 +104,23 @@ def _send(
             supplies[p] += amount
             p, depth = root, 0
             continue
-        while places[p] < starts[p + 1]:
-            arc = places[p]
+        # An arc that was of no use once is of none until the levels change, so that each is looked at once (Dinic).
+        while next_arcs[p] < starts[p + 1]:
+            arc = next_arcs[p]
             if capacities[arc] > 0 and levels[heads[arc]] == levels[p] + 1:
                 break
-            places[p] += 1
-        if places[p] < starts[p + 1]:
-            path[depth] = places[p]
-            p = heads[places[p]]
+            next_arcs[p] += 1
+        if next_arcs[p] < starts[p + 1]:
+            path[depth] = next_arcs[p]
+            p = heads[next_arcs[p]]
             depth += 1
+        # A dead end: step back, and give up the arc that led here; at the root, nothing more can be sent.
         elif depth == 0:
             break
         else:
             depth -= 1
             p = heads[reverse[path[depth]]]
-            places[p] += 1
+            next_arcs[p] += 1
 
 
 @compiled()
@@ -130,9 +133,9 @@ def _source_side(
     """
     levels, queue, path = np.empty_like(supplies), np.empty_like(supplies), np.empty_like(supplies)
     while _find_levels(starts, heads, capacities, supplies, levels, queue):
-        places = starts[:-1].copy()
+        next_arcs = starts[:-1].copy()
         for root in range(len(supplies)):
-            _send(root, starts, heads, reverse, capacities, supplies, levels, places, path)
+            _send(root, starts, heads, reverse, capacities, supplies, levels, next_arcs, path)
     return (levels >= 0).astype(np.int64)
 
 
@@ -156,12 +159,15 @@ def improve(
     labels, supplies = np.zeros(P, dtype=np.int64), np.empty(P, dtype=np.int64)
     capacities = np.empty(len(heads), dtype=np.int64)
     k, idle = 1, 0
+    # Until each label in turn was tried in vain. With two labels one cut is the optimum.
     while idle < (1 if K == 2 else K):
         for p in range(P):
             supplies[p] = unary[p, k] - unary[p, labels[p]]
         capacities[:] = 0
         for e in range(len(pairwise)):
             p, q = pairs[0, e], pairs[1, e]
+            # The costs of a pair by which of its nodes move to k, as capacities and supplies of a cut (Kolmogorov and
+            # Zabih's construction).
             now = pairwise[e] * (labels[p] != labels[q])
             if_q, if_p = pairwise[e] * (labels[p] != k), pairwise[e] * (labels[q] != k)  # costs if one node moves
             supplies[p] -= if_p - now
@@ -177,6 +183,7 @@ def improve(
     return labels
 
 
+# Integers, since a cut by floats may depend on the order of additions, and never ends if rounding leaves a residue.
 PRECISION = 2**48
 """The sum of all terms of an energy after scaling and before rounding to integers."""
 N_FEATURES = 13

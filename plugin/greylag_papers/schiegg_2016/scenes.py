@@ -158,7 +158,7 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
             for name, part in parts.items()
         }
 
-    found = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
+    indices_of = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
     features = np.concatenate([x.features[:, :-1] for x, _ in scenes.training])
     labels = np.concatenate([truth for _, truth in scenes.training])
     best = -1.0
@@ -166,8 +166,8 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
         svm = LinearSVC(C=C, class_weight="balanced", random_state=0, max_iter=20000).fit(features, labels)
         linear = indices(svm.predict)
         if (average := float(np.nanmean(linear["validation"]))) > best:
-            best, found[LINEAR] = average, linear
-    return found
+            best, indices_of[LINEAR] = average, linear
+    return indices_of
 
 
 def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcome:
@@ -179,10 +179,10 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
     for number, scenes in enumerate(draws, 1):
         model = PottsModel(K, inverse_frequencies([truth for _, truth in scenes.training], K))
         task = scenes.task(number)
-        found = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
-        matches += matched_trials(model, [task], found, COULOMB, n_jobs=context.n_jobs).trials
-        trials += found.trials
-        by_draw.append(unary_baselines(scenes, K, settings.svm_costs) | ensemble_indices(model, found, scenes))
+        of_draw = TrialTable(tuple(run_trials(model, [task], settings, n_jobs=context.n_jobs)))
+        matches += matched_trials(model, [task], of_draw, COULOMB, n_jobs=context.n_jobs).trials
+        trials += of_draw.trials
+        by_draw.append(unary_baselines(scenes, K, settings.svm_costs) | ensemble_indices(model, of_draw, scenes))
         context.progress(f"draw {number} of {len(draws)}")
     table, matched = TrialTable(tuple(trials)), TrialTable(tuple(matches))
     indices = {
@@ -196,6 +196,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         | (table.scores(method) if method in METHODS else {})
         for method in indices
     }
+    # Tests are over draws, of which a single one tells nothing.
     if len(draws) > 1:
         ensembles = ("mcl", "divmcl", *COULOMB)
         for pairs in (

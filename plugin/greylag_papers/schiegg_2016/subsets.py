@@ -114,7 +114,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
 
 
 def trial_tables(splits: Sequence[Split], settings: SubsetSettings, context: Context) -> dict[str, TrialTable]:
-    """The losses of all methods, by what was trained on."""
+    """The losses of all methods, by training set."""
     tested = {query.qid: query for split in splits for query in split.test}
     shuffled = random_trials([*tested.values()], settings.sizes, settings.k)
     model, tables = CoverageModel(settings.k), {}

@@ -53,7 +53,7 @@ class EnsembleLearner(Protocol):
 
 @dataclass(frozen=True)
 class Perturbed:
-    """M random weight vectors around the optimum of the structured SVM: what an ensemble gains by chance alone.
+    """M random weight vectors around the optimum of the structured SVM: the gain of an ensemble by chance alone.
 
     Each one is w + spread ||w|| u, where w is the optimum and u is uniform on the unit sphere. M = 1 and spread = 0
     give the structured SVM.
@@ -125,6 +125,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
     by_method["cssvm-gradient"] = [
         Coulomb(M, alpha=alpha, C=C, repulsion="gradient", **common) for C, alpha in grid(settings.gradient_alphas)
     ]
+    # The best of more candidates is better by chance: every method chooses among as many.
     if len(set(map(len, by_method.values()))) > 1:
         counts = ", ".join(f"{method} {len(learners)}" for method, learners in by_method.items())
         raise ParameterError(f"all methods need the same number of candidates, but there are: {counts}")
@@ -191,7 +192,7 @@ def run_learners(
     n_jobs: int | None = None,
 ) -> list[Trial]:
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
-    costs = dict.fromkeys(learner.C for found in learners.values() for learner in found)
+    costs = dict.fromkeys(learner.C for of_method in learners.values() for learner in of_method)
     pairs = [(i, C) for i in range(len(tasks)) for C in costs]
     starts = parallel_map(
         lambda pair: optimum(model, *pair),
@@ -214,8 +215,8 @@ def run_all(
     """Train the learners of each method and M on every task, from the structured SVMs by task and C."""
     work = [
         (task, method, M, learner, optima[i, learner.C])
-        for (method, M), found in learners.items()
-        for learner in found
+        for (method, M), of_method in learners.items()
+        for learner in of_method
         for i, task in enumerate(tasks)
     ]
     return parallel_map(lambda trial: run_trial(model, *trial), work, what="trials", n_jobs=n_jobs, prefer="processes")
@@ -282,7 +283,7 @@ class TrialTable:
         best: dict[str, Trial] = {}
         for trial in self.trials:
             if (trial.method, trial.M) == (method, M):
-                best[trial.task] = min(best.get(trial.task, trial), trial, key=lambda found: found.validation)
+                best[trial.task] = min(best.get(trial.task, trial), trial, key=lambda candidate: candidate.validation)
         if not best:
             raise ParameterError(f"the table has no losses of {method!r} with {M} members")
         return [*best.values()]

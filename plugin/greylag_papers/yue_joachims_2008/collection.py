@@ -121,13 +121,14 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
 
 
 def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None, n_orders: int) -> Findings:
-    """Everything that the study measures on one kind of candidates."""
+    """All measurements on one kind of candidates."""
     k, first = settings.k, settings.spaces[0]
 
     def losses(n_training: int, spaces: Sequence[str], ordered: Sequence[StudyQuery] = queries) -> LossTable:
         splits = rotations(ordered, n_training, settings.n_validation, settings.n_splits)
         return measure_losses(splits, [k], spaces=spaces, grid=settings.grid, n_jobs=n_jobs)
 
+    # The main size is measured once, in all spaces; other sizes in the first space alone.
     table = losses(settings.n_training, settings.spaces)
     sizes = {n: table if n == settings.n_training else losses(n, [first]) for n in settings.training_sizes}
     orders = [np.random.default_rng(seed).permutation(len(queries)) for seed in range(1, n_orders)]
@@ -150,6 +151,7 @@ def comparisons(table: LossTable, settings: Settings, where: str) -> dict[str, d
     losses = {method: [*table.losses(method, settings.k).values()] for method in (*COMPARED, *settings.spaces)}
     baselines = ("random", OKAPI, "essential-pages", "coverage", "mmr")
     families: list[list[tuple[str, str]]] = [[(space, other) for other in baselines] for space in settings.spaces]
+    # Holm's correction is over a family: each space against the baselines, and the two spaces.
     families += [[("svmdiv2", "svmdiv")]] if {"svmdiv", "svmdiv2"} <= {*settings.spaces} else []
     rows: dict[str, dict[str, float]] = {}
     for family in families:
@@ -161,13 +163,13 @@ def ranges(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The least and the most of the difference and of p over orders of the queries, if there is more than one order."""
     values = {"difference": [row["mean"] - row["against"] for row in rows], "p": [row["p"] for row in rows]}
     ends = {"least": min, "most": max} if len(rows) > 1 else {}
-    return {f"{end} {name}": of(found) for name, found in values.items() for end, of in ends.items()}
+    return {f"{end} {name}": extreme(of_rows) for name, of_rows in values.items() for end, extreme in ends.items()}
 
 
 def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
-    """What the paper's claims are judged by: contrasts, and the trainings of the first feature space."""
+    """Rows that judge the paper's claims: contrasts, and the trainings of the first feature space."""
     k, first, table = settings.k, settings.spaces[0], findings.table
-    by_order = [comparisons(found, settings, where) for found in (table, *findings.orders)]
+    by_order = [comparisons(losses_of_order, settings, where) for losses_of_order in (table, *findings.orders)]
     rows = {name: row | ranges([other[name] for other in by_order]) for name, row in by_order[0].items()}
     losses = {method: [*table.losses(method, k).values()] for method in COMPARED}
     for other in ("essential-pages", "coverage", OKAPI):
@@ -190,7 +192,7 @@ def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict
             "least": min(fit["iterations"] for fit in fits),
             "most": max(fit["iterations"] for fit in fits),
         }
-        | {f"mean, {n} queries": float(np.mean(found)) for n, found in passes.items()},
+        | {f"mean, {n} queries": float(np.mean(counts)) for n, counts in passes.items()},
         f"theorem 1, {where}": {**findings.bound},
     }
 

@@ -170,7 +170,7 @@ def measure_losses(
 def training_losses(
     queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """The mean loss on the queries that were trained on, with greedy constraints and with those of `Swapping`."""
+    """The mean loss on the training queries, with greedy constraints and with those of `Swapping`."""
     models = {"greedy": CoverageModel(k), "swaps": Swapping(k)}
     work = [(space, name) for space in spaces for name in models]
 
@@ -181,8 +181,8 @@ def training_losses(
         return mean_loss(models[name], examples, solution.weights)
 
     losses = parallel_map(fit, work, what="training losses", n_jobs=n_jobs, prefer="processes")
-    found = dict(zip(work, losses, strict=True))
-    return {space: {name: found[space, name] for name in models} for space in spaces}
+    by_item = dict(zip(work, losses, strict=True))
+    return {space: {name: by_item[space, name] for name in models} for space in spaces}
 
 
 def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str) -> dict[str, float]:
@@ -194,6 +194,7 @@ def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str
     """
     model, learner = Listing(k), replace(LEARNER, C=C)
     solution = learner.fit(model, [(query.candidates[space], query.truth) for query in queries])
+    # A set of documents is one constraint, however often and in whatever order inference returns it.
     sets = {(id(x), *sorted(y.tolist())): (x, truth, y) for x, truth, y in model.returned}
     features = {id(x): model.joint_feature(x, model.target(x, truth)) for x, truth, _ in sets.values()}
     R = max(float(np.linalg.norm(features[id(x)] - model.joint_feature(x, y))) for x, _, y in sets.values())
@@ -207,6 +208,7 @@ def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
     """The losses of `METHODS` and `OKAPI`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
     n = len(query.relevance)
     orders = (random_gain(n, np.random.default_rng(seed)) for seed in range(RANDOM_SEEDS))
+    # The mean over orders stands for the expectation, so that one lucky order decides nothing.
     expected = float(np.mean([query.truth.loss(greedy_picks(order, k)) for order in orders]))
     greedy = {name: query.truth.loss(greedy_picks(gain(query), k)) for name, gain in BASELINES.items()}
     if query.okapi is not None:
@@ -228,5 +230,6 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
         for query, (x, truth) in zip(split.test, test, strict=True):
             rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
         start = time.perf_counter()
+    # The rows of the chosen C again, without it: the method as it would be used.
     chosen = choose_cost(model, solutions, validation)
     return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

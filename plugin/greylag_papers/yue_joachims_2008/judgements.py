@@ -1,4 +1,4 @@
-"""What the judgements of the paper's collection allow without its documents (Yue & Joachims 2008, section 6, Table 3).
+"""Figures that follow from the judgements of the paper's collection alone (Yue & Joachims 2008, section 6, Table 3).
 
 Random picks and greedy selection by the true subtopics need no text, so that both can be compared with the paper's.
 """

@@ -51,7 +51,7 @@ def index_queries(
         if not len(covering):
             continue
         if relevant_only:
-            docids = tuple(ranking.docids[place] for place in covering)
+            docids = tuple(ranking.docids[number] for number in covering)
             ranking = Ranking(ranking.qid, ranking.query, docids, ranking.scores[covering])  # noqa: PLW2901
             truth = Subtopics(truth.coverage[covering], truth.weights)
         documents = index.documents(ranking.docids)
@@ -164,7 +164,7 @@ class CandidateSettings(Experiment):
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """An index, candidates for each topic, and what is known about them."""
+    """An index, candidates for each topic, and facts about them."""
 
     index: PositionalIndex
     rankings: Sequence[Ranking]

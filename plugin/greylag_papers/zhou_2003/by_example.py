@@ -37,9 +37,9 @@ def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int |
     """ROC areas of rankings; queries themselves are not ranked."""
     areas = np.empty(len(queries))
     for i, (column, points) in enumerate(zip(scores.T, queries, strict=True)):
-        others = np.ones(len(classes), dtype=bool)
-        others[points] = False
-        areas[i] = roc_auc_score(classes[others] == classes[np.ravel(points)[0]], column[others])
+        ranked = np.ones(len(classes), dtype=bool)
+        ranked[points] = False
+        areas[i] = roc_auc_score(classes[ranked] == classes[np.ravel(points)[0]], column[ranked])
     return areas
 
 
@@ -69,6 +69,7 @@ def compare_by_class(
     for pair in pairs:
         for i, label in enumerate(classes):
             rows |= contrasts({name: means[name][i] for name in pair}, [pair], where=f", {label}")
+    # Over all pairs and classes together, as the paper's claim is about all of them.
     corrected = holm([row["p"] for row in rows.values()]).tolist()
     return {name: {**row, "p": p} for (name, row), p in zip(rows.items(), corrected, strict=True)}
 

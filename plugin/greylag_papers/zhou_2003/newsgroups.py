@@ -46,7 +46,7 @@ class Settings(TextSettings):
     queries: Positive = 100
     """Messages drawn from each newsgroup, each a query of its own."""
     seed: Seed = 0
-    """Seed of what is drawn."""
+    """Seed of the queries."""
     graphs: Annotated[tuple[Graph, ...], Field(min_length=1)] = ("connecting", "full", "knn")
     """See `affinity_graph`."""
     neighbours: Positive = 10
@@ -60,9 +60,9 @@ class Settings(TextSettings):
 def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcome:
     """Rank all messages for each query, by the inner product and on each graph."""
     X = vectors(messages.texts, settings.rare)
-    kept = np.diff(X.indptr) > 0
-    X, words = X[kept], len(np.unique(X.indices))
-    groups = np.array(messages.labels)[kept]
+    has_words = np.diff(X.indptr) > 0
+    X, words = X[has_words], len(np.unique(X.indices))
+    groups = np.array(messages.labels)[has_words]
     names = np.unique(groups).tolist()
     context.progress(f"newsgroups: {X.shape[0]} messages in {len(names)} groups, {words} words")
     rng = np.random.default_rng(settings.seed)
@@ -123,6 +123,7 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
     """
     index = PositionalIndex.from_texts((str(number), text) for number, text in enumerate(texts))
     counted = index.document_frequencies > rare
+    # The index has stems, so that stop words are looked up by theirs.
     stops = index.term_numbers(sorted({stem(word) for word in ENGLISH_STOP_WORDS}))
     counted[stops[stops >= 0]] = False
     frequencies = index.term_frequencies(np.arange(len(texts)))

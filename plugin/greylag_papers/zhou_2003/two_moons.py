@@ -43,7 +43,7 @@ class Settings(Experiment):
     noise: Annotated[float, Field(ge=0)] = 0.05
     """Standard deviation of the noise; the radius of a moon is 1."""
     seed: Seed = 0
-    """Seed of what is drawn."""
+    """Seed of the points."""
     sigma: float = 0.15
     """Kernel width of the connecting graph."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
@@ -117,12 +117,12 @@ def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
 
 def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatArray:
     """For each query, the rank correlation of the scores of its moon with the nearness on the graph."""
-    found = np.empty(len(moons))
+    correlations = np.empty(len(moons))
     for query, moon in enumerate(moons):
-        others = moons == moon
-        others[query] = False
-        found[query] = spearmanr(scores[others, query], nearness[others, query]).statistic
-    return found
+        same_moon = moons == moon
+        same_moon[query] = False
+        correlations[query] = spearmanr(scores[same_moon, query], nearness[same_moon, query]).statistic
+    return correlations
 
 
 def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:

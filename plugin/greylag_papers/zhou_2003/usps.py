@@ -69,7 +69,7 @@ class Settings(Experiment):
     trials: Positive = 30
     """The number of trials."""
     seed: Seed = 0
-    """Seed of what is drawn."""
+    """Seed of the trials."""
     graph: Graph = "full"
     """See `affinity_graph`."""
     sigma: float = 1.25
@@ -116,6 +116,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     scores = {MANIFOLD: spread(X, queries, settings, settings.sigma), DISTANCE: nearness(X, queries)}
     areas = {name: areas_by_queries(f, digits, queries) for name, f in scores.items()}
     context.progress(f"{sum(area.size for area in areas.values())} rankings scored")
+    # The paper's other figures are with one query.
     single = queries[..., :1]
     by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
     work, jobs = partial(areas_by_width, settings=settings), context.n_jobs
@@ -141,11 +142,13 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
     with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
     top = {f"{name}, top {SHOWN**2 - 1}": precision(f, digits, single, SHOWN**2 - 1) for name, f in first.items()}
+    # On the same trials and with all queries, so that the choice is compared with the fixed parameters and nothing
+    # else.
     choices = {CHOSEN: chosen.areas, "fixed": fixed, **partial_choices(tried, fixed.shape, settings)}
     tested = compare_by_class(areas, [(MANIFOLD, DISTANCE)], settings.names)
-    for found in (with_one, top):
-        one, other, walk = found
-        tested |= compare_by_class(found, [(one, other), (walk, one)], settings.names)
+    for scored in (with_one, top):
+        spreading, distance, walk = scored
+        tested |= compare_by_class(scored, [(spreading, distance), (walk, spreading)], settings.names)
     tested |= contrasts(rows, [(name, "f*") for name in rows if name != "f*"], where=", 1 query")
     tested |= contrasts(choices, [(name, "fixed") for name in choices if name != "fixed"])
     rankings = class_means(with_one | top, settings.names) | {
@@ -177,7 +180,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
 
 @dataclass(frozen=True)
 class Chosen:
-    """What leave-one-query-out chose."""
+    """The choices of leave-one-query-out."""
 
     parameters: FloatArray  # shape (digits, trials, 3): sigma, alpha and exponent
     areas: FloatArray  # shape (digits, trials): ROC areas with these and all queries of the trial
@@ -190,36 +193,39 @@ def try_parameters(
     widths = sorted({settings.sigma, *settings.widths})
     work, jobs = partial(_try_width, settings=settings), context.n_jobs
     tried: list[Tried] = []
-    for part in parallel_map(work, widths, X, digits, queries, what="leave-one-query-out", n_jobs=jobs, coarse=True):
-        tried += part
-        context.progress(f"leave-one-query-out: sigma {part[0].parameters[0]}")
+    for of_width in parallel_map(
+        work, widths, X, digits, queries, what="leave-one-query-out", n_jobs=jobs, coarse=True
+    ):
+        tried += of_width
+        context.progress(f"leave-one-query-out: sigma {of_width[0].parameters[0]}")
     return tried
 
 
 def choose(tried: Sequence[Tried], shape: tuple[int, ...]) -> Chosen:
     """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
-    best = np.argmax([one.held_out for one in tried], axis=0)
-    areas = np.array([one.areas for one in tried])[best, np.arange(len(best))]
-    return Chosen(np.array([one.parameters for one in tried])[best].reshape(*shape, 3), areas.reshape(shape))
+    best = np.argmax([combination.held_out for combination in tried], axis=0)
+    areas = np.array([combination.areas for combination in tried])[best, np.arange(len(best))]
+    parameters = np.array([combination.parameters for combination in tried])[best]
+    return Chosen(parameters.reshape(*shape, 3), areas.reshape(shape))
 
 
 def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Settings) -> dict[str, FloatArray]:
-    """ROC areas if less is chosen, and with exponent 1 unchosen: which parameter makes the difference."""
-    parts = {
-        "chosen sigma, alpha": [one for one in tried if one.parameters[2] == 0.5],
-        "chosen sigma": [one for one in tried if one.parameters[1:] == (settings.alpha, 0.5)],
-        "fixed, exponent 1": [one for one in tried if one.parameters == (settings.sigma, settings.alpha, 1.0)],
+    """ROC areas if fewer parameters are chosen, which shows the parameter that makes the difference."""
+    choices = {
+        "chosen sigma, alpha": [t for t in tried if t.parameters[2] == 0.5],
+        "chosen sigma": [t for t in tried if t.parameters[1:] == (settings.alpha, 0.5)],
+        "fixed, exponent 1": [t for t in tried if t.parameters == (settings.sigma, settings.alpha, 1.0)],
     }
-    return {name: choose(part, shape).areas for name, part in parts.items() if part}
+    return {name: choose(of_choice, shape).areas for name, of_choice in choices.items() if of_choice}
 
 
 def precision(scores: FloatArray, digits: IntArray, queries: IntArray, depth: int) -> FloatArray:
     """The share of a query's digit among the `depth` best other images, shape as `queries`; one query each."""
-    found = np.empty(queries.size)
+    shares = np.empty(queries.size)
     for i, (column, query) in enumerate(zip(scores.reshape(len(scores), -1).T, queries.ravel(), strict=True)):
         order = np.argsort(-column, kind="stable")
-        found[i] = np.mean(digits[order[order != query][:depth]] == digits[query])
-    return found.reshape(queries.shape)
+        shares[i] = np.mean(digits[order[order != query][:depth]] == digits[query])
+    return shares.reshape(queries.shape)
 
 
 class Tried(NamedTuple):
@@ -272,6 +278,7 @@ def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -
     """f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
+    # f* is linear in y: that of the first k queries is the sum of k columns.
     return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
 
 

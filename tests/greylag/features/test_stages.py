@@ -56,7 +56,7 @@ def test_the_marginal_gain_of_a_greedy_stage() -> None:
     assert values("stage:mmr(relevance_weight=1)").tolist() == pytest.approx(
         ((RANKING.scores - RANKING.scores.min()) / np.ptp(RANKING.scores)).tolist()
     )
-    assert len(MMR(INDEX, depth=4).marginal_gains(Ranking("q", "", (), np.zeros(0)))) == 0
+    assert len(MMR(INDEX, depth=4).scored(Ranking("q", "", (), np.zeros(0)))) == 0
 
 
 def test_stages_with_models(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_stages_with_models(tmp_path: Path) -> None:
     model.save(linear)
     assert values(f"stage:mrf(model={linear})").tolist() == by_docid(ModelRanker(model, INDEX)(RANKING))
     samples.ENSEMBLE.save(diverse)
-    second = SVMDiv(DiversityModel.load(diverse).members[1], INDEX).marginal_gains(RANKING)
-    assert values(f"stage:svmdiv(model={diverse},member=2)").tolist() == second.tolist()
+    second = SVMDiv(DiversityModel.load(diverse).members[1], INDEX)
+    assert values(f"stage:svmdiv(model={diverse},member=2)").tolist() == by_docid(second.scored(RANKING))
     for wrong in ("0", "99", "1.5", "x"):
         with pytest.raises(ParameterError, match=f"members, and no member {wrong}"):
             values(f"stage:svmdiv(model={diverse},member={wrong})")

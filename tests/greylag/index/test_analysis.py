@@ -21,6 +21,7 @@ import greylag.index.analysis
 from greylag.errors import FormatError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.analysis import (
+    LuceneAnalysis,
     QueryForm,
     analyze,
     analyzer_of,
@@ -133,6 +134,23 @@ def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list
     for _ in range(2000):
         text = "".join(rng.choices(characters, k=rng.randint(1, 25)))
         assert analyze(text) == lucene.analyze(text), text
+
+
+def test_java_is_asked_beyond_ascii_and_in_other_languages(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "d", "contents": "The Geese"}')
+    build_index(tmp_path / "docs.jsonl", tmp_path / "plain", language="whitespace")
+    assert LuceneAnalysis(LuceneIndex(tmp_path / "plain"))("The Geese") == ["The", "Geese"]
+    lucene = LuceneIndex(index)
+    text = "".join(map(chr, range(128))) + " geese"
+    assert LuceneAnalysis(lucene)(text) == lucene.analyze(text)
+    monkeypatch.setattr(LuceneIndex, "analyze", lambda _, text: ["by Lucene", text])
+    assert LuceneAnalysis(lucene)("The Geese") == ["gees"]
+    assert LuceneAnalysis(lucene)("Gänse") == ["by Lucene", "Gänse"]
+    lucene = LuceneIndex(index)
+    lucene._of_searcher = True
+    assert LuceneAnalysis(lucene)("The Geese") == ["by Lucene", "The Geese"]
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.index import PositionalIndex
-from greylag.index.bm25 import kept_lengths
+from greylag.index.bm25 import stored_lengths
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
@@ -42,7 +42,7 @@ def test_ties_missing_terms_and_empty_documents() -> None:
 def test_lengths_are_those_that_lucene_keeps(index: Path) -> None:
     _, small = index, java_class("org.apache.lucene.util.SmallFloat")
     lengths = np.array([*range(300), 1000, 12345, 2**20 - 1, 2**30, 2**31 - 1])
-    assert kept_lengths(lengths).tolist() == [small.byte4ToInt(small.intToByte4(n)) for n in lengths.tolist()]
+    assert stored_lengths(lengths).tolist() == [small.byte4ToInt(small.intToByte4(n)) for n in lengths.tolist()]
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}])

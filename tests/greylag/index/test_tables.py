@@ -137,8 +137,8 @@ def test_empty_columns_are_dropped(rows: list[list[float]]) -> None:
 
 def test_joint_documents_come_in_parts(tables: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
     new, york, city = tables.find_terms([b"new", b"york", b"citi"])
-    monkeypatch.setattr("greylag.index.shards._SHORTEST", 48)
-    monkeypatch.setattr("greylag.index.shards._PART", 1)
+    monkeypatch.setattr("greylag.index.shards._MIN_SCANNED", 48)
+    monkeypatch.setattr("greylag.index.shards._BLOCK_DOCUMENTS", 1)
     parts = list(tables.locate_jointly(np.array([new, york]), 2))
     assert [part.sole.tolist() for part in parts] == [[[0] * n, [1] * n] for n in (48, 48, 4)]
     with_city = np.concatenate([part.sole for part in tables.locate_jointly(np.array([york, city]), 2)], axis=1)

@@ -64,7 +64,7 @@ def test_the_example_of_the_module() -> None:
     assert line_search(problem, scores, direction) == (4.25, pytest.approx(5 / 6))
     assert reference.line_search(problem, scores, direction) == (4.25, pytest.approx(5 / 6))
     ends = np.array([-np.inf, 3.5, 4.2, np.inf])
-    cuts = module._places(ends[1:-1])
+    cuts = module._cell_numbers(ends[1:-1])
     surveyed = module._survey(
         problem, module._lines(problem, scores, direction, 1.0), survey(problem, scores, direction), cuts, 1
     )

@@ -171,10 +171,6 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "null": edit("UPDATE kept SET content = NULL"),
     "other rows": edit("UPDATE kept SET content = (SELECT max(content) FROM kept)"),
     "other columns": edit("DROP TABLE kept; CREATE TABLE kept (key, value)"),
-    "an endless view": edit(
-        "DROP TABLE kept; CREATE VIEW kept AS WITH RECURSIVE e(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM e)"
-        " SELECT x AS key, x AS content FROM e"
-    ),
 }
 
 

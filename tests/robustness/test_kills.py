@@ -1,4 +1,4 @@
-"""``kill -9`` at random points of every long command: the same command then ends as if nothing had happened.
+"""``kill -9`` at a random point of every long command: the same command then ends as if nothing had happened.
 
 The output is that of a command that was never killed, to the byte, and no work is done again that was kept.
 """
@@ -9,14 +9,14 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 import greylag
 from greylag.runtime.cache import SUFFIX
-from tests.robustness.machine import FAST, Counts, rounds, snapshot
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
@@ -82,6 +82,11 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
         [sys.executable, "-c", CODE, *arguments],
         cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """The content of all files below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
@@ -150,26 +155,19 @@ def wait_for(process: subprocess.Popen[str], path: Path, lines: int) -> None:
         time.sleep(0.001)
 
 
-def trial(name: str, place: Path, made: Path, seed: int) -> str:
-    """Run a command to its end in a folder, and kill it in another; what is wrong, or ""."""
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepare(tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name != "rerank" else ()) for name in COMMANDS]
+)
+def test_a_killed_command_goes_on(name: str, prepared: Path, tmp_path: Path) -> None:
     for part in ("whole", "killed"):
-        (place / part).mkdir()
+        (tmp_path / part).mkdir()
     began = time.monotonic()
-    expected = finish(start(words(name, made), place / "whole"), place / "whole")
-    if expected.code:
-        return f"exit code {expected.code}: {expected.errors}"
-    return try_kill(name, place / "killed", made, random.Random(seed), expected, time.monotonic() - began)
-
-
-def run(seconds: float, seed: int) -> Counts:
-    """Kill a command per round, at least one, each in turn."""
-    counts = Counts()
-    with tempfile.TemporaryDirectory(dir=FAST) as scratch:
-        made = prepare(Path(scratch))
-        for number, place in rounds(seconds, seed):
-            name = list(COMMANDS)[(number - seed) % len(COMMANDS)]
-            wrong = trial(name, place, made, number)
-            counts.tried += 1
-            counts.recovered += not wrong
-            counts.wrong += [f"{name}, seed {number}: {wrong}"] if wrong else []
-    return counts
+    expected = finish(start(words(name, prepared), tmp_path / "whole"), tmp_path / "whole")
+    assert expected.code == 0, expected.errors
+    rng, seconds = random.Random(1), time.monotonic() - began
+    assert not try_kill(name, tmp_path / "killed", prepared, rng, expected, seconds)
