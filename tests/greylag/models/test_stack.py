@@ -1,4 +1,7 @@
-"""The stack of RM3, MRF features and manifold ranking."""
+"""The stack of RM3, MRF features and manifold ranking, and the sources of its features.
+
+Tests `sources`.
+"""
 
 from dataclasses import replace
 from pathlib import Path
