@@ -109,6 +109,8 @@ def learn_general(
     if not collections:
         raise ParameterError("a general model is learned from collections: none are given")
     features = next((data.specs for parts in collections.values() for data in parts), ())
+    if any(isinstance(feature, str) for feature in features):
+        raise ParameterError("a general model weighs features that an index has: its data cannot be from LETOR files")
     learned = []
     for name, parts in collections.items():
         if any(data.specs != features for data in parts):
@@ -120,7 +122,7 @@ def learn_general(
     weights = np.mean(learned, axis=0)
     shares = (weights / np.abs(weights).sum()).round(4)
     return RankingModel(
-        tuple(features),
+        tuple(feature for feature in features if isinstance(feature, Feature)),
         tuple(shares.tolist()),
         objective=str(objective),
         provenance={
