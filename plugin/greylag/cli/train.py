@@ -23,6 +23,7 @@ from greylag.cli.options import (
 from greylag.cli.rerank import seen_topics
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
+from greylag.cli.train_general import FORM, JudgedCollection, also_files, parse_also, train_general
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
 from greylag.diversity.recipe import options_of, outcome, parse_diversity, train_to_diversify
 from greylag.errors import ParameterError
@@ -129,7 +130,15 @@ def train(
             "--out-run", help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank."
         ),
     ] = None,
-) -> None:
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--also", metavar=FORM, help="Another collection to learn from, several times for several: of all, a model "
+            "for any collection is made, with the features of the general one and no others."
+        ),
+        Names(also_files),
+    ] = None,
+) -> None:  # fmt: skip
     """Learn a model from judged topics, and write it as JSON.
 
     Without --model, the best that the topics allow is chosen, and a table says what was tried.
@@ -148,6 +157,23 @@ def train(
             raise ParameterError(f"{flag} is for --model {' or '.join(TAKING[flag])}, not for {name}")
     if (folds is None) != (out_run is None):
         raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
+    if also:
+        options = {
+            **asked,
+            "--titles": titles,
+            "--run": run,
+            "--folds": folds,
+            "--model": model if name != "automatic" else None,
+        }
+        if unused := [flag for flag, value in options.items() if value is not None]:
+            raise ParameterError(
+                f"{unused[0]} is not for --also, which makes a model of fixed features for any collection"
+            )
+        if topics is None:
+            raise ParameterError("give --topics: the queries' texts are needed")
+        [objective] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
+        train_general(shared, [JudgedCollection(index, topics, qrels), *map(parse_also, also)], objective, out)
+        return
     files = Files(index, qrels, out, topics, run, titles, out_run)
     if name in DIVERSIFIERS:
         train_diversifier(shared, model, files, features, folds)

@@ -251,6 +251,35 @@ def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Se
     return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
 
 
+def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
+    """Draw intervals with a point in each, a line for each name, and a vertical line at 0.
+
+    Parameters
+    ----------
+    caption, xlabel : str
+    intervals : mapping of name to (low, value, high)
+    """
+    left = 20 + math.ceil(LETTER * max(map(len, intervals)))
+    width, below = left + WIDTH, TOP + KEY * len(intervals)
+    low_end, high_end = (
+        min(0.0, *(row[0] for row in intervals.values())),
+        max(0.0, *(row[2] for row in intervals.values())),
+    )
+    x, parts = _scale(low_end, high_end, left, width - RIGHT), []
+    for value, text in ticks(low_end, high_end):
+        parts.append(f'<path d="M{x(value):.1f} {TOP - 10}V{below}" stroke="#808080{"" if value == 0 else "40"}"/>')
+        parts.append(_text(x(value), below + 18, _short(text), 'text-anchor="middle"'))
+    for place, (name, (low, value, high)) in enumerate(intervals.items()):
+        y = TOP + KEY * place
+        parts.append(_text(left - 10, y + 4, name, 'text-anchor="end"'))
+        parts.append(f'<path d="M{x(low):.1f} {y}H{x(high):.1f}" stroke="{COLOURS[2]}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{COLOURS[2]}"/>')
+    parts.append(_text((left + width - RIGHT) / 2, below + BELOW - 4, xlabel, 'text-anchor="middle"'))
+    rows = [(name, low, value, high) for name, (low, value, high) in intervals.items()]
+    data = Table(caption, ("", "low", "difference", "high"), rows)
+    return Figure(caption, _svg(width, below + BELOW, parts), data)
+
+
 def write_figure(path: Path, figure: Figure) -> None:
     """Write a figure for a paper as .svg, .pdf or .png, by the end of the name.
 

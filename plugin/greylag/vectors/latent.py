@@ -92,7 +92,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     terms = np.flatnonzero(np.bincount(rows.indices, minlength=index.n_terms) > 1)
     rows = rows[:, terms]
     size = min(DIMENSIONS, min(rows.shape) - 1)
-    if size < 1:
+    if size < 1 or not rows.data.any():  # terms that all documents have weigh nothing
         return terms[:0], np.zeros((1, 1))
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
         _, values, right = svds(rows, size, v0=np.ones(min(rows.shape)))

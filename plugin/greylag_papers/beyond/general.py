@@ -1,39 +1,46 @@
 """The general model: weights that are learned on some collections and applied, unchanged, to another one.
 
-Weights are learned on each collection by listwise regression over features with mean 0 and variance 1 within each
-query, and averaged, so that every collection counts the same. Each collection in turn is ranked by the average over the
-others. The models of `greylag.GeneralRanker` are the averages over all: one of all features, and one without those of
-words as they are written, for indexes that do not store texts.
+Weights are learned by `greylag.models.learn_general`, and each collection in turn is ranked by those of the others. The
+models of `greylag.GeneralRanker` are those of all collections: one of all features, and one without those of words as
+they are written, for indexes that do not store texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
+from scipy.stats import t as student
 
-from greylag import __version__
+from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, parse_measure, split_folds, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import Collection, CollectionSettings, FirstStage, Queries, open_collection
+from greylag.experiments.figures import interval_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import comparison_table, means_table
+from greylag.experiments.tables import Table, comparison_table, means_table
 from greylag.features import FeatureParameters, parse_features
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText
-from greylag.features.written import WrittenForm
-from greylag.learning import ListwiseRegression
 from greylag.learning.extraction import CountedRankings
 from greylag.linesearch import RankingData
 from greylag.linesearch.data import linear_scores, spaced
 from greylag.linesearch.objectives import Objective
 from greylag.models.baselines import BM25, GRID, SDM, parameter_grid
-from greylag.models.model import RankingModel
+from greylag.models.general import (
+    DEPTHS,
+    collection_weights,
+    judged_topics,
+    learn_general,
+    rankings_by_depth,
+    without_texts,
+)
 from greylag.ranking import FloatArray, Run
+from greylag.trec import Qrels, read_subtopic_qrels
 from greylag_papers.texts import read_texts
 
 GENERAL, POSITIONS = "general", "general-positions"
@@ -51,6 +58,8 @@ class Part(config.Settings):
     qrels: config.InputFile
     """Path of the relevance judgements."""
     queries: Queries = Queries()
+    subtopics: bool = False
+    """Whether the topics are subtopics: lines ``QID TAB SUBTOPIC TAB TEXT``, with judgements by subtopic."""
 
 
 class Settings(config.Experiment):
@@ -63,23 +72,53 @@ class Settings(config.Experiment):
     """The penalty of listwise regression."""
     measures: Annotated[tuple[config.ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The first is maximised; all are compared."""
-    hits: config.Positive = 100
-    """Number of documents per topic, by BM25."""
-    most_topics: config.Positive = 500
-    """The most topics of a collection, at equal distances in its file."""
     folds: config.Folds = 5
     """The folds in which k1 and b of the baseline are tuned on the collection's own judgements."""
     seed: config.Seed = 0
     """Seed of these folds."""
 
 
+class PartSettings(CollectionSettings):
+    """A collection of which only the topics that are used are searched for."""
+
+    subtopics: bool = False
+
+    def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
+        """As many judged topics as are used, at equal distances in the file, and their judgements."""
+        topics, qrels = self.of_subtopics() if self.subtopics else self.judged(self.topics, self.qrels)
+        kept = spaced(judged_topics(topics, qrels), max(DEPTHS.values()))
+        return {qid: topics[qid] for qid in kept}, {qid: qrels[qid] for qid in kept}, tuple(kept)
+
+    def of_subtopics(self) -> tuple[dict[str, str], Qrels]:
+        """Each subtopic as a topic ``QID.SUBTOPIC``."""
+        path, topics = self.path(self.topics), {}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            fields = line.split("\t")
+            if len(fields) != 3:
+                raise FormatError(path, number, "not a line QID TAB SUBTOPIC TAB TEXT")
+            topics[f"{fields[0]}.{fields[1]}"] = fields[2]
+        judgements = read_subtopic_qrels(self.path(self.qrels), lenient=self.lenient)
+        return topics, {f"{qid}.{name}": own for qid, by in judgements.items() for name, own in by.items()}
+
+
+class Rows(NamedTuple):
+    """The documents of a collection's topics, cut at one depth."""
+
+    data: RankingData  # the model's features, then those of the baselines
+    tuned: RankingData  # BM25 for every k1 and b of the grid, a column each
+
+
 @dataclass(frozen=True)
 class Opened:
-    """The rows of a collection: the model's features, then those of the baselines."""
+    """A collection's rows by depth."""
 
-    rows: RankingData
-    tuned: RankingData  # BM25 for every k1 and b of the grid, a column each
+    rows: Mapping[int, Rows]
     fingerprint: str
+
+    def parts(self, features: Sequence[Feature]) -> list[RankingData]:
+        """What is learned from, with these features alone."""
+        columns = [[rows.data.specs.index(feature) for feature in features] for rows in self.rows.values()]
+        return [rows.data.select_features(own) for rows, own in zip(self.rows.values(), columns, strict=True)]
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
@@ -92,42 +131,35 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
 
 
 def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened:
-    fields = {**part.model_dump(), "name": name, "first_stage": FirstStage(hits=settings.hits)}
-    own = CollectionSettings(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
+    fields = {**part.model_dump(), "name": name, "first_stage": FirstStage(hits=max(DEPTHS))}
+    own = PartSettings(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
     found = open_collection(own, context)
-    relevant = [qid for qid in found.first if any(grade > 0 for grade in found.qrels.get(qid, {}).values())]
-    run = Run(tuple(found.first[qid] for qid in spaced(relevant, settings.most_topics)))
-    baselines = tuple(dict.fromkeys([*parse_features(_RM3), *SDM.features]))
-    features = tuple(dict.fromkeys([*parse_features(settings.features), *baselines, *parse_features("score")]))
-    rows = CountedRankings(run.rankings, found.qrels, found.index, features).data(FeatureParameters())
-    counted = CountedRankings(run.rankings, found.qrels, found.index, BM25.features)
-    grid = [counted.data(parameters) for parameters in parameter_grid(GRID, BM25.tuned, FeatureParameters())]
-    names = tuple(f"BM25 {place}" for place in range(len(grid)))
-    tuned = replace(grid[0], specs=names, features=np.hstack([data.features for data in grid]))
-    return Opened(rows, tuned, found.index.fingerprint)
+    baselines = (*parse_features(_RM3), *SDM.features, *parse_features("score"))
+    features = tuple(dict.fromkeys([*parse_features(settings.features), *baselines]))
+
+    def rows(run: Run) -> Rows:
+        data = CountedRankings(run.rankings, found.qrels, found.index, features).data(FeatureParameters())
+        counted = CountedRankings(run.rankings, found.qrels, found.index, BM25.features)
+        grid = [counted.data(parameters) for parameters in parameter_grid(GRID, BM25.tuned, FeatureParameters())]
+        names = tuple(f"BM25 {place}" for place in range(len(grid)))
+        return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])))
+
+    by_depth = rankings_by_depth(found.first, found.qrels)
+    return Opened({depth: rows(run) for depth, run in by_depth.items()}, found.index.fingerprint)
 
 
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
     """The features of each model."""
     features = parse_features(settings.features)
-    return {GENERAL: features, POSITIONS: tuple(one for one in features if not isinstance(one.base, WrittenForm))}
+    return {GENERAL: features, POSITIONS: without_texts(features)}
 
 
-def learn(rows: RankingData, features: Sequence[Feature], settings: Settings) -> FloatArray:
-    """The weights of the features by listwise regression on one collection, shape (f,)."""
-    columns = [rows.names.index(str(feature)) for feature in features]
-    selection = ListwiseRegression(settings.measures[0], penalty=settings.penalty).fit(rows.select_features(columns))
-    weights = np.zeros(len(columns))
-    weights[list(selection.columns)] = selection.weights
-    return weights
-
-
-def scores_of(opened: Opened, weights: Mapping[str, FloatArray], settings: Settings) -> dict[str, dict[str, Scores]]:
+def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings) -> dict[str, dict[str, Scores]]:
     """For each measure, the scores of the systems on one collection, with each model's weights."""
-    rows, models = opened.rows, models_of(settings)
+    data, models = rows.data, models_of(settings)
 
     def linear(features: Sequence[object], values: Sequence[float] | FloatArray) -> FloatArray:
-        return linear_scores(rows, [rows.names.index(str(feature)) for feature in features], np.asarray(values))
+        return linear_scores(data, [data.names.index(str(feature)) for feature in features], np.asarray(values))
 
     systems = {
         FIRST: linear(["score"], [1.0]),
@@ -138,10 +170,10 @@ def scores_of(opened: Opened, weights: Mapping[str, FloatArray], settings: Setti
     found: dict[str, dict[str, Scores]] = {}
     for name in settings.measures:
         measure, objective = parse_measure(name), Objective.parse(name)
-        values = {system: objective.evaluate(rows, scores) for system, scores in systems.items()}
-        values[TUNED] = tuned_bm25(opened.tuned, objective, settings)
+        values = {system: objective.evaluate(data, scores) for system, scores in systems.items()}
+        values[TUNED] = tuned_bm25(rows.tuned, objective, settings)
         found[name] = {
-            system: Scores.single(measure, dict(zip(rows.qids, one.tolist(), strict=True)))
+            system: Scores.single(measure, dict(zip(data.qids, one.tolist(), strict=True)))
             for system, one in values.items()
         }
     return found
@@ -160,78 +192,105 @@ def tuned_bm25(data: RankingData, objective: Objective, settings: Settings) -> F
     return out
 
 
+Compared = Mapping[str, Mapping[str, Scores]]
+"""The scores by one measure at one depth, by collection and system."""
+
+
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Rank each collection by weights of the others, and learn the model from all."""
     models = models_of(settings)
     learned = {
-        model: {name: learn(one.rows, features, settings) for name, one in opened.items()}
+        model: {
+            name: collection_weights(one.parts(features), settings.measures[0], penalty=settings.penalty)
+            for name, one in opened.items()
+        }
         for model, features in models.items()
     }
-    scores = {}
+    compared: dict[str, dict[str, dict[str, Scores]]] = {}
     for name, one in opened.items():
         of_others = {
             model: np.mean([weights for other, weights in own.items() if other != name], axis=0)
             for model, own in learned.items()
         }
-        scores[name] = scores_of(one, of_others, settings)
-        context.progress(f"{name}: {len(one.rows.qids)} topics")
-    rows: dict[str, dict[str, float]] = {}
-    tables = []
-    for measure in settings.measures:
-        means = {
-            name: {system: float(value.means[0]) for system, value in of_one[measure].items()}
-            for name, of_one in scores.items()
-        }
-        tests = {name: compare(of_one[measure], FIRST) for name, of_one in scores.items()}
-        rows |= {f"{name}, {measure}": row for name, row in means.items()}
-        for name, test in tests.items():
-            found = next(c for c in test.comparisons if c.run == GENERAL)
-            rows[f"{name}, {measure}, {GENERAL} less {FIRST}"] = {
-                "difference": found.difference, "low": found.interval[0], "high": found.interval[1], "p": found.p,
-            }  # fmt: skip
-        for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
-            gains = np.array([row[GENERAL] - row[other] for row in means.values()])
-            rows[f"all, {measure}, {GENERAL} less {other}"] = {
-                "mean": float(gains.mean()), "least": float(gains.min()), "above": float((gains > 0).sum()),
-            }  # fmt: skip
-        tables += [
-            means_table(f"{measure} of each collection by weights of the others", means),
-            comparison_table(f"{measure} less that of {FIRST}", *tests.values()),
-        ]
+        for depth, rows in one.rows.items():
+            for measure, scores in scores_of(rows, of_others, settings).items():
+                compared.setdefault(f"{measure}, top {depth}", {})[name] = scores
+        context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
+    compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
+    sections = [_section(label, scores) for label, scores in compared.items()]
     return Outcome(
-        scores=rows,
+        scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores).items()},
         results={
-            "scores": {name: {measure: to_dict(by) for measure, by in own.items()} for name, own in scores.items()},
+            "scores": {
+                label: {name: to_dict(of_one) for name, of_one in scores.items()} for label, scores in compared.items()
+            },
             "weights": {
                 model: {name: weights.tolist() for name, weights in own.items()} for model, own in learned.items()
             },
         },
-        tables=tables,
+        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title="A model for which nothing has to be judged",
-        sections=[Section("Leave one collection out", _TEXTS["general: collections"], tables)],
+        sections=[Section("Leave one collection out", _TEXTS["general: collections"]), *sections],
         models={
-            name: model(features, np.mean([*learned[name].values()], axis=0), settings, opened)
+            name: learn_general(
+                {collection: one.parts(features) for collection, one in opened.items()},
+                settings.measures[0],
+                penalty=settings.penalty,
+            )
             for name, features in models.items()
         },
         provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
     )
 
 
-def model(
-    features: tuple[Feature, ...], weights: FloatArray, settings: Settings, opened: Mapping[str, Opened]
-) -> RankingModel:
-    """The model of all collections, with weights that add up to 1 in magnitude."""
-    shares = (weights / np.abs(weights).sum()).round(4)
-    return RankingModel(
-        features, tuple(shares.tolist()),
-        objective=settings.measures[0],
-        provenance={
-            "greylag": __version__,
-            "learner": f"listwise regression with penalty {settings.penalty:g}, averaged over collections",
-            "collections": {name: len(one.rows.qids) for name, one in opened.items()},
-            "depth": settings.hits,
-        },
-    )  # fmt: skip
+def _rows(label: str, scores: Compared) -> dict[str, dict[str, float]]:
+    """Means by collection, their differences from BM25, and differences over collections."""
+    means = _means(scores)
+    rows = {f"{name}, {label}": row for name, row in means.items()}
+    for name, of_one in scores.items():
+        found = next(c for c in compare(of_one, FIRST).comparisons if c.run == GENERAL)
+        rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = {
+            "difference": found.difference, "low": found.interval[0], "high": found.interval[1], "p": found.p,
+        }  # fmt: skip
+    for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
+        gains = [row[GENERAL] - row[other] for row in means.values()]
+        above = float(sum(gain > 0 for gain in gains))
+        rows[f"all, {label}, {GENERAL} less {other}"] = {**over_collections(gains), "above": above}
+    return rows
+
+
+def over_collections(gains: Sequence[float]) -> dict[str, float]:
+    """The mean of the collections' gains, its 95 % interval by Student's t, and the least."""
+    n, mean = len(gains), float(np.mean(gains))
+    half = float(student.ppf(0.975, n - 1) * np.std(gains, ddof=1) / np.sqrt(n))
+    return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains)}
+
+
+def _means(scores: Compared) -> dict[str, dict[str, float]]:
+    return {
+        name: {system: float(value.means[0]) for system, value in of_one.items()} for name, of_one in scores.items()
+    }
+
+
+def _section(label: str, scores: Compared) -> Section:
+    """Means, tests, and a figure of differences from BM25."""
+    means, tests = _means(scores), [compare(of_one, FIRST) for of_one in scores.values()]
+    gains = {}
+    for name, test in zip(scores, tests, strict=True):
+        found = next(c for c in test.comparisons if c.run == GENERAL)
+        gains[name] = (found.interval[0], found.difference, found.interval[1])
+    overall = over_collections([gain for _, gain, _ in gains.values()])
+    gains["mean over collections"] = (overall["low"], overall["mean"], overall["high"])
+    caption = f"{label}: {GENERAL} less {FIRST} by weights of the other collections, with 95 % intervals"
+    return Section(
+        label,
+        "",
+        [
+            interval_figure(caption, f"difference in {label}", gains),
+            means_table(f"{label}, of each collection by weights of the others", means),
+            comparison_table(f"{label}, less that of {FIRST}", *tests),
+        ],
+    )
 
 
 STUDY = Study(Settings, open_all, run)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from greylag.experiments import Cloud, Figure, Panel, line_figure, picture_figure, point_figure
-from greylag.experiments.figures import COLOURS, ticks
+from greylag.experiments.figures import COLOURS, interval_figure, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -140,6 +140,27 @@ def test_pictures_keep_their_pixels() -> None:
 def test_the_same_numbers_give_the_same_bytes() -> None:
     panels: dict[str, Panel] = {"": ({"c": {1: 0.1, 2: 0.2}}, {"level": 0.3})}
     assert line_figure("caption", "x", "y", panels) == line_figure("caption", "x", "y", panels)
+
+
+def test_intervals_lie_around_their_points_on_one_scale() -> None:
+    figure = interval_figure("Gains", "gain", {"a <b>": (-0.1, 0.1, 0.3), "c": (0.2, 0.25, 0.3)})
+    root = ElementTree.fromstring(figure.svg)
+    lines = [re.match(r"M([\d.]+) (\d+)H([\d.]+)", path.get("d", "")) for path in root.iter(f"{SVG}path")]
+    ends = [(float(line[1]), float(line[3])) for line in lines if line]
+    dots = [float(dot.get("cx", "")) for dot in root.iter(f"{SVG}circle")]
+    (low, high), scale = ends[0], (ends[0][1] - ends[0][0]) / 0.4
+    assert [dots[0] - low, high - dots[0]] == pytest.approx([0.2 * scale, 0.2 * scale], abs=0.2)
+    assert ends[1][0] - low == pytest.approx(0.3 * scale, abs=0.2)
+    assert ends[1][1] == high
+    (zero,) = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == "#808080"]
+    assert float(zero.get("d", "")[1:].split()[0]) - low == pytest.approx(0.1 * scale, abs=0.2)
+    assert figure.data is not None
+    assert list(figure.data.rows) == [("a <b>", -0.1, 0.1, 0.3), ("c", 0.2, 0.25, 0.3)]
+
+
+def test_intervals_above_zero_start_there() -> None:
+    root = ElementTree.fromstring(interval_figure("", "", {"only": (0.2, 0.3, 0.4)}).svg)
+    assert next(text.text or "" for text in root.iter(f"{SVG}text")).strip("0.") == ""
 
 
 def test_ticks_are_between_the_ends() -> None:

@@ -83,7 +83,15 @@ def test_vectors_are_kept_beside_the_index(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "texts", [{}, {"a": ""}, {"a": "heat"}, {"a": "heat", "b": "cold"}, {"a": "heat", "b": "heat"}]
+    "texts",
+    [
+        {},
+        {"a": ""},
+        {"a": "heat"},
+        {"a": "heat", "b": "cold"},
+        {"a": "heat", "b": "heat"},
+        dict.fromkeys("abc", "heat wave"),
+    ],
 )
 def test_small_collections_have_few_dimensions(texts: dict[str, str]) -> None:
     vectors = LatentVectors(PositionalIndex.from_texts(texts))

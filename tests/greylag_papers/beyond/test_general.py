@@ -6,15 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
-from greylag import PositionalIndex, read_qrels, read_topics
+from greylag import FormatError, PositionalIndex, read_qrels, read_topics
 from greylag.evaluation import evaluate
 from greylag.experiments.study import Context
 from greylag.features import FeatureExtractor, parse_features
 from greylag.learning import ListwiseRegression, training_data
 from greylag.lucene import LuceneIndex, build_index
 from greylag.ranking import FloatArray, Run
-from greylag_papers.beyond.general import STUDY, Settings
+from greylag_papers.beyond.general import STUDY, PartSettings, Settings
 from tests.greylag.experiments.samples import DEMO
 
 FEATURES = "score@z,FI/term/early@z,written:words@z"
@@ -29,27 +30,33 @@ def settings(tmp_path: Path) -> Settings:
         (tmp_path / f"{name}.tsv").write_text("".join(some))
         parts[name] = {"collection": COLLECTION, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
     made = Settings.model_validate(
-        {"name": "small", "study": "general", "collections": parts, "features": FEATURES, "hits": 30, "folds": 3}
+        {"name": "small", "study": "general", "collections": parts, "features": FEATURES, "folds": 3}
     )
     return made.model_copy(update={"data_folder": tmp_path, "file_folder": tmp_path})
 
 
-def by_hand(folder: Path, train: str, test: str) -> tuple[float, FloatArray]:
-    """The nDCG@10 of the test part's rankings by weights of the training part, and these weights."""
+def by_hand(folder: Path, train: str, test: str) -> tuple[dict[int, float], FloatArray]:
+    """The nDCG@10 of the test part's top 100 and top 1000 by weights of the training part, and these weights."""
     index, qrels, features = (
         PositionalIndex.from_lucene(folder),
         read_qrels(DEMO / "qrels.txt"),
         parse_features(FEATURES),
     )
     with LuceneIndex(folder) as lucene:
-        runs = {part: lucene.bm25(30).run(read_topics(folder.parent / f"{part}.tsv")) for part in (train, test)}
-    extract = FeatureExtractor(index, features)
-    selection = ListwiseRegression("nDCG@10", penalty=100).fit(training_data(runs[train].rankings, qrels, extract))
-    weights = np.zeros(len(features))
-    weights[list(selection.columns)] = selection.weights
-    ranked = Run(tuple(ranking.rescore(extract(ranking) @ weights) for ranking in runs[test].rankings))
-    scores = evaluate(ranked, {qid: qrels[qid] for qid in ranked}, ["nDCG@10"])
-    return float(scores.means[0]), weights
+        runs = {part: lucene.bm25(1000).run(read_topics(folder.parent / f"{part}.tsv")) for part in (train, test)}
+    extract, units, means = FeatureExtractor(index, features), [], {}
+    for depth in (100, 1000) if max(map(len, runs[train].rankings)) > 100 else (100,):
+        cut = [ranking.head(depth) for ranking in runs[train].rankings]
+        selection = ListwiseRegression("nDCG@10", penalty=100).fit(training_data(cut, qrels, extract))
+        weights = np.zeros(len(features))
+        weights[list(selection.columns)] = selection.weights
+        units.append(weights / np.linalg.norm(weights))
+    weights = np.mean(units, axis=0)
+    for depth in (100, 1000):
+        ranked = Run(tuple((one := r.head(depth)).rescore(extract(one) @ weights) for r in runs[test].rankings))
+        scores = evaluate(ranked, {qid: qrels[qid] for qid in ranked}, ["nDCG@10"])
+        means[depth] = float(scores.means[0])
+    return means, weights
 
 
 def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_path: Path) -> None:
@@ -58,15 +65,35 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_pat
     build_index(DEMO / "docs.jsonl", tmp_path / "index")
     learned = []
     for train, test in (("one", "two"), ("two", "one")):
-        mean, weights = by_hand(tmp_path / "index", train, test)
+        means, weights = by_hand(tmp_path / "index", train, test)
         learned.append(weights)
-        assert outcome.scores[f"{test}, nDCG@10"]["general"] == pytest.approx(mean, abs=1e-6)
+        for depth in {100, 1000} & {int(label.split()[-1]) for label in outcome.results["scores"]}:
+            found = outcome.scores[f"{test}, nDCG@10, top {depth}"]["general"]
+            assert found == pytest.approx(means[depth], abs=1e-6)
     together = np.mean(learned, axis=0)
     model = outcome.models["general"]
     np.testing.assert_allclose(model.weights, together / np.abs(together).sum(), atol=6e-5)
-    gains = [
-        outcome.scores[f"{p}, nDCG@10"]["general"] - outcome.scores[f"{p}, nDCG@10"]["BM25"] for p in ("one", "two")
-    ]
-    row = outcome.scores["all, nDCG@10, general less BM25"]
-    assert row == pytest.approx({"mean": np.mean(gains), "least": min(gains), "above": sum(gain > 0 for gain in gains)})
+    gains = [row["general"] - row["BM25"] for row in (outcome.scores[f"{p}, nDCG@10, top 100"] for p in ("one", "two"))]
+    row = outcome.scores["all, nDCG@10, top 100, general less BM25"]
+    half = scipy.stats.t.ppf(0.975, 1) * np.std(gains, ddof=1) / np.sqrt(2)
+    assert row == pytest.approx(
+        {
+            "mean": np.mean(gains), "low": np.mean(gains) - half, "high": np.mean(gains) + half, "least": min(gains),
+            "above": sum(gain > 0 for gain in gains),
+        }
+    )  # fmt: skip
     assert [str(feature) for feature in outcome.models["general-positions"].features] == FEATURES.split(",")[:2]
+
+
+def test_subtopics_can_be_topics(tmp_path: Path) -> None:
+    (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1\tb\tsecond sense\n2\ta\tunjudged\n")
+    (tmp_path / "qrels.txt").write_text("1 a d1 1\n1 b d2 1\n1 0 d3 0\n")
+    part = PartSettings.model_validate(
+        {"name": "p", "collection": COLLECTION, "topics": "subtopics.tsv", "qrels": "qrels.txt", "subtopics": True}
+    ).model_copy(update={"data_folder": tmp_path, "file_folder": tmp_path})
+    assert part.read() == (
+        {"1.a": "first sense", "1.b": "second sense"}, {"1.a": {"d1": 1}, "1.b": {"d2": 1}}, ("1.a", "1.b"),
+    )  # fmt: skip
+    (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1 b second sense\n")
+    with pytest.raises(FormatError, match=r"subtopics\.tsv:2: not a line QID TAB SUBTOPIC TAB TEXT"):
+        part.read()
