@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
 from greylag.index.positional import PositionalIndex
+from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.cache import Cache
-from greylag.vectors.tfidf import TfidfVectors
+from greylag.runtime.compilation import compiled
 
 DIMENSIONS = 100
 """The number of dimensions, at most."""
@@ -51,19 +50,34 @@ class LatentVectors:
 
     def documents(self, docids: Sequence[str]) -> FloatArray:
         """Vectors of documents, shape (len(docids), m)."""
-        return self._fold(TfidfVectors(self.index).documents(docids))
+        return self._fold(*self.index.entries(self.index.documents(docids)))
 
     def query(self, qid: str, text: str) -> FloatArray:
         """The vector of a query's terms, shape (1, m)."""
-        return self._fold(TfidfVectors(self.index).query(qid, text))
+        terms = self.index.query_terms(text)
+        terms, counts = np.unique(terms[terms >= 0], return_counts=True)
+        return self._fold(np.array([0, len(terms)]), terms.astype(np.int32), counts.astype(np.int32))
 
-    def _fold(self, tfidf: csr_matrix) -> FloatArray:
+    def _fold(self, starts: IntArray, terms: Int32Array, tf: Int32Array) -> FloatArray:
+        """V'x of rows of terms with their tf."""
         with _lock:  # else several threads would decompose the same
             places, right = decomposed(self.index)
-        rows = places[tfidf.indices]
-        weights = np.where(rows >= 0, tfidf.data, 0.0)
-        shape = len(tfidf.indptr) - 1, len(right)
-        return np.asarray(csr_matrix((weights, np.maximum(rows, 0), tfidf.indptr), shape=shape) @ right)
+        folded: FloatArray = _fold(starts, places[terms], self.index.unit_weights(starts, terms, tf), right)
+        return folded
+
+
+@compiled(error_model="numpy")
+def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatArray) -> FloatArray:
+    """The sum of weight times row ``right[place]`` over each row of terms; -1 is a term without one."""
+    out = np.zeros((len(starts) - 1, right.shape[1]))
+    for i in range(len(starts) - 1):
+        row = out[i]
+        for j in range(starts[i], starts[i + 1]):
+            if places[j] >= 0:
+                weight, of_term = weights[j], right[places[j]]
+                for m in range(len(row)):
+                    row[m] += weight * of_term[m]
+    return out
 
 
 @lru_cache(maxsize=4)
@@ -84,6 +98,8 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """The terms that two documents of the sample have, ascending, and their rows of V, shape (terms, m)."""
+    from scipy.sparse.linalg import svds  # slow to import, and the vectors may be there
+
     documents = index.docid_order.astype(np.int64)  # their numbers depend on the order in which they were indexed
     if len(documents) > SAMPLE:
         documents = documents[np.sort(np.random.default_rng(0).permutation(len(documents))[:SAMPLE])]
