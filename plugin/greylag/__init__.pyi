@@ -17,6 +17,7 @@ from .features import parse_features as parse_features
 from .fusion import PooledSources as PooledSources
 from .fusion import fuse_runs as fuse_runs
 from .index import PositionalIndex as PositionalIndex
+from .interop import Reranker as Reranker
 from .interop import rerank as rerank
 from .learning import CoordinateAscent as CoordinateAscent
 from .learning import GreedySelection as GreedySelection

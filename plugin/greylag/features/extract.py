@@ -248,7 +248,7 @@ class FeatureExtractor:
             if first == end:
                 continue
             rows = np.ascontiguousarray(values[first:end].T)  # NumPy adds each up as if it were alone
-            whole = ~np.isnan(rows).any(axis=1)
+            whole: BoolArray = np.logical_not(np.isnan(rows).any(axis=1))
             for method, columns, bases in self._derived:
                 if whole[bases].all():
                     out[first:end, columns] = (NORMALISATIONS[method](rows[bases]) if method else rows[bases]).T

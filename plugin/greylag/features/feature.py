@@ -237,14 +237,16 @@ def z_scores(values: FloatArray) -> FloatArray:
     differences = values - values.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
     spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
-    return np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0)
+    scores: FloatArray = np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0)
+    return scores
 
 
 def unit_ranges(values: FloatArray) -> FloatArray:
     """Each row scaled linearly to [0, 1], shape (..., n); 0 if its values are equal."""
     lowest = values.min(axis=-1, keepdims=True)
     spread = values.max(axis=-1, keepdims=True) - lowest
-    return np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
+    scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
+    return scaled
 
 
 def rank_scores(values: FloatArray) -> FloatArray:

@@ -66,6 +66,7 @@ class PositionalIndex(Tables):
     parts: tuple[Part, ...]  # the shards with the postings, in the order of documents
     analyze: Analyzer = field(repr=False)
     read_words: Callable[[], CollectionWords | None] = field(repr=False)  # for `words`
+    background: PositionalIndex | None = field(default=None, repr=False)  # see `greylag.index.beside`
 
     def __repr__(self) -> str:
         return f"PositionalIndex({self.n_documents} documents, {self.n_terms} terms, {self.n_tokens} tokens)"
@@ -164,9 +165,9 @@ class PositionalIndex(Tables):
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
-        last, numbers_of_last = self._last_documents.get("last", (None, None))
-        if docids is last:  # features look up the same ones, one after another
-            return numbers_of_last.copy()
+        last = self._last_documents.get("last")
+        if last and docids is last[0]:  # features look up the same ones, one after another
+            return last[1].copy()
         numbers = self._look_up(docids)
         if isinstance(docids, tuple):
             self._last_documents["last"] = docids, numbers.copy()
@@ -296,7 +297,7 @@ class PositionalIndex(Tables):
         weights.data = self.unit_weights(weights.indptr, weights.indices, weights.data)
         return weights
 
-    def unit_weights(self, starts: IntArray, terms: IntArray | Int32Array, tf: FloatArray) -> FloatArray:
+    def unit_weights(self, starts: IntArray, terms: IntArray | Int32Array, tf: FloatArray | Int32Array) -> FloatArray:
         """TF-IDF as in `tfidf` of rows of terms, shape (m,); row i is ``starts[i], ..., starts[i + 1] - 1``."""
         weights = (1.0 + np.log(tf)) * np.take(self.idf, terms)
         squares, ends = np.square(weights), starts

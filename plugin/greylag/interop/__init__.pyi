@@ -12,6 +12,7 @@ from .ir_datasets import topics_from_ir_datasets as topics_from_ir_datasets
 from .named import named_qrels as named_qrels
 from .named import named_topics as named_topics
 from .passages import RankedPassage as RankedPassage
+from .passages import Reranker as Reranker
 from .passages import langchain_compressor as langchain_compressor
 from .passages import llama_index_postprocessor as llama_index_postprocessor
 from .passages import rerank as rerank

@@ -20,6 +20,9 @@ DIMENSIONS = 100
 """The number of dimensions, at most."""
 SAMPLE = 20_000
 """The largest number of documents that are decomposed; the others are folded in."""
+FEW = 200
+"""Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
+_LEAST = 1e-10  # of the largest singular value; below it are rounding errors of 0
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
 
@@ -80,9 +83,20 @@ def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatA
     return out
 
 
-@lru_cache(maxsize=4)
 def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """The row of V of each term, -1 for one without, shape (V,), and these rows."""
+    if index.background is None:
+        return _decomposed(index)
+    from greylag.index.beside import terms_of_background
+
+    of_background, right = _decomposed(index.background)
+    places = np.full(index.n_terms, -1)
+    places[terms_of_background(index, index.background)] = of_background
+    return places, right
+
+
+@lru_cache(maxsize=4)
+def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
     kept = store.load(key) if store else None
@@ -98,8 +112,6 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     """The terms that two documents of the sample have, ascending, and their rows of V, shape (terms, m)."""
-    from scipy.sparse.linalg import svds  # slow to import, and the vectors may be there
-
     documents = index.docid_order.astype(np.int64)  # their numbers depend on the order in which they were indexed
     if len(documents) > SAMPLE:
         documents = documents[np.sort(np.random.default_rng(0).permutation(len(documents))[:SAMPLE])]
@@ -109,7 +121,14 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     size = min(DIMENSIONS, min(rows.shape) - 1)
     if size < 1:
         return terms[:0], np.zeros((1, 1))
+    whole = rows[np.diff(rows.indptr) > 0]
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+        if min(whole.shape) <= FEW:
+            _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
+            right = right[:size][values[:size] > _LEAST * values[0]]
+            return terms, np.ascontiguousarray(right.T)
+        from scipy.sparse.linalg import svds  # slow to import
+
         _, values, right = svds(rows, size, v0=np.ones(min(rows.shape)))
     order = np.argsort(-values, kind="stable")
     return terms, np.ascontiguousarray(right[order].T)
