@@ -1,3 +1,4 @@
+from .engines import engine_model as engine_model
 from .frames import qrels_from_frame as qrels_from_frame
 from .frames import qrels_to_frame as qrels_to_frame
 from .frames import run_from_frame as run_from_frame
