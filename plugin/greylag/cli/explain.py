@@ -59,7 +59,9 @@ def explain(
             help="Print feature definitions and weights for opensearch, elasticsearch, solr or vespa.",
         ),
     ] = None,
-    field: Annotated[str, typer.Option("--field", help="The engine's field of the text, for --format.")] = "contents",
+    text_field: Annotated[
+        str, typer.Option("--text-field", help="The engine's field of the text, for --format.")
+    ] = "contents",
 ) -> None:
     """Show what a model learned, from what, and how well; with --qid and --docid, break down a document's score.
 
@@ -76,7 +78,7 @@ def explain(
     if engine is not None:
         from greylag.interop.engines import engine_model
 
-        tell(engine_model(RankingModel.load(model), engine, field))
+        tell(engine_model(RankingModel.load(model), engine, text_field))
         return
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
     if not any((*given.values(), against, run, html, as_json, everything, transfer)):
