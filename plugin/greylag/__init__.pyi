@@ -1,7 +1,6 @@
 from .diversity import CSSVM as CSSVM
 from .diversity import MMR as MMR
 from .diversity import PM2 as PM2
-from .diversity import EssentialPages as EssentialPages
 from .diversity import SVMDiv as SVMDiv
 from .diversity import XQuAD as XQuAD
 from .errors import FormatError as FormatError

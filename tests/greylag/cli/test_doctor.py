@@ -1,6 +1,6 @@
 """The checks of an installation and of an index.
 
-Tests `greylag.lucene.doctor`.
+Tests `greylag.lucene.doctor`, `greylag.cli.compiling`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from greylag import PositionalIndex
 from tests.greylag.cli.conftest import Command, Refused
 
 
@@ -64,7 +65,8 @@ main()
 
 @pytest.mark.long
 def test_nothing_is_left_to_compile_for_ranking(made: Path, tmp_path: Path) -> None:
-    """In a cache of its own, in which nothing is at first."""
+    """In a cache of its own, in which nothing is at first; the files of the index are there."""
+    PositionalIndex.from_lucene(made / "index").words  # noqa: B018
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def compiled(*words: object) -> list[str]:

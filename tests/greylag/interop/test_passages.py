@@ -1,4 +1,7 @@
-"""Passages without an index."""
+"""Passages without an index.
+
+Tests `greylag.index.beside`.
+"""
 
 import subprocess
 import sys
