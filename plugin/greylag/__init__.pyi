@@ -1,7 +1,6 @@
 from .diversity import CSSVM as CSSVM
 from .diversity import MMR as MMR
 from .diversity import PM2 as PM2
-from .diversity import EssentialPages as EssentialPages
 from .diversity import SVMDiv as SVMDiv
 from .diversity import XQuAD as XQuAD
 from .errors import FormatError as FormatError
@@ -17,6 +16,7 @@ from .features import parse_features as parse_features
 from .fusion import PooledSources as PooledSources
 from .fusion import fuse_runs as fuse_runs
 from .index import PositionalIndex as PositionalIndex
+from .interop import Reranker as Reranker
 from .interop import rerank as rerank
 from .learning import CoordinateAscent as CoordinateAscent
 from .learning import GreedySelection as GreedySelection

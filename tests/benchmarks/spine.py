@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from greylag.learning.extraction import training_data
 from greylag.lucene.build import build_index
 from greylag.lucene.jvm import java_class
 from greylag.lucene.lucene_index import LuceneIndex
-from greylag.models.general import GeneralRanker
 from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics
 from tests.benchmarks.harness import DATA, Row, cpu_seconds, once, seconds
@@ -41,7 +39,6 @@ def rows() -> Iterator[Row]:
             yield from export_rows(name, DATA / name / docs, index)
             queries = read_topics(DATA / name / topics)
             yield from feature_rows(name, LuceneIndex(index), queries)
-            yield from general_rows(name, LuceneIndex(index), queries)
             if name == "cacm":
                 run = LuceneIndex(index).bm25().run(queries)
                 yield from selection_rows(PositionalIndex.from_lucene(index), run, read_qrels(DATA / name / qrels))
@@ -97,21 +94,6 @@ def pyserini_seconds(path: Path, queries: list[Query]) -> float:
     return cpu_seconds(
         lambda: [[(h.docid, h.score) for h in searcher.search(query.text, 1000)] for query in queries], 3
     )
-
-
-def general_rows(name: str, lucene: LuceneIndex, topics: dict[str, str]) -> Iterator[Row]:
-    """Wall time of the general model, a query at a time in an open process, statistics known."""
-    source, ranker = lucene.bm25(100), GeneralRanker(PositionalIndex.from_lucene(lucene))
-    rankings = [source(Query(qid, text)) for qid, text in topics.items()]
-    taken = []
-    for ranking in rankings * 5:
-        begun = time.perf_counter()
-        ranker(ranking)
-        taken.append(1e3 * (time.perf_counter() - begun))
-    settled = taken[len(rankings) :]
-    for share, aim in ((50, 1), (99, 3)):
-        value = float(np.percentile(settled, share))
-        yield Row(f"{name}: general model, top 100, p{share}", value, "ms/query", f"at most {aim}")
 
 
 def selection_rows(index: PositionalIndex, run: Run, qrels: Qrels) -> Iterator[Row]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import CollectionError, GreylagError
+from greylag.features import statistics
 from greylag.index.array_folder import _seal, _unseal
 from greylag.index.export import verify_export
 from greylag.index.tables import DTYPES
@@ -16,6 +17,7 @@ from greylag.runtime.files import file_stamp
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
 STORE = "windows.sqlite"
+statistics._QUICK = 0  # or nothing would be stored of so few documents
 
 
 def _flip(path: Path, rng: random.Random) -> None:

@@ -17,7 +17,15 @@ import numpy as np
 from greylag import missing_documents
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.evidence import Prior
-from greylag.features.feature import Evidence, Feature, Values, derive, unique_features
+from greylag.features.feature import (
+    NORMALISATIONS,
+    Evidence,
+    Feature,
+    Normalised,
+    Values,
+    derive,
+    unique_features,
+)
 from greylag.features.gains import add_gains, set_absent
 from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
@@ -52,7 +60,7 @@ class FeatureCounts:
     fixed: FloatArray  # (m, other features): what is no sum over cliques, not normalised; NaN where there is no value
     groups: tuple[GroupCounts, ...]  # one for each group of features whose cliques are matched together
 
-    @property
+    @cached_property
     def known_offsets(self) -> IntArray:
         """The rows of ranking i are ``known_offsets[i], ..., known_offsets[i + 1] - 1``; shape (q + 1,)."""
         return offsets(self.known)[self.offsets]
@@ -235,12 +243,30 @@ class FeatureExtractor:
 
     def _derive(self, values: FloatArray, offsets: IntArray) -> FloatArray:
         """The features from their bases, ranking by ranking."""
-        places = {base: place for place, base in enumerate(self._bases)}
         out = np.empty((len(values), len(self.specs)))
         for first, end in pairwise(offsets):
-            for column, spec in enumerate(self.specs if first < end else ()):
-                out[first:end, column] = derive(spec, values[first:end, places[spec.base]])
+            if first == end:
+                continue
+            rows = np.ascontiguousarray(values[first:end].T)  # NumPy adds each up as if it were alone
+            whole: BoolArray = np.logical_not(np.isnan(rows).any(axis=1))
+            for method, columns, bases in self._derived:
+                if whole[bases].all():
+                    out[first:end, columns] = (NORMALISATIONS[method](rows[bases]) if method else rows[bases]).T
+                else:
+                    for column, base in zip(columns, bases, strict=True):
+                        out[first:end, column] = derive(self.specs[column], rows[base])
         return out
+
+    @cached_property
+    def _derived(self) -> list[tuple[str | None, list[int], list[int]]]:
+        """The columns that are normalised by each method, or by none, and those of their bases."""
+        places = {base: place for place, base in enumerate(self._bases)}
+        by_method: dict[str | None, tuple[list[int], list[int]]] = {}
+        for column, spec in enumerate(self.specs):
+            columns, bases = by_method.setdefault(spec.method if isinstance(spec, Normalised) else None, ([], []))
+            columns.append(column)
+            bases.append(places[spec.base])
+        return [(method, *columns) for method, columns in by_method.items()]
 
     def _count(self, ranking: Ranking) -> FeatureCounts:
         numbers = self._numbers(ranking.docids)

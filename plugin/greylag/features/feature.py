@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from greylag.errors import FormatError, ParameterError
 from greylag.hints import shown
-from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.files import file_digest, is_file
 
 if TYPE_CHECKING:
@@ -237,24 +237,34 @@ Normalisation = Literal["minmax", "z", "rank"]
 
 
 def z_scores(values: FloatArray) -> FloatArray:
-    """(x - mean) / standard deviation (of the population), shape (n,); all 0 if the values are equal."""
-    # Equal values may have a standard deviation of rounding, which would be divided by.
-    spread = values.std() if np.ptp(values) > 0 else 0.0
-    return (values - values.mean()) / spread if spread > 0 else np.zeros(len(values))
+    """(x - mean) / standard deviation (of the population) of each row, shape (..., n); 0 if its values are equal."""
+    differences = values - values.mean(axis=-1, keepdims=True)
+    spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
+    spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
+    scores: FloatArray = np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0)
+    return scores
+
+
+def unit_ranges(values: FloatArray) -> FloatArray:
+    """Each row scaled linearly to [0, 1], shape (..., n); 0 if its values are equal."""
+    lowest = values.min(axis=-1, keepdims=True)
+    spread = values.max(axis=-1, keepdims=True) - lowest
+    scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
+    return scaled
 
 
 def rank_scores(values: FloatArray) -> FloatArray:
-    """The share of the other values that are lower, an equal one counting as half, shape (n,); 0.5 for a sole value."""
+    """The share of a row's other values that are lower, an equal one being half, shape (..., n); 0.5 for a sole one."""
     from scipy.stats import rankdata  # slow to import
 
-    if len(values) < 2:
-        return np.full(len(values), 0.5)
-    shares: FloatArray = (rankdata(values) - 1) / (len(values) - 1)
+    if (n := values.shape[-1]) < 2:
+        return np.full(values.shape, 0.5)
+    shares: FloatArray = (rankdata(values, axis=-1) - 1) / (n - 1)
     return shares
 
 
-NORMALISATIONS = {"minmax": unit_range, "z": z_scores, "rank": rank_scores}
-"""The functions by name, from the values of a query's documents, shape (n,) with n >= 1, to as many others."""
+NORMALISATIONS = {"minmax": unit_ranges, "z": z_scores, "rank": rank_scores}
+"""The functions by name, from values of a query's documents, shape (..., n) with n >= 1, to as many others."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from greylag.ranking import IntArray
 from greylag.runtime.cache import Cache
 
 _FILE = "windows.sqlite"
+_QUICK = 1 << 15  # postings that are read in less time than a file of counts is opened
 _MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
 ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
 
@@ -54,7 +55,7 @@ class CliqueTable:
         """The widths of the windows; see `widths`."""
         return widths(self.windows)
 
-    @property
+    @cached_property
     def of_terms(self) -> bool:
         """Whether all cliques have one term."""
         return bool((self.cliques[:, 1:] == FILLER).all())
@@ -130,9 +131,12 @@ class _ShardStatistics:
         self._store = None if folder is None else Cache(folder / _FILE)
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
-        """Cf and df of each table, in the collection's numbers of terms."""
+        """Cf and df of each table, in the collection's numbers of terms; quick counts are not stored."""
         # Stored by the shard's own numbers of terms, so that counts stay valid whichever shards it is joined with.
         local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
+        terms = np.unique(np.concatenate([table.cliques.ravel() for table in local]))
+        if self._part.shard.document_frequencies[terms[terms >= 0]].sum() < _QUICK:
+            return collection_counts(self._part.shard, local)
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
         counted = iter(collection_counts(self._part.shard, missing) if missing else ())

@@ -20,6 +20,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
 from greylag.index.tables import DAMAGED, UNKNOWN, Int32Array, Tables
+from greylag.index.tables import offsets as offsets_of
 from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.parallel import rebuilt
@@ -65,6 +66,7 @@ class PositionalIndex(Tables):
     parts: tuple[Part, ...]  # the shards with the postings, in the order of documents
     analyze: Analyzer = field(repr=False)
     read_words: Callable[[], CollectionWords | None] = field(repr=False)  # for `words`
+    background: PositionalIndex | None = field(default=None, repr=False)  # see `greylag.index.beside`
 
     def __repr__(self) -> str:
         return f"PositionalIndex({self.n_documents} documents, {self.n_terms} terms, {self.n_tokens} tokens)"
@@ -164,6 +166,16 @@ class PositionalIndex(Tables):
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
+        last = self._last_documents.get("last")
+        if last and docids is last[0]:  # features look up the same ones, one after another
+            return last[1].copy()
+        numbers = self._look_up(docids)
+        if isinstance(docids, tuple):
+            self._last_documents["last"] = docids, numbers.copy()
+        return numbers
+
+    def _look_up(self, docids: Sequence[str]) -> IntArray:
+        """The numbers of docids."""
         cache = self._cached_documents
         with suppress(KeyError):  # all are known, as a rule
             return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
@@ -183,6 +195,11 @@ class PositionalIndex(Tables):
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which docids are in the index, shape (len(docids),)."""
         return self.documents(docids) >= 0
+
+    @cached_property
+    def _last_documents(self) -> dict[str, tuple[tuple[str, ...], IntArray]]:
+        """The docids of the last call, and their numbers."""
+        return {}
 
     @cached_property
     def _cached_documents(self) -> dict[str, int]:
@@ -247,12 +264,19 @@ class PositionalIndex(Tables):
         tokens = np.repeat(terms.astype(np.int64), np.diff(located.starts))
         return tokens[order], located.positions[order].astype(np.int64)
 
+    def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
+        """The terms of documents (-1 for a document without any), ascending within a document, and their tf.
+
+        The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
+        """
+        return entries(self.parts, self._existing(documents))
+
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
         from scipy.sparse import csr_matrix
 
-        numbers = self._existing(np.asarray(documents, dtype=np.int64))
-        indptr, terms, tf = entries(self.parts, numbers)
+        numbers = np.asarray(documents, dtype=np.int64)
+        indptr, terms, tf = self.entries(numbers)
         return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
 
     def _existing(self, documents: IntArray) -> IntArray:
@@ -271,11 +295,21 @@ class PositionalIndex(Tables):
     def weigh_tfidf(self, frequencies: csr_matrix) -> csr_matrix:
         """TF-IDF as in `tfidf`, from a matrix of term frequencies over this vocabulary, such as a query's."""
         weights = frequencies.copy()
-        weights.data = (1.0 + np.log(weights.data)) * np.take(self.idf, weights.indices)
-        squares = weights.power(2)
-        squares.eliminate_zeros()  # which would change the pairs that NumPy sums, and the last digit
-        lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-        weights.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(weights.indptr))
+        weights.data = self.unit_weights(weights.indptr, weights.indices, weights.data)
+        return weights
+
+    def unit_weights(self, starts: IntArray, terms: IntArray | Int32Array, tf: FloatArray | Int32Array) -> FloatArray:
+        """TF-IDF as in `tfidf` of rows of terms, shape (m,); row i is ``starts[i], ..., starts[i + 1] - 1``."""
+        weights = (1.0 + np.log(tf)) * np.take(self.idf, terms)
+        squares, ends = np.square(weights), starts
+        if not squares.all():  # zeros would change the pairs that NumPy sums, and the last digit
+            ends = offsets_of(squares > 0)[starts]
+            squares = squares[squares > 0]
+        sizes = np.diff(ends)
+        lengths = np.ones(len(sizes))
+        if len(squares):
+            lengths[sizes > 0] = np.sqrt(np.add.reduceat(squares, ends[:-1][sizes > 0]))
+        weights /= np.repeat(lengths, np.diff(starts))
         return weights
 
     @cached_property

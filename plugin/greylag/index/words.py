@@ -82,13 +82,12 @@ class Words:
 
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
         """The sum of the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
-        size = len(self.document_frequencies if unit == "words" else self.gram_hashes)
-        ranks = np.zeros(size, dtype=np.int32)  # of each unit among `numbers`, from 1; 0 if it is not among them
-        known = np.flatnonzero(numbers >= 0)
-        ranks[numbers[known]] = known + 1
-        arguments = self.document_offsets, self.words, documents, ranks, weights
+        known = numbers >= 0
+        read = self.document_offsets, self.words, documents, numbers[known], weights[known]
         sums: FloatArray = (
-            covered_words(*arguments) if unit == "words" else covered_grams(self.gram_offsets, self.grams, *arguments)
+            covered_words(len(self.document_frequencies), *read)
+            if unit == "words"
+            else covered_grams(len(self.gram_hashes), self.gram_offsets, self.grams, *read)
         )
         return sums
 
@@ -213,6 +212,32 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 
 
 @_jit
+def _table_of(numbers: IntArray) -> Int32Array:
+    """A hash table of n different numbers by their last bits: the place of each, n in an empty slot, n + 1 for several.
+
+    It is a sixteenth full at most. Where the query's words are looked up among those of documents, a branch for each
+    could not be predicted, and would take longer than the rest.
+    """
+    size, n = 16, len(numbers)
+    while size < 16 * n:
+        size *= 2
+    table = np.full(size, n, np.int32)
+    for place in range(n):
+        at = numbers[place] & (size - 1)
+        table[at] = place if table[at] == n else n + 1
+    return table
+
+
+@_jit
+def _find(number: int, numbers: IntArray) -> int:
+    """The place of a number, or n."""
+    place = 0
+    while place < len(numbers) and numbers[place] != number:
+        place += 1
+    return place
+
+
+@_jit
 def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
     """The sum of the weights of the units that were last seen in this document.
 
@@ -220,34 +245,42 @@ def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
     in which documents were indexed, and documents that cover the same would differ.
     """
     total = 0.0
-    for rank in range(1, len(last)):
-        if last[rank] == document:
-            total += weights[rank - 1]
+    for place in range(len(weights)):
+        if last[place] == document:
+            total += weights[place]
     return total
 
 
 @_jit
 def covered_words(
-    document_offsets: IntArray, words: Int32Array, documents: IntArray, ranks: Int32Array, weights: FloatArray
-) -> FloatArray:
-    """The sum of the weights of the words that each document has; word w weighs ``weights[ranks[w] - 1]``."""
-    sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
+    n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray, numbers: IntArray,
+    weights: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """The sum of the weights of the words with some numbers that each document has."""
+    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
+    last, mask = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
-            if word < 0 or word >= len(ranks):
+            if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGED)
-            last[ranks[word]] = i
+            place = np.int64(table[np.uint64(word) & mask])
+            if place < n and numbers[place] == word:
+                last[place] = i
+            elif place > n:
+                last[_find(word, numbers)] = i
         sums[i] = _sum_of(weights, last, i)
     return sums
 
 
 @_jit
 def covered_grams(
-    gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array, documents: IntArray,
-    ranks: Int32Array, weights: FloatArray,
+    n_grams: int, gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array,
+    documents: IntArray, numbers: IntArray, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """The sum of the weights of the n-grams that each document has; n-gram g weighs ``weights[ranks[g] - 1]``."""
-    sums, last = np.zeros(len(documents)), np.full(len(weights) + 1, -1, np.int64)
+    """The sum of the weights of the n-grams with some numbers that each document has."""
+    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
+    last, mask, checked = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1), np.full(n + 2, -1, np.int64)
+    checked[:n] = numbers
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
             if word < 0 or word >= len(gram_offsets) - 1:
@@ -255,9 +288,13 @@ def covered_grams(
             first, end = gram_offsets[word], gram_offsets[word + 1]
             if first < 0 or end > len(grams):
                 raise CollectionError(DAMAGED)
-            for gram in grams[first:end]:
-                if gram < 0 or gram >= len(ranks):
+            for j in range(first, end):
+                gram = np.int64(grams[np.uint64(j)])
+                if gram < 0 or gram >= n_grams:
                     raise CollectionError(DAMAGED)
-                last[ranks[gram]] = i
+                place = np.uint64(table[np.uint64(gram) & mask])
+                if place > np.uint64(n):  # rarely
+                    place = np.uint64(_find(gram, numbers))
+                last[place if checked[place] == gram else np.uint64(n)] = i
         sums[i] = _sum_of(weights, last, i)
     return sums

@@ -1,3 +1,4 @@
+from .engines import engine_model as engine_model
 from .frames import qrels_from_frame as qrels_from_frame
 from .frames import qrels_to_frame as qrels_to_frame
 from .frames import run_from_frame as run_from_frame
@@ -12,6 +13,7 @@ from .ir_datasets import topics_from_ir_datasets as topics_from_ir_datasets
 from .named import named_qrels as named_qrels
 from .named import named_topics as named_topics
 from .passages import RankedPassage as RankedPassage
+from .passages import Reranker as Reranker
 from .passages import langchain_compressor as langchain_compressor
 from .passages import llama_index_postprocessor as llama_index_postprocessor
 from .passages import rerank as rerank

@@ -5,18 +5,21 @@ Texts and scores come in, a list goes out, without a JVM.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import numpy as np
 
 from greylag.checks import check_counts
-from greylag.diversity.group_limit import GroupLimit
 from greylag.errors import ParameterError
 from greylag.hints import shown
 from greylag.interop import names
+from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking
+from greylag.spelling import accepts, domain, nearest, read_call, spell
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.tables import imported
 from greylag.vectors import ArrayVectors
@@ -25,6 +28,16 @@ if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
+Encoder = Callable[[list[str]], Any]
+"""From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
+_QID = "rerank"
+DATA = "vectors", "aspects", "groups"
+"""The parameters of stages that are of one query."""
+_OTHERS = 10
+"""How many documents without its words are supposed for each passage, where its statistics are those of candidates.
+
+All candidates have the query's words, whose idf is then near 0. 2, 30 and 100 do about as well.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,70 +45,240 @@ class RankedPassage:
     """A passage in its new place."""
 
     text: str
-    doc_id: Any  # as given, or else the position
+    doc_id: Any  # the key of a mapping of passages, or else the position
     score: float  # by the method; not above that of the passage before it
     rank: int  # from 1
     position: int  # in the input, from 0
 
 
-def rerank(
-    query: str,
-    passages: Sequence[str],
-    scores: Sequence[float],
-    *,
-    method: Method = "mmr",
-    doc_ids: Sequence[Any] | None = None,
-    vectors: Any = None,
-    query_vector: Any = None,
-    aspects: Any = None,
-    groups: Sequence[Any] | None = None,
-    max_per_group: int = 1,
-    decay: float = 0.0,
-    top_k: int | None = None,
-    **options: Any,
-) -> list[RankedPassage]:
-    """Rerank or diversify passages that have scores, from a vector store for example.
-
-    Term statistics, such as idf, are those of the passages themselves. All passages are reranked unless the options
-    `depth` and `k` say otherwise.
+class Reranker:
+    """Reranks or diversifies passages that have no index, one query after another.
 
     Parameters
     ----------
-    query : str
-    passages : sequence of str, length n
-    scores : sequence of float, length n
-        Higher is better, in any order. Equal scores keep the order of the passages.
     method : str or callable, default "mmr"
-        The name of a stage, as in ``greylag rerank --stage``, be it of another package: "mmr", "msd", "dpp",
-        "essential-pages", "coverage", "manifold", "rm3", "xquad" and "pm2", or, with the option `model`, "svmdiv",
-        "cssvm" and "mrf". Or a function from a `PositionalIndex` of the passages, whose docids are their positions, to
-        a stage.
-    doc_ids : sequence, length n, optional
-        Identifiers to return.
-    vectors : array-like of float, shape (n, m), optional
-        Embeddings of the passages, for methods that compare them, such as "mmr", in place of TF-IDF.
-    query_vector : array-like of float, shape (m,), optional
-        The query's embedding, which "manifold" needs with `vectors`.
-    aspects : sequence of str, array-like of float, or callable, optional
-        For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages for
-        them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder. Scores
-        are probabilities, unless the option `scale` is "max" or "sigmoid".
-    groups : sequence, length n, optional
-        The group of each passage, such as its document or site; None is a group of its own. Passages beyond the first
-        `max_per_group` of a group then follow all others, or count `decay` times less each (see
-        `greylag.diversity.GroupLimit`), unless the method is one of groups itself.
-    max_per_group : int >= 1, default 1
-    decay : float in [0, 1], default 0
-    top_k : int >= 1, optional
-        Return only the best ones.
+        A stage as in ``greylag rerank --stage``, be it of another package: "general", "mmr", "msd", "dpp",
+        "essential-pages", "coverage", "manifold", "rm3", "xquad", "pm2", "group-limit" or, with the option `model`,
+        "svmdiv", "cssvm" and "mrf". Several are joined, each with its own options:
+        "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
+        passages to a stage.
+    background : PositionalIndex, optional
+        A collection like that of the passages. Statistics such as idf are then its and the passages' together. Without
+        it they are those of the passages alone; for "general" and BM25, as if there were ten documents more for each
+        that have none of their words.
     **options
-        Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`.
+        Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
+        unless `depth` and `k` say otherwise.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such stage, or an option is unknown, missing or outside its domain.
+
+    Examples
+    --------
+    >>> reranker = Reranker("mmr", relevance_weight=0.3)
+    >>> texts = ["the cat sat", "the cat sat down", "a dog ran"]
+    >>> [passage.position for passage in reranker.rank("cat", texts, [0.9, 0.8, 0.3])]
+    [0, 2, 1]
+    """
+
+    def __init__(self, method: Method = "mmr", *, background: PositionalIndex | None = None, **options: Any) -> None:
+        self._method, self._background = method, background
+        if background is not None and not hasattr(background, "parts"):
+            raise ParameterError(
+                f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
+            )
+        self._steps: list[tuple[str, type[Stage], dict[str, Any]]] = []
+        if callable(method):
+            if options:
+                raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
+            self._needs = frozenset[str]()
+            return
+        calls = [read_call(part) for part in method.split(">>")]
+        if len(calls) > 1 and options:
+            name, value = next(iter(options.items()))
+            first = f"{calls[0][0]}({name}={value})" if isinstance(value, int | float | str) else f"{calls[0][0]}(...)"
+            raise ParameterError(f"{name} is of which of {method!r}? Write it with its stage, as in {first!r}")
+        for name, spelt in calls:
+            self._steps.append((name, find_stage(name), _checked(name, spelt, options)))
+        self._needs = frozenset[str]().union(*(stage.needs for _, stage, _ in self._steps))
+        trial = {"aspects": {}, "groups": {}, "depth": 1, "k": 1, "transfer": True}
+        for _, stage, of_stage in self._steps:  # whatever is wrong with an option is found here
+            known, vectors = stage_parameters(stage), "vectors" in stage.needs
+            given = {name: value for name, value in trial.items() if name in known} | of_stage
+            if vectors:
+                given["vectors"] = ArrayVectors(["0"], [[1.0]])
+                given.pop("latent", None)
+            elif "index" in known:
+                given["index"] = self._index({"passage 0": ""})
+            stage(**given)
+
+    def __repr__(self) -> str:
+        return f"Reranker({self._method!r})"
+
+    def rank(
+        self,
+        query: str,
+        passages: Sequence[str] | Mapping[Any, str],
+        scores: Sequence[float] | None = None,
+        *,
+        vectors: Any = None,
+        query_vector: Any = None,
+        aspects: Any = None,
+        groups: Sequence[Any] | None = None,
+        top_k: int | None = None,
+    ) -> list[RankedPassage]:
+        """Rank the passages of one query.
+
+        Parameters
+        ----------
+        query : str
+        passages : sequence of str, or mapping to str, of length n
+            The texts, or the texts by identifiers of any kind, which are returned.
+        scores : sequence of float, length n, optional
+            Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25.
+        vectors : array-like of float, shape (n, m), or callable, optional
+            Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
+            such as "mmr", in place of TF-IDF.
+        query_vector : array-like of float, shape (m,), or callable, optional
+            The query's embedding, or a function from its text, which "manifold" needs with `vectors`.
+        aspects : sequence of str, array-like of float, or callable, optional
+            For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
+            for them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder.
+            Scores are probabilities, unless the option `scale` is "max" or "sigmoid".
+        groups : sequence, length n, optional
+            For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
+        top_k : int >= 1, optional
+            Return only the best ones.
+
+        Returns
+        -------
+        list of RankedPassage
+            Best first.
+        """
+        if isinstance(passages, str) or not isinstance(query, str):
+            raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
+        keys = list(passages) if isinstance(passages, Mapping) else range(len(passages))
+        listed = list(passages.values()) if isinstance(passages, Mapping) else passages
+        # Of their own names, so that none is that of a document of the background.
+        texts = {f"passage {n}": names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
+        for what, given in (("scores", scores), ("groups", groups)):
+            if given is not None and len(given) != len(texts):
+                raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
+        self.check_needs(vectors=vectors, aspects=aspects, groups=groups)
+        self._check_given(aspects=aspects, groups=groups)
+        if top_k is not None:
+            check_counts(top_k=top_k)
+        every = max(1, len(texts))
+        known: dict[str, Any] = {"depth": every, "k": every, "transfer": True}
+        if aspects is not None:
+            known["aspects"] = _aspects(aspects, texts)
+        if groups is not None:
+            known["groups"] = dict(zip(texts, groups, strict=True))
+        if vectors is not None:
+            rows = vectors(list(texts.values())) if callable(vectors) else vectors
+            known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
+
+        @cache
+        def index(others: int) -> PositionalIndex:
+            return self._index(texts, others)
+
+        if scores is None:
+            ranking = _by_bm25(query, list(texts), index(_OTHERS))
+        else:
+            values = [_finite(names.number(score, f"passage {keys[n]}"), keys[n]) for n, score in enumerate(scores)]
+            ranking = Ranking.sort(_QID, query, list(texts), values)
+        k = min(top_k or every, every)
+        ranked = self._stage(known, k, index)(ranking).head(k)
+        positions = {name: n for n, name in enumerate(texts)}
+        ranks = enumerate(zip(map(positions.__getitem__, ranked.docids), ranked.scores.tolist(), strict=True), 1)
+        return [RankedPassage(listed[n], keys[n], score, rank, n) for rank, (n, score) in ranks]
+
+    def check_needs(self, **given: Any) -> None:
+        """Raise `ParameterError` if the method does not take something that is given, such as `groups`."""
+        for need, value in given.items():
+            if value is not None and callable(self._method):
+                raise ParameterError(
+                    f"method {self._method!r} takes no {need}: a function of the index sets them itself"
+                )
+            if value is not None and need not in self._needs:
+                others = ", ".join(name for name in registered_stages() if need in find_stage(name).needs)
+                joined = f", as in {f'{self._method}>>group-limit'!r}" if need == "groups" else ""
+                raise ParameterError(f"method {self._method!r} takes no {need}: use {others}{joined}")
+
+    def _check_given(self, **given: Any) -> None:
+        """Check that nothing is lacking of what an index cannot replace."""
+        for need, value in given.items():
+            if value is None and need in self._needs:
+                raise ParameterError(f"method {self._method!r} needs {need}: give {need}=")
+
+    def _query_vector(self, query: str, given: Any) -> Mapping[str, Any] | Callable[[str], Any]:
+        """What `ArrayVectors` takes for the vector of the query, which few methods ask for."""
+        if given is None:
+
+            def missing(text: str) -> Any:
+                raise ParameterError(
+                    f"method {self._method!r} compares passages with the query: give query_vector=, too"
+                )
+
+            return missing
+        return given if callable(given) else {_QID: given}
+
+    def _stage(
+        self, known: Mapping[str, Any], k: int, index: Callable[[int], PositionalIndex]
+    ) -> Callable[[Ranking], Ranking]:
+        """The stages with their options and as much of what is `known` as each takes; the last one picks k."""
+        if callable(self._method):
+            return self._method(index(0))
+        stages: list[Callable[[Any], Ranking]] = []
+        for place, (name, stage, options) in enumerate(self._steps, 1):
+            parameters = stage_parameters(stage)
+            last = {"k": k} if place == len(self._steps) else {}
+            values = {name: value for name, value in {**known, **last}.items() if name in parameters} | options
+            if "vectors" in values and "vectors" not in stage.needs:
+                del values["vectors"]
+            if "index" in parameters and "vectors" not in values:
+                values["index"] = index(_OTHERS if name == "general" else 0)
+            stages.append(stage(**values))
+        pipeline: Pipeline[Ranking] = Pipeline(tuple(stages))
+        return pipeline
+
+    def _index(self, texts: Mapping[str, str], others: int = 0) -> PositionalIndex:
+        """The index of texts, beside the background, or else `others` empty documents for each."""
+        from greylag.index.beside import index_beside  # imports Numba, which embeddings do not need
+        from greylag.index.positional import PositionalIndex
+
+        if self._background is not None:
+            return index_beside(self._background, texts)
+        return PositionalIndex.from_texts({**texts, **{f"other {n}": "" for n in range(others * len(texts))}})
+
+
+def rerank(
+    query: str,
+    passages: Sequence[str] | Mapping[Any, str],
+    scores: Sequence[float] | None = None,
+    *,
+    method: Method | None = None,
+    top_k: int | None = None,
+    vectors: Any = None,
+    **options: Any,
+) -> list[RankedPassage]:
+    """Rerank or diversify the passages of one query, from a vector store for example: a `Reranker`, used once.
+
+    Parameters
+    ----------
+    query, passages, scores, top_k, vectors
+        See `Reranker.rank`.
+    method : str or callable, optional
+        See `Reranker`. By default "mmr", and without scores "general".
+    **options
+        Those of `Reranker`, and `query_vector`, `aspects` and `groups` of `Reranker.rank`.
 
     Returns
     -------
     list of RankedPassage
         Best first.
-
 
     Examples
     --------
@@ -103,40 +286,9 @@ def rerank(
     >>> [passage.position for passage in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
     [0, 2, 1]
     """
-    if isinstance(passages, str) or (isinstance(query, Sequence) and not isinstance(query, str)):
-        raise ParameterError("rerank takes one query, a sequence of passages and a sequence of scores")
-    texts = dict(zip(map(str, range(len(passages))), passages, strict=True))
-    if set(map(type, passages)) - {str}:
-        texts = {place: names.text(passage, f"passage {place}") for place, passage in texts.items()}
-    for what, given in (("scores", scores), ("doc_ids", doc_ids), ("groups", groups)):
-        if given is not None and len(given) != len(texts):
-            raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
-    if top_k is not None:
-        check_counts(top_k=top_k)
-    values = scores
-    if set(map(type, scores)) - {int, float}:
-        values = [names.number(score, f"passage {place}") for place, score in enumerate(scores)]
-    ranking = Ranking.sort("rerank", names.text(query, "the query"), list(texts), values)
-    needs = find_stage(method).needs if isinstance(method, str) else frozenset[str]()
-    if (aspects is not None) != ("aspects" in needs):
-        raise ParameterError(f"aspects are for {_needing('aspects')}, which need them, not for {method!r}")
-    k = max(1, min(top_k or len(texts), len(texts)))
-    every = max(1, len(texts))
-    known: dict[str, Any] = {"depth": every, "k": k if groups is None else every, "transfer": True}
-    if aspects is not None:
-        known["aspects"] = _aspects(aspects, texts)
-    group_of = None if groups is None else dict(zip(texts, groups, strict=True))
-    if "groups" in needs and group_of is not None:
-        known |= {"groups": group_of, "max_per_group": max_per_group, "decay": decay}
-    ranked = _stage(method, texts, vectors, query_vector, options, known)(ranking)
-    if "groups" not in needs and group_of is not None:
-        limit = GroupLimit(group_of, max_per_group, decay, depth=every, k=every)
-        ranked = limit(ranked)
-    ranked = ranked.head(k)
-    return [
-        RankedPassage(texts[docid], int(docid) if doc_ids is None else doc_ids[int(docid)], score, rank, int(docid))
-        for rank, (docid, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
-    ]
+    given = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
+    reranker = Reranker(method or ("general" if scores is None else "mmr"), **options)
+    return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **given)
 
 
 def langchain_compressor(
@@ -145,6 +297,9 @@ def langchain_compressor(
     top_k: int | None = None,
     score: str | None = "score",
     group: str | None = None,
+    vectors: Encoder | str | None = None,
+    query_vector: Callable[[str], Any] | None = None,
+    aspects: Callable[[str, list[str]], Any] | None = None,
     **options: Any,
 ) -> Any:
     """A ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
@@ -154,38 +309,52 @@ def langchain_compressor(
     Parameters
     ----------
     method, **options
-        See `greylag.rerank`.
+        See `greylag.Reranker`, which checks them at once.
     top_k : int >= 1, optional
         Return only the best ones.
     score : str or None, default "score"
         The metadata field with the retriever's score, higher being better. None takes the order of the documents
         instead, as scores n, n - 1, ..., 1; LangChain's own retrievers return no scores.
     group : str, optional
-        The metadata field that is a document's group, such as "source", of which `max_per_group` are kept in front.
+        The metadata field that is a document's group, such as "source", for "mmr>>group-limit".
+    vectors : callable or str, optional
+        A function from a list of texts to their embeddings, such as ``embeddings.embed_documents``, or the metadata
+        field that is a document's own embedding.
+    query_vector : callable, optional
+        A function from a query to its embedding, such as ``embeddings.embed_query``.
+    aspects : callable, optional
+        A function from a query and its passages to what `Reranker.rank` takes as aspects.
 
     Returns
     -------
     langchain_core.documents.BaseDocumentCompressor
     """
     documents = imported("langchain_core.documents", "langchain-core")
+    reranker = _of_adapter(
+        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
+    )
 
     class GreylagCompressor(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined, unused-ignore]
-        """Reranks by `greylag.rerank`."""
+        """Reranks by `greylag.Reranker`."""
 
         def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
             """The documents in their new order."""
             scores: list[float] = [*range(len(documents), 0, -1)]
             if score is not None:
-                if bare := next((document for document in documents if score not in document.metadata), None):
-                    there = ", ".join(bare.metadata) or "nothing"
-                    raise ParameterError(
-                        f"a document has no {score!r} in its metadata, which has {there}: name the field with score=, "
-                        "or give score=None to go by the order of the documents"
-                    )
-                scores = [document.metadata[score] for document in documents]
-            texts = [document.page_content for document in documents]
-            groups = None if group is None else [document.metadata.get(group) for document in documents]
-            ranked = rerank(query, texts, scores, method=method, groups=groups, top_k=top_k, **options)
+                scores = _of_metadata(documents, score, "score=", "give score=None to go by the order of the documents")
+            rows: Any = vectors
+            if isinstance(vectors, str):
+                rows = _of_metadata(documents, vectors, "vectors=", "give a function of texts")
+            ranked = reranker.rank(
+                query,
+                [document.page_content for document in documents],
+                scores,
+                vectors=rows,
+                query_vector=query_vector,
+                aspects=aspects,
+                groups=None if group is None else [document.metadata.get(group) for document in documents],
+                top_k=top_k,
+            )
             chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
             return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
 
@@ -193,18 +362,32 @@ def langchain_compressor(
 
 
 def llama_index_postprocessor(
-    *, method: Method = "mmr", top_k: int | None = None, group: str | None = None, **options: Any
+    *,
+    method: Method = "mmr",
+    top_k: int | None = None,
+    group: str | None = None,
+    vectors: Encoder | Literal["embedding"] | None = None,
+    query_vector: Callable[[str], Any] | None = None,
+    aspects: Callable[[str, list[str]], Any] | None = None,
+    **options: Any,
 ) -> Any:
     """A ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
 
     Parameters
     ----------
     method, **options
-        See `greylag.rerank`.
+        See `greylag.Reranker`, which checks them at once.
     top_k : int >= 1, optional
         Return only the best ones.
     group : str, optional
-        The metadata field that is a node's group, such as "file_name", of which `max_per_group` are kept in front.
+        The metadata field that is a node's group, such as "file_name", for "mmr>>group-limit".
+    vectors : callable or "embedding", optional
+        A function from a list of texts to their embeddings, such as ``embed_model.get_text_embedding_batch``, or
+        "embedding" for those that the nodes have.
+    query_vector : callable, optional
+        A function from a query to its embedding, such as ``embed_model.get_query_embedding``.
+    aspects : callable, optional
+        A function from a query and its passages to what `Reranker.rank` takes as aspects.
 
     Returns
     -------
@@ -212,9 +395,14 @@ def llama_index_postprocessor(
     """
     types = imported("llama_index.core.postprocessor.types", "llama-index-core")
     schema = imported("llama_index.core.schema", "llama-index-core")
+    if isinstance(vectors, str) and vectors != "embedding":
+        raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
+    reranker = _of_adapter(
+        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
+    )
 
     class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
-        """Reranks by `greylag.rerank`."""
+        """Reranks by `greylag.Reranker`."""
 
         @classmethod
         def class_name(cls) -> str:
@@ -226,9 +414,18 @@ def llama_index_postprocessor(
                 raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
             if bare := next((node for node in nodes if node.score is None), None):
                 raise ParameterError(f"node {bare.node_id!r} has no score: rerank the nodes that a retriever returns")
-            texts, scores = [n.node.get_content(schema.MetadataMode.NONE) for n in nodes], [n.score for n in nodes]
-            groups = None if group is None else [node.metadata.get(group) for node in nodes]
-            ranked = rerank(query_bundle.query_str, texts, scores, method=method, groups=groups, top_k=top_k, **options)
+            if isinstance(vectors, str) and (bare := next((n for n in nodes if n.node.embedding is None), None)):
+                raise ParameterError(f"node {bare.node_id!r} has no embedding: give vectors=, a function of texts")
+            ranked = reranker.rank(
+                query_bundle.query_str,
+                [node.node.get_content(schema.MetadataMode.NONE) for node in nodes],
+                [node.score for node in nodes],
+                vectors=[node.node.embedding for node in nodes] if isinstance(vectors, str) else vectors,
+                query_vector=query_vector,
+                aspects=aspects,
+                groups=None if group is None else [node.metadata.get(group) for node in nodes],
+                top_k=top_k,
+            )
             return [schema.NodeWithScore(node=nodes[new.position].node, score=new.score) for new in ranked]
 
     return GreylagPostprocessor()
@@ -263,59 +460,78 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
     )
 
 
+def _of_adapter(
+    method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
+) -> Reranker:
+    """The reranker of an adapter, which is made once and serves all queries."""
+    for name, given in of_query.items():
+        if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
+            raise ParameterError(
+                f"{name}={shown(given)} would be that of every query: give a function, see the docstring"
+            )
+    if top_k is not None:
+        check_counts(top_k=top_k)
+    reranker = Reranker(method, **options)
+    reranker.check_needs(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
+    return reranker
+
+
+def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:
+    """A field of the metadata of LangChain's documents."""
+    if bare := next((document for document in documents if field not in document.metadata), None):
+        there = ", ".join(bare.metadata) or "nothing"
+        raise ParameterError(
+            f"a document has no {field!r} in its metadata, which has {there}: name the field with {option}, or "
+            f"{otherwise}"
+        )
+    return [document.metadata[field] for document in documents]
+
+
+def _checked(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a stage, as it takes them; none of them is unknown or missing."""
+    stage = find_stage(name)
+    known = [parameter for parameter in stage_parameters(stage) if parameter not in ("index", *DATA)]
+    options = {key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in spelt.items()}
+    options |= given
+    if unknown := sorted(options.keys() - {*known}):
+        raise ParameterError(f"method {name!r} has no option {unknown[0]!r}: {nearest(unknown[0], known)}")
+    # Modules import the class of an index for type checkers alone, as it loads Numba.
+    types = get_type_hints(stage, localns={"PositionalIndex": object})
+    for key, value in options.items():
+        plain = value.item() if isinstance(value, np.generic) else value
+        if key not in stage.readers and domain(types[key]) and not accepts(types[key], plain):
+            raise ParameterError(f"method {name!r}: {key} is {value!r:.60}: it must be {domain(types[key])}")
+    for required in required_parameters(stage):
+        if required not in ("index", *DATA) and required not in options:
+            raise ParameterError(f"method {name!r} needs {required}: give {required}=")
+    return options
+
+
+def _finite(score: float, key: Any) -> float:
+    if not math.isfinite(score):
+        raise ParameterError(f"the score of passage {key} is {score}: it must be finite")
+    return score
+
+
+def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
+    """Passages ranked by the sum of BM25 over the query's terms."""
+    from greylag.features.extract import FeatureExtractor  # slow to import
+    from greylag.features.spec import FeatureSpec
+
+    as_given = Ranking(_QID, query, tuple(docids), np.zeros(len(docids)))
+    return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
+
+
 def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
     """Aspects as a stage takes them."""
     if callable(given):
         return lambda candidates: given(candidates.query, [texts[docid] for docid in candidates.docids])
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(text, str) for text in given):
-        return {"rerank": tuple(given)}
-    scores = np.asarray(given)
+        return {_QID: tuple(given)}
+    scores, places = np.asarray(given), {docid: place for place, docid in enumerate(texts)}
     if scores.ndim != 2 or len(scores) != len(texts) or scores.dtype.kind not in "fiu":
         raise ParameterError(
             f"aspects are an array of shape {scores.shape} and type {scores.dtype} for {len(texts)} passages: give "
             "texts, a function, or numbers with a row for each passage"
         )
-    return lambda candidates: scores[[int(docid) for docid in candidates.docids]]
-
-
-def _stage(
-    method: Method,
-    texts: Mapping[str, str],
-    vectors: Any,
-    query_vector: Any,
-    options: dict[str, Any],
-    given: Mapping[str, Any],
-) -> Callable[[Ranking], Ranking]:
-    """The stage of a method, with its options and as much of what is given as it takes."""
-    if not isinstance(method, str):
-        if vectors is not None:
-            raise ParameterError(f"method {method!r} takes no vectors: a function of the index sets them itself")
-        if options:
-            raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
-        return method(_index(texts))
-    stage = find_stage(method)
-    known = stage_parameters(stage)
-    if vectors is not None and "vectors" not in stage.needs:
-        raise ParameterError(f"method {method!r} takes no vectors: use {_needing('vectors')}")
-    if unknown := sorted(options.keys() - known.keys()):
-        raise ParameterError(f"method {method!r} has no option {unknown[0]!r}: its options are {', '.join(known)}")
-    values = {name: value for name, value in given.items() if name in known} | options
-    if missing := [name for name in required_parameters(stage) if name != "index" and name not in values]:
-        raise ParameterError(f"method {method!r} needs {missing[0]}: give {missing[0]}=")
-    if vectors is not None:
-        queries = None if query_vector is None else {"rerank": query_vector}
-        values["vectors"] = ArrayVectors(list(texts), vectors, queries)
-    elif "index" in known:
-        values["index"] = _index(texts)
-    return stage(**values)
-
-
-def _needing(need: str) -> str:
-    """The stages that need something."""
-    return ", ".join(name for name in registered_stages() if need in find_stage(name).needs)
-
-
-def _index(texts: Mapping[str, str]) -> PositionalIndex:
-    from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
-
-    return PositionalIndex.from_texts(texts)
+    return lambda candidates: scores[[places[docid] for docid in candidates.docids]]

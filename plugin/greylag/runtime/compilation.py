@@ -53,7 +53,7 @@ register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 @cache
 def _announce() -> None:
     """Log once what takes the time."""
-    _log.info("compiling for this machine; this happens once after an installation or an update")
+    _log.info("compiling what is used for the first time; greylag doctor --compile does so ahead")
 
 
 @cache

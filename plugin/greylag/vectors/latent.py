@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
 from greylag.index.positional import PositionalIndex
+from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.cache import Cache
-from greylag.vectors.tfidf import TfidfVectors
+from greylag.runtime.compilation import compiled
 
 DIMENSIONS = 100
 """The number of dimensions, at most."""
 SAMPLE = 20_000
 """The largest number of documents that are decomposed; the others are folded in."""
+FEW = 200
+"""Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
+_LEAST = 1e-10  # of the largest singular value; below it are rounding errors of 0
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
 
@@ -51,25 +53,50 @@ class LatentVectors:
 
     def documents(self, docids: Sequence[str]) -> FloatArray:
         """Vectors of documents, shape (len(docids), m)."""
-        return self._fold(TfidfVectors(self.index).documents(docids))
+        return self._fold(*self.index.entries(self.index.documents(docids)))
 
     def query(self, qid: str, text: str) -> FloatArray:
         """The vector of a query's terms, shape (1, m)."""
-        return self._fold(TfidfVectors(self.index).query(qid, text))
+        terms = self.index.query_terms(text)
+        terms, counts = np.unique(terms[terms >= 0], return_counts=True)
+        return self._fold(np.array([0, len(terms)]), terms.astype(np.int32), counts.astype(np.int32))
 
-    def _fold(self, tfidf: csr_matrix) -> FloatArray:
+    def _fold(self, starts: IntArray, terms: Int32Array, tf: Int32Array) -> FloatArray:
+        """V'x of rows of terms with their tf."""
         with _lock:  # else several threads would decompose the same
-            rows_of_terms, right = decomposed(self.index)
-        rows = rows_of_terms[tfidf.indices]
-        # Terms without a row weigh nothing; their entries stay, so that `indptr` does.
-        weights = np.where(rows >= 0, tfidf.data, 0.0)
-        shape = len(tfidf.indptr) - 1, len(right)
-        return np.asarray(csr_matrix((weights, np.maximum(rows, 0), tfidf.indptr), shape=shape) @ right)
+            places, right = decomposed(self.index)
+        folded: FloatArray = _fold(starts, places[terms], self.index.unit_weights(starts, terms, tf), right)
+        return folded
+
+
+@compiled(error_model="numpy")
+def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatArray) -> FloatArray:
+    """The sum of weight times row ``right[place]`` over each row of terms; -1 is a term without one."""
+    out = np.zeros((len(starts) - 1, right.shape[1]))
+    for i in range(len(starts) - 1):
+        row = out[i]
+        for j in range(starts[i], starts[i + 1]):
+            if places[j] >= 0:
+                weight, of_term = weights[j], right[places[j]]
+                for m in range(len(row)):
+                    row[m] += weight * of_term[m]
+    return out
+
+
+def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
+    """The row of V of each term, -1 for one without, shape (V,), and these rows."""
+    if index.background is None:
+        return _decomposed(index)
+    from greylag.index.beside import terms_of_background
+
+    of_background, right = _decomposed(index.background)
+    places = np.full(index.n_terms, -1)
+    places[terms_of_background(index, index.background)] = of_background
+    return places, right
 
 
 @lru_cache(maxsize=4)
-def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
-    """The row of V of each term, -1 for one without, shape (V,), and these rows."""
+def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
     key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
     stored = store.load(key) if store else None
@@ -94,7 +121,14 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     size = min(DIMENSIONS, min(rows.shape) - 1)
     if size < 1 or not rows.data.any():  # terms that all documents have weigh nothing
         return terms[:0], np.zeros((1, 1))
+    whole = rows[np.diff(rows.indptr) > 0]
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+        if min(whole.shape) <= FEW:
+            _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
+            right = right[:size][values[:size] > _LEAST * values[0]]
+            return terms, np.ascontiguousarray(right.T)
+        from scipy.sparse.linalg import svds  # slow to import
+
         _, values, right = svds(rows, size, v0=np.ones(min(rows.shape)))
     # `svds` gives no order; the signs of the rows do not matter to cosines.
     order = np.argsort(-values, kind="stable")

@@ -3,11 +3,13 @@
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
+from greylag.features import statistics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
@@ -122,3 +124,20 @@ def test_counts_of_a_collection_of_several_blocks() -> None:
                 expected[pair].append(number)
     assert cf.tolist() == [len(found) for found in expected.values()]
     assert df.tolist() == [len(set(found)) for found in expected.values()]
+
+
+@pytest.mark.parametrize("quick", [0, 1 << 15])
+def test_counts_that_take_long_are_stored_and_read_again(
+    quick: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "_QUICK", quick)
+    index = PositionalIndex.from_texts({f"{n}": "new york city" for n in range(9)})
+    shard = replace(index.parts[0].shard, folder=tmp_path)
+    kept = PositionalIndex.of_shard(shard, analyze)
+    table = CliqueTable(True, index.term_numbers(["new", "york"])[None], (Window("O", 1),), "indri")
+    counts = WindowStatistics(kept).counts(table)[0]
+    assert counts.ravel().tolist() == [9, 9]
+    assert (tmp_path / "windows.sqlite").exists() == (quick == 0)
+    if quick == 0:
+        monkeypatch.setattr(statistics, "collection_counts", None)
+    np.testing.assert_array_equal(WindowStatistics(kept).counts(table)[0], counts)

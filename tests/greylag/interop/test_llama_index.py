@@ -1,5 +1,6 @@
 """The node postprocessor, in LlamaIndex's own classes."""
 
+import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
@@ -28,7 +29,9 @@ def test_groups_are_in_the_metadata() -> None:
     retrieved = nodes()
     for scored, file in zip(retrieved, ["a", "a", "a", "b", None], strict=True):
         scored.node.metadata = {"file_name": file} if file else {}
-    postprocessor = llama_index_postprocessor(group="file_name", max_per_group=2, relevance_weight=1.0)
+    postprocessor = llama_index_postprocessor(
+        method="mmr(relevance_weight=1)>>group-limit(max_per_group=2)", group="file_name"
+    )
     found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
     assert [node.node.node_id for node in found] == ["n0", "n1", "n3", "n4", "n2"]
 
@@ -39,3 +42,32 @@ def test_refuses_nodes_without_a_score_and_calls_without_a_query() -> None:
     bare = [schema.NodeWithScore(node=schema.TextNode(text="cat", id_="n0"))]
     with pytest.raises(ParameterError, match="node 'n0' has no score"):
         llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
+
+
+def test_embeddings_of_the_nodes_or_by_a_function() -> None:
+    rows = np.random.default_rng(0).standard_normal((5, 4)).tolist()
+    retrieved = nodes()
+    for scored, row in zip(retrieved, rows, strict=True):
+        scored.node.embedding = row
+    by_text = dict(zip(PASSAGES, rows, strict=True))
+    expected = [f"n{new.position}" for new in rerank("cat", PASSAGES, SCORED, vectors=rows)]
+    for vectors in ("embedding", lambda texts: [by_text[text] for text in texts]):
+        postprocessor = llama_index_postprocessor(vectors=vectors)
+        found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
+        assert [node.node.node_id for node in found] == expected
+    with pytest.raises(ParameterError, match="node 'n0' has no embedding: give vectors="):
+        llama_index_postprocessor(vectors="embedding").postprocess_nodes(nodes(), query_str="cat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vectors": np.ones((5, 2))}, "would be that of every query: give a function"),
+        ({"vectors": "embeddings"}, "vectors is 'embeddings': give 'embedding' or a function"),
+        ({"method": "mmrr"}, "unknown stage 'mmrr'"),
+        ({"lambda_mult": 0.5}, "no option 'lambda_mult'"),
+    ],
+)
+def test_options_are_checked_when_it_is_made(options, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        llama_index_postprocessor(**options)

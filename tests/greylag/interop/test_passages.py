@@ -1,12 +1,16 @@
-"""Passages without an index."""
+"""Passages without an index.
+
+Tests `greylag.index.beside`.
+"""
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from greylag import ModelRanker, RankingModel
+from greylag import FeatureExtractor, GeneralRanker, ModelRanker, RankingModel, Reranker
 from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.errors import ParameterError
@@ -14,8 +18,8 @@ from greylag.features import parse_features
 from greylag.index import PositionalIndex
 from greylag.interop import RankedPassage, rerank
 from greylag.manifold import ManifoldRanker
-from greylag.ranking import Ranking
-from greylag.vectors import ArrayVectors
+from greylag.ranking import FloatArray, Ranking
+from greylag.vectors import ArrayVectors, latent
 from tests.greylag.interop.samples import PASSAGES, SCORED
 
 INDEX = PositionalIndex.from_texts({str(i): text for i, text in enumerate(PASSAGES)})
@@ -63,9 +67,10 @@ def test_aspects_of_passages(method: str) -> None:
     texts = ["the cat", "a dog ran"]
     found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
     assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
-    for wrong in ({"method": method}, {"aspects": texts}):
-        with pytest.raises(ParameterError, match="aspects are for pm2, xquad"):
-            rerank("cat", PASSAGES, SCORED, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=f"method '{method}' needs aspects: give aspects="):
+        rerank("cat", PASSAGES, SCORED, method=method)
+    with pytest.raises(ParameterError, match="method 'mmr' takes no aspects: use pm2, xquad"):
+        rerank("cat", PASSAGES, SCORED, aspects=texts)
     for bad in (scores[:4], scores[:, 0], "the cat", 3):
         with pytest.raises(ParameterError, match="for 5 passages: give texts, a function"):
             rerank("cat", PASSAGES, SCORED, method=method, aspects=bad)
@@ -95,7 +100,7 @@ def test_any_stage() -> None:
 def test_scores_in_any_order_identifiers_and_a_limit() -> None:
     order = [3, 0, 4, 2, 1]
     passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
-    found = rerank("cat", passages, scores, doc_ids=["p3", "p0", "p4", "p2", "p1"], top_k=2)
+    found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, top_k=2)
     assert [new.text for new in found] == [new.text for new in rerank("cat", PASSAGES, SCORED)][:2]
     assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
 
@@ -110,20 +115,26 @@ def test_no_passages() -> None:
     ("arguments", "message"),
     [
         ({"scores": [1.0]}, "5 passages but 1 scores"),
-        ({"scores": [1, 2, 3, 4, float("nan")]}, "score nan is not finite"),
+        ({"scores": [1, 2, 3, 4, float("nan")]}, "the score of passage 4 is nan: it must be finite"),
+        ({"passages": dict.fromkeys("abcde", "x"), "scores": [1, float("inf"), 3, 4, 5]}, "score of passage b is inf"),
         ({"scores": ["1"] * 5}, "the score of passage 0 is str '1'"),
         ({"passages": "the cat"}, "takes one query, a sequence of passages"),
         ({"passages": [1] * 5}, "the text of passage 0 is int 1"),
         ({"query": ["cat"]}, "takes one query"),
-        ({"doc_ids": ["a"]}, "5 passages but 1 doc_ids"),
-        ({"groups": ["a"]}, "5 passages but 1 groups"),
+        ({"groups": ["a"], "method": "group-limit"}, "5 passages but 1 groups"),
+        ({"groups": ["a"] * 5}, "method 'mmr' takes no groups: use group-limit, as in 'mmr>>group-limit'"),
+        ({"method": "mmr>>group-limit"}, "needs groups: give groups="),
+        ({"method": "mmr>>group-limit", "k": 3}, "k is of which of .* as in 'mmr.k=3.'"),
+        ({"relevance_weight": "high"}, "method 'mmr': relevance_weight is 'high': it must be a number"),
+        ({"relevance_weight": 1.5}, r"relevance_weight must be in \[0, 1\], not 1.5"),
+        ({"background": "index"}, "background is str 'index': give a PositionalIndex"),
         ({"method": "svmdiv"}, "give model="),
         ({"top_k": 0}, "top_k must be an integer of at least 1, not 0"),
         ({"method": "mrr"}, "unknown stage 'mrr': did you mean mrf or mmr"),
-        ({"lambd": 1}, "method 'mmr' has no option 'lambd': its options are .*relevance_weight"),
+        ({"lambd": 1}, "method 'mmr' has no option 'lambd': use .*relevance_weight"),
         ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use dpp, manifold, mmr, msd"),
         ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
-        ({"method": "manifold", "vectors": ROWS}, "give queries="),
+        ({"method": "manifold", "vectors": ROWS}, "'manifold' compares passages with the query: give query_vector="),
         ({"method": MMR, "k": 3}, "k: a function of the index sets"),
     ],
 )
@@ -174,13 +185,100 @@ def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_of_a_group() -> None:
     groups = ["a", "a", "a", "b", None]
-    found = rerank("cat", PASSAGES, SCORED, relevance_weight=1.0, groups=groups, max_per_group=2)
+    found = rerank("cat", PASSAGES, SCORED, method="group-limit", groups=groups, max_per_group=2)
     assert [new.position for new in found] == [0, 1, 3, 4, 2]
-    capped = rerank("cat", PASSAGES, SCORED, relevance_weight=1.0, groups=groups, top_k=2)
-    assert [new.position for new in capped] == [0, 3]
     by_mmr = [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS)]
     allowed = [place for place in by_mmr if groups[place] != "a"]
     first = next(place for place in by_mmr if groups[place] == "a")
     expected = sorted([first, *allowed], key=by_mmr.index)
-    capped = rerank("cat", PASSAGES, SCORED, vectors=ROWS, groups=groups, top_k=3)
+    capped = rerank("cat", PASSAGES, SCORED, method="mmr>>group-limit", vectors=ROWS, groups=groups, top_k=3)
     assert [new.position for new in capped] == expected  # the cap does not end what MMR picks
+
+
+def test_a_reranker_is_made_once_and_serves_all_queries() -> None:
+    reranker = Reranker("mmr", relevance_weight=0.5)
+    spelt = Reranker("mmr(relevance_weight=0.5)")
+    for query, passages, scores in (("cat", PASSAGES, SCORED), ("dog", PASSAGES[::-1], [1, 2, 3, 3, 1])):
+        expected = rerank(query, passages, scores, relevance_weight=0.5)
+        assert reranker.rank(query, passages, scores) == spelt.rank(query, passages, scores) == expected
+    assert repr(reranker) == "Reranker('mmr')"
+    for wrong in ({"method": "mmrr"}, {"method": "mmr", "lambda_mult": 0.5}, {"method": "mmr(k=0)"}):
+        with pytest.raises(ParameterError):
+            Reranker(**wrong)  # type: ignore[arg-type]
+
+
+def test_vectors_by_a_function_of_texts() -> None:
+    by_text = dict(zip(PASSAGES, ROWS, strict=True))
+
+    def encode(texts: list[str]) -> list[FloatArray]:
+        return [by_text[text] for text in texts]
+
+    for options in ({"method": "mmr"}, {"method": "manifold", "query_vector": lambda query: ROWS[len(query)]}):
+        found = rerank("cat", PASSAGES[::-1], SCORED, vectors=encode, **options)  # type: ignore[arg-type]
+        given = dict(options, query_vector=ROWS[3]) if "query_vector" in options else options
+        assert found == rerank("cat", PASSAGES[::-1], SCORED, vectors=ROWS[::-1], **given)  # type: ignore[arg-type]
+
+
+TEXTS = [
+    f"{first} {last}" for first in ("heat", "geese", "wing", "cat", "boundary") for last in ("flow", "sat", "layer")
+]
+
+
+def beside(query: str, texts: list[str], passages: list[str], scores: list[float] | None) -> list[tuple[int, float]]:
+    """Positions and scores by the general model over one index of all texts, a latent basis of the first."""
+    docids = [f"passage {n}" for n in range(len(passages))]
+    both = {f"d{n}": text for n, text in enumerate(texts)} | dict(zip(docids, passages, strict=True))
+    index = PositionalIndex.from_texts(both)
+    if scores is None:
+        flat = Ranking("q", query, tuple(docids), np.zeros(len(docids)))
+        scores = FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0].tolist()
+    ranked = GeneralRanker(index)(Ranking.sort("q", query, docids, scores))
+    return [(docids.index(docid), score) for docid, score in zip(ranked.docids, ranked.scores.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("scores", [None, SCORED])
+def test_statistics_are_those_of_the_background_and_the_passages(
+    scores: list[float] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background = PositionalIndex.from_texts({f"d{n}": text for n, text in enumerate(TEXTS)})
+    found = Reranker("general", background=background).rank("cat flow dog", PASSAGES, scores)
+    # The decomposition is the background's, by which the index of both is decomposed here.
+    both = PositionalIndex.from_texts(
+        {f"d{n}": text for n, text in enumerate(TEXTS)} | {f"passage {n}": text for n, text in enumerate(PASSAGES)}
+    )
+    places, right = latent.decomposed(background)
+    terms = [background.term(number) for number in range(background.n_terms)]
+    of_both = np.full(both.n_terms, -1)
+    of_both[both.term_numbers(terms)] = places
+    monkeypatch.setattr(latent, "decomposed", lambda index: (of_both, right))
+    expected = beside("cat flow dog", TEXTS, PASSAGES, scores)
+    assert [new.position for new in found] == [position for position, _ in expected]
+    np.testing.assert_allclose([new.score for new in found], [score for _, score in expected], atol=1e-12)
+
+
+def test_without_background_documents_without_the_words_are_supposed() -> None:
+    found = rerank("cat flow dog", PASSAGES)
+    assert found == rerank("cat flow dog", PASSAGES, method="general")
+    padded = {f"passage {n}": text for n, text in enumerate(PASSAGES)} | {f"e{n}": "" for n in range(50)}
+    index = PositionalIndex.from_texts(padded)
+    flat = Ranking("q", "cat flow dog", tuple(padded)[:5], np.zeros(5))
+    first = flat.rescore(FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0])
+    expected = GeneralRanker(index)(first)
+    assert [f"passage {new.position}" for new in found] == [*expected.docids]
+    assert [new.score for new in found] == expected.scores.tolist()
+    assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
+
+
+def test_a_background_of_another_language_is_refused() -> None:
+    background = PositionalIndex.from_texts({"d": "Le chat"}, language="whitespace")
+    assert [new.position for new in Reranker("general", background=background).rank("cat", PASSAGES)][:1] == [0]
+    other = replace(background, analyze=French().analyze)
+    with pytest.raises(ParameterError, match="language is 'fr'"):
+        Reranker("general", background=other)
+
+
+class French:
+    language = "fr"
+
+    def analyze(self, text: str) -> list[str]:
+        return text.split()

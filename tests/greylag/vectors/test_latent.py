@@ -73,7 +73,7 @@ def test_vectors_are_kept_beside_the_index(tmp_path: Path, monkeypatch: pytest.M
     build_index(tmp_path / "docs.jsonl", tmp_path / "index")
     index = PositionalIndex.from_lucene(tmp_path / "index")
     first = LatentVectors(index).documents(["d001"])
-    latent.decomposed.cache_clear()
+    latent._decomposed.cache_clear()
     monkeypatch.setattr(latent, "decompose", None)
     assert (
         LatentVectors(PositionalIndex.from_lucene(tmp_path / "index")).documents(["d001"]).tobytes() == first.tobytes()

@@ -1,0 +1,100 @@
+"""Compiling ahead what ranking uses, for ``greylag doctor --compile``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
+from greylag.index.positional import PositionalIndex
+from greylag.index.words import CollectionWords, PlacedWords
+from greylag.interop import Reranker
+from greylag.models import GeneralRanker
+from greylag.ranking import Query, Ranking
+from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
+
+_TEXTS = {
+    "1": "heat flow in a boundary layer of heated air",
+    "2": "the boundary layer of a wing",
+    "3": "geese fly in a wedge",
+    "4": "the flow of heat, and heat again",
+    "5": "grey geese heat the air",
+    "6": "a wing in the flow",
+    "7": "air",
+}
+_QUERY = Query("compile", "heat flow of the boundary layer")
+_MORE = "document:length,document:entropy,written:words,written:characters,latent,FI/term/early,FI/term/LM-F-10"
+
+
+def steps() -> Iterator[tuple[str, float]]:
+    """Compile what ranking uses; yield the name of each step and the seconds that it took.
+
+    Numba compiles a function for the types of its arguments, and those of files that are mapped into memory are
+    read-only. So all is used twice, on arrays of both kinds.
+    """
+    index = PositionalIndex.from_texts(_TEXTS)
+    work: list[tuple[str, Callable[[], Any]]] = [("reranking of passages", _passages)]
+    for where, kind in (("texts", index), ("index files", _read_only(index))):
+        work += [(f"{name} of {where}", partial(use, kind)) for name, use in _USES.items()]
+    for name, use in work:
+        start = time.perf_counter()
+        use()
+        yield name, time.perf_counter() - start
+
+
+def _passages() -> None:
+    texts = [*_TEXTS.values()]
+    Reranker("mmr").rank(_QUERY.text, texts, [*range(len(texts))])
+    Reranker("general", background=PositionalIndex.from_texts(_TEXTS)).rank(_QUERY.text, texts)
+
+
+def _rank(index: PositionalIndex) -> Ranking:
+    return index.bm25(10)(_QUERY)
+
+
+def _features(index: PositionalIndex) -> None:
+    ranking = Ranking(_QUERY.qid, _QUERY.text, tuple(_TEXTS), np.zeros(len(_TEXTS)))
+    FeatureExtractor(index, (*candidate_pool("full"), *parse_features(_MORE)))(ranking)
+    GeneralRanker(index)(ranking)
+
+
+def _diversify(index: PositionalIndex) -> None:
+    ranking = _rank(index)
+    for stage in map(find_stage, registered_stages()):
+        known = {"index": index} if "index" in stage_parameters(stage) else {}
+        if stage.diversifies and not {*required_parameters(stage), *stage.needs} - {"index", "vectors"}:
+            stage(**known)(ranking)
+
+
+def _spread(index: PositionalIndex) -> None:
+    ranking = _rank(index)
+    for name in ("manifold", "rm3"):
+        find_stage(name)(index)(ranking)  # type: ignore[call-arg]
+
+
+_USES = {"BM25": _rank, "features": _features, "diversity": _diversify, "expansion and manifold": _spread}
+
+
+def _read_only(index: PositionalIndex) -> PositionalIndex:
+    """The index with arrays as they are when they are mapped from files."""
+    (part,), words = index.parts, index.words
+    assert words is not None
+    shard, (placed,) = _locked(part.shard), words.parts
+    placed_words = PlacedWords(placed.first, _locked(placed.words))
+    return PositionalIndex.of_shard(shard, index.analyze, lambda: CollectionWords((placed_words,)))
+
+
+def _locked(tables: Any) -> Any:
+    """A dataclass of arrays with these read-only."""
+    arrays = {field.name: getattr(tables, field.name) for field in fields(tables)}
+    locked = {name: array.view() for name, array in arrays.items() if isinstance(array, np.ndarray)}
+    for array in locked.values():
+        array.flags.writeable = False
+    return replace(tables, **locked)
