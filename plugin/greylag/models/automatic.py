@@ -8,8 +8,8 @@ To add evidence, give `StackRecipe.features` a group of features. To add a learn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from greylag.checks import check_non_negative
 from greylag.errors import ParameterError
@@ -28,6 +28,7 @@ from greylag.models.choice import Candidate, Choice, Fold, System, average, choo
 from greylag.models.fold_translations import FoldTranslations
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model
+from greylag.models.sources import SourceGains
 from greylag.models.stack import MANY, POSITION, WRITTEN, StackCandidates, StackRecipe, TunedRM3
 from greylag.ranking import Run
 from greylag.runtime.progress import each
@@ -67,16 +68,36 @@ class Automatic:
         """Choose on `data`; the result does not depend on `n_jobs`."""
         return self.choose(data, n_jobs=n_jobs)[0]
 
-    def choose(self, data: RankingData, *, n_jobs: int | None = None) -> tuple[Selection, Choice]:
-        """As `fit`, with the scores of all that was tried."""
+    def choose(
+        self,
+        data: RankingData,
+        *,
+        baselines: Sequence[Candidate] = (),
+        validation: RankingData | None = None,
+        seconds: float | None = None,
+        gains: SourceGains | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[Selection, Choice]:
+        """As `fit`, with the scores of all that was tried: `baselines`, and learners.
+
+        It is chosen by the validation queries, in place of cross-validation, if there are any. `gains` see the folds.
+        """
         objective = Objective.parse(self.objective)
-        candidates = learners(objective, folds=self.folds, seed=self.seed)
-        parts = split_folds(data.qids, min(self.folds, len(data.qids)), self.seed)
-        folds = (
-            Fold(candidates, data.select_queries(without(data.qids, part)), data.select_queries(part))
-            for part in each(parts, "inner folds")
-        )
-        choice = choose(folds, data.qids, objective, n_folds=len(parts), n_jobs=n_jobs)
+        candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
+        if validation is None:
+            parts = split_folds(data.qids, min(self.folds, len(data.qids)), self.seed)
+            qids, count = data.qids, len(parts)
+            folds: Iterator[Fold] = (
+                Fold(candidates, data.select_queries(without(data.qids, part)), data.select_queries(part))
+                for part in each(parts, "inner folds")
+            )
+        else:
+            qids, count, folds = validation.qids, 1, (Fold(candidates, data, held_out) for held_out in (validation,))
+        if gains is not None:
+            folds = gains.gathered(folds)
+        choice = choose(folds, qids, objective, n_folds=count, seconds=seconds, n_jobs=n_jobs)
+        if validation is not None:
+            choice = replace(choice, by="Chosen by {} topics for validation")
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
 
 
@@ -178,7 +199,10 @@ class PreparedChoice:
             )
         parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
         translations = FoldTranslations(self.stack.index, self.stack.rankings, self.stack.qrels, parts)
-        folds = (self._fold(judged, part, translations) for part in each(parts, "inner folds"))
+        folds: Iterator[Fold] = (self._fold(judged, part, translations) for part in each(parts, "inner folds"))
+        gains = SourceGains(recipe.measure)
+        if recipe.more:  # whoever adds features wants to know which are worth their trouble
+            folds = gains.gathered(folds)
         choice = choose(folds, judged, recipe.measure, n_folds=len(parts), seconds=recipe.seconds, n_jobs=n_jobs)
         tuned = self._tune(judged)
         rows = self._complete(self.stack.training(tuned, judged), judged, tuned, translations)
@@ -186,6 +210,7 @@ class PreparedChoice:
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
         tuned_baselines = {str(c.system): c.features[0] for c in candidates if c.system in (BM25, RM3)}
         made = {"set_aside": [], "baselines": tuned_baselines, "choice": choice.to_dict()}
+        made |= {"sources": told} if (told := gains.to_dict()) else {}
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
         return selected_model(selection, rows, learner, made), choice
 

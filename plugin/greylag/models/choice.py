@@ -121,7 +121,7 @@ class Choice(Printed):
     ----------
     objective : Objective
     qids : tuple of str
-        The training queries.
+        The queries that chose: training queries, each held out, or others for validation.
     values : mapping
         The measure of each query when it was held out, shape (q,), by the members of a system: first single systems,
         then averages.
@@ -131,6 +131,8 @@ class Choice(Printed):
         The members of the best system, of equally good ones the smallest.
     best : BestOfMany
         The single systems beside the first, and the choice, corrected for having been made by the same queries.
+    by : str
+        How these queries chose, for the caption.
     """
 
     objective: Objective
@@ -139,6 +141,7 @@ class Choice(Printed):
     left_out: Mapping[System, str]
     chosen: Members
     best: BestOfMany
+    by: str = "Cross-validated on {} training topics"
     most = 60  # rows of the table
 
     @property
@@ -178,7 +181,7 @@ class Choice(Printed):
         if self.best.comparison is not None:
             rows.append(("  the choice, corrected", self.best.mean, *_cells(self.best.comparison)))
         caption = (
-            f"Cross-validated on {len(self.qids)} training topics (>: the choice; low, high: 95 % intervals, which "
+            f"{self.by.format(len(self.qids))} (>: the choice; low, high: 95 % intervals, which "
             "hold for all systems at once; corrected: for being chosen on these topics)"
         )
         return Table(caption, ("", str(self.objective), f"less {title(first)}", "low", "high"), rows)

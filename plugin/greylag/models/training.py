@@ -6,14 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import fill
 
+from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, evaluate
 from greylag.evaluation.folds import split_folds
+from greylag.features.feature import Feature
 from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels
+from greylag.missing_documents import gathered
 from greylag.models.automatic import BM25, AutomaticRecipe, PreparedChoice
-from greylag.models.choice import Choice
+from greylag.models.choice import Choice, title
+from greylag.models.index_free import BEST_COLUMN, PreparedColumns
 from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
 from greylag.models.recipes import (
@@ -26,6 +30,7 @@ from greylag.models.recipes import (
     rerank_by_fold,
     training_line,
 )
+from greylag.models.sources import sources_table
 from greylag.ranking import Run
 from greylag.tables import as_text, html_text, visible
 
@@ -64,12 +69,14 @@ class TrainingResult:
         """
         name, tuned = "The automatic choice" if self.choice else "The held-out model", f"tuned {BM25}"
         if self.scores:
-            baseline = tuned if tuned in self.scores else FIRST
+            others = [other for other in self.scores if other != HELD_OUT]
+            baseline = tuned if tuned in others else max(others, key=lambda other: float(self.scores[other].means[0]))
             named = {baseline: self.scores[baseline], name: self.scores[HELD_OUT]}
             return f"{compare(named, baseline).comparisons[0].verdict} Each topic was held out."
         if self.choice is None:
             return ""
-        best, queries = self.choice.best, len(self.choice.qids)
+        best, queries, first = self.choice.best, len(self.choice.qids), title(next(iter(self.choice.values)))
+        tuned = tuned if first == str(BM25) else first
         if best.comparison is None:
             return f"The choice is {tuned}: on {queries} topics, nothing else was better."
         sentence = replace(best.comparison, baseline=tuned).verdict
@@ -82,7 +89,9 @@ class TrainingResult:
         if self.choice is None:
             return "\n".join(filter(None, [training_line(self.model), self.verdict]))
         reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
-        return visible("\n".join([as_text(self.choice.table()), *reasons, fill(self.verdict, WIDTH)]))
+        gains = self.model.provenance.get("sources")
+        tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
+        return visible("\n".join([*map(as_text, tables), *reasons, fill(self.verdict, WIDTH)]))
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
@@ -91,7 +100,7 @@ class TrainingResult:
 def train(
     rankings: Rankings,
     qrels: Qrels,
-    index: PositionalIndex,
+    index: PositionalIndex | None,
     recipe: Recipe | None = None,
     *,
     folds: int | None = None,
@@ -112,7 +121,8 @@ def train(
         The first stage, which the model reranks.
     qrels : mapping of qid to docid to grade
         Only queries with a relevant document, by the objective's level, are trained on.
-    index : PositionalIndex
+    index : PositionalIndex or None
+        None for an `IndexFreeRecipe`.
     recipe : Recipe, default ``AutomaticRecipe()``
         How the model is made. The default cross-validates tuned baselines and several learners, and learns the best one
         or an average for AP; ``AutomaticRecipe("nDCG@10")`` for another measure.
@@ -136,6 +146,8 @@ def train(
     >>> result.model.save("model.json")  # doctest: +SKIP
     """
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
+    if index is None and recipe.needs_index:
+        raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     first = Run(tuple(map(form.apply, given.rankings)), given.tag)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
@@ -146,11 +158,13 @@ def train(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        runs = {FIRST: first, HELD_OUT: held_out.run, **held_out_baselines(held_out, first, index, n_jobs=n_jobs)}
+        known = {str(feature): feature for feature in getattr(recipe, "features", ())}
+        baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
+        runs = {**({} if BEST_COLUMN in baselines else {FIRST: first}), HELD_OUT: held_out.run, **baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
-    if isinstance(prepared, PreparedChoice):
+    if isinstance(prepared, PreparedChoice | PreparedColumns):
         model, choice = prepared.choose(list(first), n_jobs=n_jobs)
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
@@ -158,16 +172,31 @@ def train(
 
 
 def held_out_baselines(
-    held_out: CrossValidation, first: Run, index: PositionalIndex, *, n_jobs: int | None = None
+    held_out: CrossValidation,
+    first: Run,
+    index: PositionalIndex | None,
+    known: Mapping[str, Feature],
+    *,
+    n_jobs: int | None = None,
 ) -> dict[str, Run]:
-    """The rankings by the baselines that each fold of an automatic choice tuned on its training queries."""
+    """The rankings by the baselines that each fold tuned or picked on its training queries, of features by name."""
     runs = {}
     for name in held_out.models[0].provenance.get("baselines", ()):
+        spelt = [model.provenance["baselines"][name] for model in held_out.models]
+        features = [known.get(text) or parse_feature(text) for text in spelt]
         stages = [
-            ModelRanker(
-                replace(model, features=(parse_feature(model.provenance["baselines"][name]),), weights=(1.0,)), index
-            )
-            for model in held_out.models
+            ModelRanker(replace(model, features=(feature,), weights=(1.0,)), index)
+            for model, feature in zip(held_out.models, features, strict=True)
         ]
-        runs[f"tuned {name}"] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=f"tuned {name}")
+        if index is None:
+            with gathered():  # what runs lack was told when features were extracted
+                runs[name] = Run(
+                    tuple(
+                        stage(first[qid]) for stage, fold in zip(stages, held_out.folds, strict=True) for qid in fold
+                    ),
+                    name,
+                )
+        else:
+            tag = f"tuned {name}"
+            runs[tag] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=tag)
     return runs
