@@ -18,8 +18,6 @@ from greylag.cli.terminal import tell
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.errors import FormatError, ModelError, ParameterError
-from greylag.features.column import Column
-from greylag.features.learned.base import LearnedFeature
 from greylag.features.named_files import STAGE_FILES, is_model_file
 from greylag.index.positional import PositionalIndex
 from greylag.learning.letor import listed_run, read_features
@@ -176,11 +174,7 @@ def rerank(
 
 def over_columns(model: Model | None, path: Path, data: RankingData) -> RankingModel:
     """The model of a feature file's columns with the values of another."""
-    if not isinstance(model, RankingModel) or not any(
-        isinstance(part, Column)
-        for feature in model.features
-        for part in (feature, *(feature.parts() if isinstance(feature, LearnedFeature) else ()))
-    ):
+    if not isinstance(model, RankingModel) or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
     try:
         return model.with_columns(data)
@@ -235,6 +229,8 @@ def model_stage(
 ) -> tuple[str, Stage]:
     """The name of a model's stage, and the stage."""
     if isinstance(model, RankingModel):
+        for column in model.columns:
+            column.bind(index, {})  # refuses a column without values before anything is ranked
         return "mrf", ModelRanker(model.with_files(files), index, transfer=transfer)
     if index is None:
         raise ParameterError("--model needs --index")

@@ -39,7 +39,7 @@ class Column(Evidence):
     name: str
     values: Values | None = field(default=None, compare=False, repr=False)
 
-    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+    def bind(self, index: PositionalIndex | None, shared: dict[str, Any]) -> Values:
         """The function of values; `ParameterError` if there is none."""
         if self.values is None:
             raise ParameterError(

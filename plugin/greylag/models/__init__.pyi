@@ -7,6 +7,7 @@ from .explanation import explain as explain
 from .fusion_model import FusionModel as FusionModel
 from .general import GeneralRanker as GeneralRanker
 from .general import general_model as general_model
+from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe
 from .learned_fusion import HeldOutFusion as HeldOutFusion
 from .learned_fusion import LearnedFusion as LearnedFusion

@@ -148,6 +148,12 @@ class RankingModel(SavedModel):
         """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
         return replace(self, features=supply(self.features, functions))
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a file among its features, and among those that trees split by."""
+        parts = (part for one in self.features for part in (one.features if isinstance(one, Trees) else (one,)))
+        return tuple(part for part in parts if isinstance(part, Column))
+
     def with_columns(self, data: RankingData) -> RankingModel:
         """The same model, whose features ``column:NAME`` have the values of data, such as `read_features` gives.
 
@@ -158,10 +164,6 @@ class RankingModel(SavedModel):
         def bound(feature: Feature) -> Feature:
             if isinstance(feature, Trees):
                 return replace(feature, features=tuple(map(bound, feature.features)))
-            if isinstance(feature, Column) and str(feature) not in known:
-                raise ModelError(
-                    f"the model has the column {feature.name}, which is not among the file's: {span(data.names)}"
-                )
             return known.get(str(feature), feature)
 
         if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
@@ -169,6 +171,8 @@ class RankingModel(SavedModel):
                 f"the file has the columns {span(data.names)}, but the model was trained on {span(trained)}: give a "
                 "file with the same columns, of which the last is written in a line at least"
             )
+        if lacking := [column.name for column in self.columns if str(column) not in known]:
+            raise ModelError(f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}")
         return replace(self, features=tuple(map(bound, self.features)))
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:
