@@ -17,7 +17,7 @@ from greylag.linesearch.data import Qrels
 from greylag.missing_documents import gathered
 from greylag.models.automatic import BM25, AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice, title
-from greylag.models.index_free import BEST_COLUMN, PreparedColumns
+from greylag.models.index_free import BEST_COLUMN, IndexFreeRecipe, PreparedColumns
 from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
 from greylag.models.recipes import (
@@ -158,7 +158,7 @@ def train(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        known = {str(feature): feature for feature in getattr(recipe, "features", ())}
+        known = {str(one): one for one in (recipe.features if isinstance(recipe, IndexFreeRecipe) else ())}
         baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
         runs = {**({} if BEST_COLUMN in baselines else {FIRST: first}), HELD_OUT: held_out.run, **baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}

@@ -139,8 +139,8 @@ def test_trees_of_a_file(command: Command, files: tuple[Path, Path], tmp_path: P
 def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
     train, test = files
     x = tmp_path / "x"
-    two, wide = letor(tmp_path / "two.txt", 1, topics=2), tmp_path / "wide.txt"
-    wide.write_text(test.read_text().replace(" #docid", " 4:1 #docid"))
+    two, wide = letor(tmp_path / "two.txt", 1, topics=2), letor(tmp_path / "wide.txt", 3, first=300)
+    wide.write_text(wide.read_text().replace(" #docid", " 4:1 #docid"))
     zeros = letor(tmp_path / "zeros.txt", 1, empty=12)
     learn = ["train", "--letor", train, "--out", x, "--measure", "nDCG@10"]
     for words, reason in (
@@ -149,13 +149,13 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
             "2 topics with a relevant document are too few to learn from",
         ),
         (
-            ["train", "--letor", two, "--out", x, "--folds", 2, "--out-run", x.with_suffix(".run")],
+            ["train", "--letor", two, "--out", x, "--model", "mrf", "--folds", 2, "--out-run", x.with_suffix(".run")],
             "topics with a relev",
         ),
         (["train", "--letor", zeros, "--out", x, "--model", "listwise"], "none of 12 topics has a relevant document"),
         ([*learn, "--validation", wide], "the columns are 1, 2, ..., 4 (4 of them), but those to learn from 1, 2, 3"),
         ([*learn, "--validation", train], "12 of its topics, such as '1', are in"),
-        ([*learn, "--validation", zeros.rename(tmp_path / "z"), "--folds", 2], "--validation excludes --folds"),
+        ([*learn, "--validation", test, "--folds", 2], "--validation excludes --folds"),
         ([*learn, "--features", "1,9"], "has no column 9; its columns are 1, 2, 3"),
         ([*learn, "--features", "score"], "--features score is no column of a feature file"),
         ([*learn, "--qrels", made / "qrels.txt"], "--letor excludes --qrels: the file has topics, documents"),
