@@ -134,15 +134,17 @@ def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: Aske
 
 
 def chosen_columns(path: Path, data: RankingData, features: tuple[Feature, ...]) -> list[str]:
-    """The names of the columns that are asked for."""
+    """The names of the columns that are asked for, by name or number."""
+    numbered = {str(number): name for number, name in enumerate(data.names, 1)}
+    named = {name: name for name in data.names}
     for feature in features:
         if not isinstance(feature, Column):
             raise ParameterError(
                 f"--features {feature} is no column of a feature file: name columns by number, or as column:NAME"
             )
-        if feature.name not in data.names:
+        if feature.name not in numbered | named:
             raise FormatError(path, None, f"has no column {feature.name}; its columns are {span(data.names)}")
-    return [str(feature).removeprefix("column:") for feature in features]
+    return [(numbered | named)[str(feature).removeprefix("column:")] for feature in features]
 
 
 def checked(path: Path, function: Any, *values: Any, **options: Any) -> Any:

@@ -104,7 +104,7 @@ def test_validation_and_named_columns(command: Command, tmp_path: Path, model: s
     train = letor(tmp_path / "train.txt", 1, names=NAMES)
     other = letor(tmp_path / "v.txt", 2, first=50, topics=6, names=NAMES, empty=1)
     out = tmp_path / "m.json"
-    words = ["--letor", train, "--validation", other, "--features", "column:bm25", "--features", "column:noise"]
+    words = ["--letor", train, "--validation", other, "--features", "1", "--features", "column:noise"]
     code, told, err = command("train", *words, "--model", model, "--out", out, "--measure", "nDCG@10")
     assert (code, err.count("\n")) == (0, 1)
     assert f"{other}: left out are 1 of 6 topics, which have no relevant document" in err
@@ -163,7 +163,7 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
         ([*learn, "--model", "bm25"], "bm25 needs --index: without one, use automatic, mrf, listwise"),
         ([*learn, "--model", "svmdiv"], "--letor is for --model automatic or mrf"),
         ([*learn, *spelt("mrf", "mu=2")], "mrf has the option mu with --index only"),
-        ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': did you mean max_features?"),
+        ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': use penalty, max_features"),
         (["train", "--validation", test, "--out", x], "--validation needs --letor"),
         (["train", "--out", x], "--qrels is missing: name the judgements to learn from, or a file of features"),
         (["evaluate", "--letor", test, made / "bm25.run"], "no query in common"),
