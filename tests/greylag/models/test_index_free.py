@@ -6,6 +6,7 @@ Tests `index_free`, `sources`, `greylag.features.column`.
 from __future__ import annotations
 
 import logging
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -191,6 +192,24 @@ def test_too_few_topics() -> None:
         assert train(listed_run(data, "x"), listed_grades(data), None, recipe, folds=8).scores
     with pytest.raises(ParameterError, match="AutomaticRecipe needs an index"):
         train(listed_run(data, "x"), listed_grades(data), None)
+
+
+def test_values_are_those_of_the_documents_in_any_order() -> None:
+    """A document that the file lacks has the least value of the others."""
+    data = listed()
+    model = train_on_data(data, ListwiseRegression("AP")).with_columns(data)
+    ranking = listed_run(data, "x").rankings[2]
+    docids = (*ranking.docids[::-1], "unknown")
+    found = dict(zip(docids, ModelRanker(model).scores(Ranking("3", "", docids, np.zeros(21))), strict=True))
+    scores = ModelRanker(pickle.loads(pickle.dumps(model))).scores(ranking)
+    assert [found[docid] for docid in ranking.docids] == pytest.approx(scores)
+    first, end = data.spans["3"]
+    assert found["unknown"] == pytest.approx(
+        sum(
+            w * data.X[first:end, int(str(f).removeprefix("column:")) - 1].min()
+            for f, w in zip(model.features, model.weights, strict=True)
+        )
+    )
 
 
 @pytest.mark.parametrize("name", ["score@minmax", "a", "a:b", "7", "x y"])
