@@ -141,7 +141,8 @@ def train(
     Without --model, the best that the topics allow is chosen, and a table says what was tried.
 
     Without --index, a model is learned of the scores and ranks of --run and of other runs, --features run:FILE; or of
-    the columns of a --letor file. The models are then automatic, mrf, listwise, coordinate-ascent and lambdamart.
+    the columns of a --letor file, all or --features 1,5,column:NAME. The models are then automatic, mrf, listwise,
+    coordinate-ascent and lambdamart.
 
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and those rankings are scored against the run that they rerank. The folds are

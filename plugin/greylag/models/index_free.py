@@ -135,13 +135,13 @@ class PreparedColumns:
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
                 f"may be chance: judge at least {FEWEST}, of which folds leave some out"
             )
+        alone = self._alone(data)
         if recipe.preselection is not None:
             made = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
             data = recipe.preselection.select(data)
         validation = recipe.validation
         if validation is not None:
             validation = validation.select_features([validation.names.index(name) for name in data.names])
-        alone = self._alone(data)
         made["baselines"] = {
             BEST_COLUMN if recipe.data is not None else str(one.system): one.features[0]
             for one in alone
@@ -231,7 +231,7 @@ def checked_runs(data: RankingData) -> RankingData:
         twin = seen.setdefault(data.features[:, column].tobytes(), name)
         if twin != name:
             raise FormatError(name, None, f"has the scores of {twin}: give each run once")
-    if data.names.index("score") not in constant:
+    if not any(data.specs[column] == Score() for column in constant):
         return data
     _log.warning("the run that is reranked gives all documents of a topic one score: its scores and ranks are left out")
     left = [column for column, spec in enumerate(data.specs) if spec not in FIRST_STAGE]

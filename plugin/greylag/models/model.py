@@ -172,7 +172,9 @@ class RankingModel(SavedModel):
                 "file with the same columns, of which the last is written in a line at least"
             )
         if lacking := [column.name for column in self.columns if str(column) not in known]:
-            raise ModelError(f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}")
+            raise ModelError(
+                f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}"
+            )
         return replace(self, features=tuple(map(bound, self.features)))
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:

@@ -50,7 +50,8 @@ class TrainingResult:
         None without folds.
     scores : mapping of str to Scores
         The recipe's measure of the "first stage" and of the "held out" rankings, and for the automatic choice of "tuned
-        BM25" and "tuned RM3", which each fold tuned on its training queries. Empty without folds.
+        BM25" and "tuned RM3", which each fold tuned on its training queries. Without an index, of each run, or in place
+        of the first stage of the "best column" by the training queries. Empty without folds.
     choice : Choice or None
         The systems that the automatic choice tried; None for other recipes.
     """
