@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What `greylag.train` takes."""
+    """The arguments of `greylag.train`."""
 
     first: Run
     judged: Qrels

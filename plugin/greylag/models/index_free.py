@@ -127,7 +127,7 @@ class PreparedColumns:
         return self.choose(qids, n_jobs=n_jobs)[0]
 
     def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
-        """As `fit`, with what `Automatic` tried."""
+        """As `fit`, with the systems that `Automatic` tried."""
         data, recipe = self.data.select_queries(qids), self.recipe
         learner, made, choice = recipe.learner, dict[str, Any](), None
         if len(data.qids) < FEWEST:
@@ -170,12 +170,12 @@ class PreparedColumns:
         return model, choice
 
     def _alone(self, data: RankingData) -> list[Candidate]:
-        """What needs no learning, the best first: each run and the sum of all, or the best column."""
+        """The systems that need no learning, the best first: each run and the sum of all, or the best column."""
         measure = self.recipe.measure
 
         def mean(candidate: Candidate) -> float:
-            weights = candidate.fit(data)[candidate.system]
-            return float(measure.evaluate(data, linear_scores(data, range(len(weights)), weights)).mean())
+            columns = [data.names.index(name) for name in candidate.features]
+            return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
 
         if self.recipe.data is not None:
             every = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in data.names]
