@@ -38,7 +38,7 @@ train {LEARN} --model bm25(k1=[0.6,1.2],b=[0.2,0.6]) --folds 3 --out-run tuned-b
 train {LEARN} --model rm3(k1=0.9,b=0.4,fb_docs=5,fb_terms=10) --out tuned-rm3.json
 train {LEARN} --model sdm(mu=[100,1000]) --out tuned-sdm.json
 train {LEARN} --model mrf --folds 3 --out-run held-out.run --out mrf.json
-train {LEARN} --model mrf --pool sd --measure nDCG@10 --learner coordinate-ascent --out sd.json
+train {LEARN} --model coordinate-ascent --pool sd --measure nDCG@10 --out sd.json
 rerank --index index --topics topics.tsv --run ql.run --model mrf.json --out mrf.run
 rerank --index index --topics topics.tsv --run ql.run --model tuned-rm3.json --out tuned-rm3.run
 rerank --index index --topics topics.tsv --run bm25.run --stage manifold(alpha=0.7) --out manifold.run

@@ -24,6 +24,8 @@ class Provenance(TypedDict, total=False):
     training_score: float
     queries: list[str]
     validation: list[str]
+    validation_score: float
+    columns: list[str]
     held_out: dict[str, float]
     preset: str
     searched: bool

@@ -61,9 +61,11 @@ OPTIONS = [
     "b=\n",
 ]
 MODELS = [
-    f"{name}({options})" for name in ("mrf", "bm25", "bm25+rm3") for options in [*OPTIONS, "stop_words=loop", ")("]
+    f"{name}({options})"
+    for name in ("mrf", "listwise", "bm25", "bm25+rm3")
+    for options in [*OPTIONS, "stop_words=loop", ")("]
 ]
-LEARNERS = ["greedy(max_features=9e9)", "coordinate-ascent(restarts=[1,2])", "mmr(n_features=0)", "mmr(", "forest"]
+PRESELECTIONS = ["mmr(n_features=9e9)", "mmr(n_features=[1,2])", "mmr(n_features=0)", "mmr(", "forest"]
 STAGES = [
     "",
     "mmr(",
@@ -92,8 +94,7 @@ SPELT = {
     "--parameters": OPTIONS,
     "--stage": STAGES,
     "--model": MODELS,
-    "--learner": LEARNERS,
-    "--preselect": LEARNERS,
+    "--preselect": PRESELECTIONS,
 }
 TRIED: Counter[str] = Counter()
 COMPILING = 240

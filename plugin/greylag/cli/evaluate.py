@@ -16,7 +16,7 @@ import typer
 
 from greylag import evaluation
 from greylag.citations import cite
-from greylag.cli.options import RelevanceLevel, Shared, measures_at
+from greylag.cli.options import LETOR, RelevanceLevel, Rules, Shared, check_rules, measures_at
 from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels
@@ -35,16 +35,17 @@ Shape = Literal[Form, "html"]
 MARKED = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
-RULES: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
+RULES: Rules = {
     "--check": (
         ("--topics",),
         (
             *("--qrels", "--measure", "--relevance-level", "--baseline", "--all-pairs", "--test", "--correction"),
             *("--family", "--margin", "--pick-best", "--unjudged", "--predicted", "--per-query", "--format"),
-            "--subtopics",
+            *("--subtopics", "--letor"),
         ),
         "it checks whether runs could be submitted to TREC for these topics, and scores nothing",
     ),
+    "--letor": ((), ("--qrels", "--subtopics", "--predicted"), "its grades are the judgements"),
     "--docids": (("--check",), (), "it names the index that has the documents of a submission"),
     "--depth": (("--check",), (), "it is the number of documents that a submission may have for a topic"),
     "--all-pairs": ((), ("--baseline",), "it compares every run with every other"),
@@ -68,7 +69,6 @@ RULES: dict[str, tuple[Sequence[str], Sequence[str], str]] = {
     ),
     "--margin": (("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 }
-"""By option: those of which it needs one, those that cannot be given with it, and the reason."""
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 
@@ -78,6 +78,9 @@ Judgements = Annotated[
     typer.Option(
         "--qrels", help="Relevance or subtopic judgements: a file, irds:NAME, or for relevance a name of Pyserini."
     ),
+]
+GradedFile = Annotated[
+    Path | None, typer.Option("--letor", help=f"{LETOR}, in place of --qrels: its grades are the judgements.")
 ]
 Measures = Annotated[
     list[str] | None,
@@ -135,6 +138,7 @@ def evaluate(
     context: typer.Context,
     runs: Runs,
     qrels: Judgements = None,
+    letor: GradedFile = None,
     measures: Measures = None,
     level: RelevanceLevel = None,
     topics: OnlyTopics = None,
@@ -165,20 +169,21 @@ def evaluate(
     With --check, score nothing, but show by which rules TREC would refuse each RUN; the exit code is 2 if it would.
     """
     shared: Shared = context.obj
-    _check_options(context)
+    check_rules(context, RULES)
     if check and topics:
         _check_runs(runs, shared.topics(topics), docids, depth)
         return
-    if qrels is None:
+    if letor is None and qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by, or --check the runs")
-    score = _scorer(shared, qrels, measures, level, topics, subtopics=subtopics)
+    judgements = qrels or letor or Path()
+    score = _scorer(shared, judgements, measures, level, topics, subtopics=subtopics, listed=letor is not None)
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
     if predicted:
         guesses = shared.qrels(predicted, topics=topics)
         _check_judgements(predicted, read, partial(score, qrels=guesses))
         tell(_corrected(read, baseline, score, guesses, correction, form))
         return
-    _check_judgements(qrels, read, score)
+    _check_judgements(judgements, read, score)
     scores = {name: _scores_of(score, name, run) for name, run in read.items()}
     shares = {name: _unjudged_share(score(run, measures=["Judged@10"])) for name, run in read.items()}
     _warn_unjudged(shares, str(baseline) if baseline else min(shares, key=lambda name: shares[name]))
@@ -289,20 +294,6 @@ def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluat
     return report_page("Evaluation", [shown], origin)
 
 
-def _check_options(context: typer.Context) -> None:
-    """Refuse options that need others which are not given, or exclude others which are."""
-    given = set()
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if source is not None and source.name == "COMMANDLINE":
-            given.add(parameter.opts[-1])  # the long name of -m is the last
-    for option, (needed, excluded, reason) in RULES.items():
-        if option in given and needed and not given & set(needed):
-            raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
-        if option in given and (clash := sorted(given & set(excluded))):
-            raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
-
-
 def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
     """Warn of runs that have over one unjudged document more than the reference among the top 10, on average."""
     for name, share in unjudged.items():
@@ -314,9 +305,16 @@ def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
 
 
 def _scorer(
-    shared: Shared, path: Path, names: Sequence[str] | None, level: int | None, topics: Path | None, *, subtopics: bool
+    shared: Shared,
+    path: Path,
+    names: Sequence[str] | None,
+    level: int | None,
+    topics: Path | None,
+    *,
+    subtopics: bool,
+    listed: bool,
 ) -> partial[evaluation.Scores]:
-    """A function that scores a run by the judgements in `path`."""
+    """A function that scores a run by the judgements in `path`, or by the grades that a feature file lists."""
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:
         by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
@@ -324,4 +322,15 @@ def _scorer(
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    return partial(evaluation.evaluate, qrels=shared.qrels(path, topics=topics), measures=measures)
+    qrels = shared.of_topics(_grades(shared, path), path, topics) if listed else shared.qrels(path, topics=topics)
+    return partial(evaluation.evaluate, qrels=qrels, measures=measures)
+
+
+def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
+    """The grades of a feature file; a line of the log says how many topics have none above 0."""
+    from greylag.learning.letor import listed_grades, read_features
+
+    grades = listed_grades(read_features(path, lenient=shared.lenient))
+    if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
+        _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
+    return grades

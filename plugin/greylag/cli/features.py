@@ -68,11 +68,10 @@ def features(
     if features is None and pool is None:
         raise ParameterError("give --features, --pool or both")
     chosen = read_options("features", read_call(f"features({values or ''})")[1], KNOWN)
-    extractor = FeatureExtractor(
-        PositionalIndex.from_lucene(index), chosen_features(features, pool), FeatureParameters(**chosen)
-    )
+    positions = PositionalIndex.from_lucene(index)
+    extractor = FeatureExtractor(positions, chosen_features(features, pool), FeatureParameters(**chosen))
     rankings = shared.open_run(run, topics)
-    seen_topics(shared.inputs, rankings, extractor.index.fingerprint)
+    seen_topics(shared.inputs, rankings, positions.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
     places, work = asked.places(len(rankings)), partial(_features, extractor)
     of_part = asked.among(rankings.rankings, rankings)
@@ -81,10 +80,10 @@ def features(
     write_features(out, names, rows, judgements, before=before)
 
 
-def chosen_features(named: str | None, pool: Pool | None) -> tuple[Feature, ...]:
+def chosen_features(named: list[str] | None, pool: Pool | None) -> tuple[Feature, ...]:
     """The pool's features, then those named; the full pool if neither is given."""
     of_pool = () if pool is None and named is not None else candidate_pool(pool or "full")
-    return unique_features([*of_pool, *(() if named is None else parse_features(named))])
+    return unique_features([*of_pool, *(() if named is None else parse_features(",".join(named)))])
 
 
 def _features(extractor: FeatureExtractor, ranking: Ranking) -> tuple[Ranking, FloatArray]:

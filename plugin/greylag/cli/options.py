@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
-from greylag.features.named_files import FeatureText
+from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
 from greylag.spelling import Parameter, spell
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
@@ -138,11 +138,14 @@ PartText = Annotated[
     ),
 ]
 Features = Annotated[
-    FeatureText | None,
+    list[str] | None,
     typer.Option(
         "--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE."
     ),
+    FEATURE_FILES,
 ]
+LETOR = "LETOR text, with topics, documents, features and grades"
+"""Of the option ``--letor``, in several commands."""
 
 
 RelevanceLevel = Annotated[
@@ -167,6 +170,24 @@ def measures_at(names: Iterable[str], level: int | None, qrels: Path) -> list[Me
     if level is None and lowest and TREC_DL.fullmatch(str(qrels)) and not qrels.exists():
         _log.warning(f"{lowest} count grade 1 of {qrels} as relevant; published figures do not: --relevance-level 2")
     return measures
+
+
+Rules = Mapping[str, tuple[Sequence[str], Sequence[str], str]]
+"""By option: those of which it needs one, those that cannot be given with it, and the reason."""
+
+
+def check_rules(context: typer.Context, rules: Rules) -> None:
+    """Refuse options that need others which are not given, or exclude others which are."""
+    given = set()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            given.add(parameter.opts[-1])  # the long name of -m is the last
+    for option, (needed, excluded, reason) in rules.items():
+        if option in given and needed and not given & set(needed):
+            raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
+        if option in given and (clash := sorted(given & set(excluded))):
+            raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
 
 
 class Kind(NamedTuple):

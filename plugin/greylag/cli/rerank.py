@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from greylag.cli.options import INDEX, TOPICS, VECTORS, OutputRun, PartText, Shared, Tag
+from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rules, Shared, Tag, check_rules
 from greylag.cli.running import check_outputs
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
-from greylag.errors import ModelError, ParameterError
+from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.features.named_files import STAGE_FILES, is_model_file
 from greylag.index.positional import PositionalIndex
+from greylag.learning.letor import listed_run, read_features
+from greylag.linesearch.data import RankingData
 from greylag.model_files import read_content
 from greylag.models.fusion_model import FusionModel
 from greylag.models.general import GeneralRanker
@@ -26,7 +28,9 @@ from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import SEEN, Ranking, Run, marked
+from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
+from greylag.runtime.parallel import parallel_map
 from greylag.stages import StageStep, registered_stages
 from greylag.tables import visible
 from greylag.trec import write_rankings
@@ -40,6 +44,13 @@ if TYPE_CHECKING:
     from greylag.diversity.svmdiv import CSSVM
 
     Model = RankingModel | DiversityModel | FusionModel
+RULES: Rules = {
+    "--letor": (
+        ("--model",),
+        ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--members", "--part"),
+        "the file has topics, documents and features, for a model of such files",
+    ),
+}
 _log = logging.getLogger("greylag")
 
 
@@ -78,6 +89,12 @@ def rerank(
         STAGE_FILES,
     ] = None,
     vectors: Annotated[Path | None, VECTORS] = None,
+    letor: Annotated[
+        Path | None,
+        typer.Option(
+            "--letor", help=f"{LETOR}, to rank by a --model of such a file; for --out FILE.scores, a score a line."
+        ),
+    ] = None,
     members: Annotated[
         bool, typer.Option("--members", help="Write a run for each member of the ensemble that is the last stage.")
     ] = False,
@@ -93,6 +110,8 @@ def rerank(
     parameters of its class in Python; model, aspects, groups, titles and feedback are files. Stages with
     --vectors need no index; nor do xquad and pm2 with scores of aspects.
 
+    A model that was trained without an index needs none; that of a feature file ranks such files, --letor.
+
     A model of `greylag train` that was trained without a run, unless it is --model mrf or a baseline, needs none: the
     union of BM25 and BM25+RM3 is searched, as in training.
 
@@ -100,8 +119,14 @@ def rerank(
     reciprocal ranks.
     """
     shared: Shared = context.obj
+    check_rules(context, RULES)
     asked = Part.parse(part)
+    rankings: Run | RunFile | JoinedRuns
+    before: list[tuple[str, Path | None]]
     learned = None if model is None else load_model(model)
+    listed = None if letor is None or learned is None else read_features(letor, lenient=shared.lenient)
+    if letor is not None and listed is not None:
+        learned = over_columns(learned, letor, listed)
     fusion = learned if isinstance(learned, FusionModel) else None
     if (model is None or fusion) and (files or transfer):
         raise ParameterError(
@@ -109,17 +134,24 @@ def rerank(
         )
     steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
-    embeddings = open_embeddings(vectors, steps)
     given = read_files(files or [])
     made = (
         []
         if learned is None or isinstance(learned, FusionModel)
         else [model_stage(learned, given, positions, transfer=transfer)]
     )
+    embeddings = open_embeddings(vectors, steps)
     made += [(step.name, step.make(positions, vectors=embeddings)) for step in steps]
     if topics is None and (asking := next((name for name, stage in made if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
-    rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1], asked)
+    if letor is not None and listed is not None:
+        in_order = listed_run(listed, letor.name.split(".")[0] or "letor")
+        if out.suffix == ".scores":
+            write_scores(made, in_order, out, shared)
+            return
+        rankings, before = in_order, [(in_order.tag, None)]
+    else:
+        rankings, before = first_rankings(shared, run or (), index or (), topics, fusion or made[0][1], asked)
     for _, stage in made:
         stage.check_topics(rankings)
     names = [*(["fused"] if fusion else [rankings.tag]), *(name for name, _ in made)]
@@ -144,6 +176,27 @@ def rerank(
     ranked = partial(_member_rankings, stages_before, last)
     write_members(ranked, rankings, paths, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
     tell(" ".join(map(str, paths)))
+
+
+def over_columns(model: Model | None, path: Path, data: RankingData) -> RankingModel:
+    """The model of a feature file's columns with the values of another."""
+    if not isinstance(model, RankingModel) or not model.columns:
+        raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
+    try:
+        return model.with_columns(data)
+    except ModelError as error:
+        raise FormatError(path, None, str(error)) from None
+
+
+def write_scores(made: Sequence[tuple[str, Stage]], run: Run, out: Path, shared: Shared) -> None:
+    """Write the scores of a model alone, one a line, in the order of the run."""
+    (_, ranker), *others = made
+    if others or not isinstance(ranker, ModelRanker):
+        raise ParameterError(f"{out} has a score a line, which is that of the --model: leave --stage out")
+    seen_topics(shared.inputs, run, "")
+    with open_atomically(out) as file:
+        for scores in parallel_map(ranker.scores, run.rankings, what="scores", n_jobs=shared.jobs, total=len(run)):
+            file.writelines(f"{score!r}\n" for score in scores.tolist())
 
 
 def load_model(path: Path) -> Model:
@@ -186,10 +239,12 @@ def model_stage(
     model: RankingModel | DiversityModel, files: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
 ) -> tuple[str, Stage]:
     """The name of a model's stage, and the stage."""
+    if isinstance(model, RankingModel):
+        for column in model.columns:
+            column.bind(index, {})  # refuses a column without values before anything is ranked
+        return "mrf", ModelRanker(model.with_files(files), index, transfer=transfer)
     if index is None:
         raise ParameterError("--model needs --index")
-    if isinstance(model, RankingModel):
-        return "mrf", ModelRanker(model.with_files(files), index, transfer=transfer)
     from greylag.diversity.svmdiv import CSSVM, SVMDiv
 
     if files:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,34 +11,40 @@ import typer
 
 from greylag.cli.features import PoolOption
 from greylag.cli.options import (
+    INDEX,
+    LETOR,
     SPELT,
     TOPICS,
     Features,
-    Index,
     Kind,
     RelevanceLevel,
+    Rules,
     Shared,
+    check_rules,
     help_of,
     measures_at,
 )
 from greylag.cli.rerank import seen_topics
-from greylag.cli.search import search_first
+from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
 from greylag.cli.train_general import FORM, JudgedCollection, also_files, parse_also, train_general
+from greylag.cli.training_inputs import Asked, Files, read_inputs
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
 from greylag.diversity.recipe import options_of, outcome, parse_diversity, train_to_diversify
 from greylag.errors import ParameterError
 from greylag.evaluation import compare, table
+from greylag.features.feature import Feature
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.objectives import Objective
+from greylag.models.automatic import BASELINES as TUNED
 from greylag.models.baselines import BASELINES, BaselineRecipe
 from greylag.models.recipes import Recipe, training_line
-from greylag.models.spelling import LEARNERS, RANKERS, SpeltModel, model_files, parse_model
-from greylag.models.training import TrainingResult
+from greylag.models.spelling import RANKERS, model_files
+from greylag.models.training import MOST_TOPICS, TrainingResult
 from greylag.models.training import train as train_by
-from greylag.ranking import marked
+from greylag.ranking import Run, marked
 from greylag.runtime.inputs import Names
 from greylag.spelling import nearest, parameters, read_call
 from greylag.trec import Qrels, write_run
@@ -55,21 +62,12 @@ MODEL = typer.Option(
     help=f"Model to learn, such as mrf or mrf(max_features=3,mu=500): {', '.join(MODELS)}. help says what they are, "
     "mrf(help) which options mrf has.",
 )
-LEARNER = typer.Option(
-    "--learner",
-    is_eager=True,
-    callback=help_of(
-        {name: Kind(summary, parameters(kind, "objective")) for name, (summary, kind) in LEARNERS.items()}
-    ),
-    metavar=SPELT,
-    help=f"mrf: {' or '.join(LEARNERS)}, such as coordinate-ascent(restarts=5); greedy by default.",
-)
 PRESELECT = typer.Option(
     "--preselect",
     is_eager=True,
     callback=help_of({"mmr": Kind("features that are informative and not redundant", parameters(MMRPreselection))}),
     metavar=SPELT,
-    help="mrf: preselect features, as in mmr(n_features=16).",
+    help="mrf, listwise, coordinate-ascent: preselect features, as in mmr(n_features=16).",
 )
 JUDGED = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
 TITLES = typer.Option(
@@ -78,39 +76,48 @@ TITLES = typer.Option(
     help="svmdiv, cssvm: titles, JSON lines with id and title, and other fields of criteria, such as the documents.",
 )
 TAKING = {
-    **{f"--{one}": [name for name, ranker in RANKERS.items() if one in ranker.takes] for one in ("learner", "pool")},
+    "--pool": [name for name, ranker in RANKERS.items() if "pool" in ranker.takes],
     "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
     "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
     "--titles": list(DIVERSIFIERS),
     "--measure": list(RANKERS),
     "--relevance-level": list(RANKERS),
+    "--letor": list(RANKERS),
+    "--most-topics": list(RANKERS),
 }
 """The models that take an option which others do not take."""
-
-
-@dataclass(frozen=True)
-class Files:
-    """The input and output of a training."""
-
-    index: list[Path]
-    qrels: Path
-    out: Path
-    topics: Path | None
-    run: Path | None
-    titles: Path | None
-    out_run: Path | None
+RULES: Rules = {
+    "--letor": (
+        (),
+        ("--index", "--qrels", "--topics", "--run"),
+        "the file has topics, documents, features and grades",
+    ),
+    "--validation": (("--letor",), ("--folds",), "it has other topics with the same columns, by which to choose"),
+    "--pool": (("--index",), (), "its features are counted in an index"),
+    "--folds": (("--out-run",), (), "one number of folds, one run of held-out rankings"),
+    "--out-run": (("--folds",), (), "one number of folds, one run of held-out rankings"),
+    "--also": (
+        ("--topics",),
+        ("--model", "--features", "--pool", "--preselect", "--titles", "--run", "--letor", "--folds", "--most-topics"),
+        "it makes a model of fixed features for any collection, of BM25's rankings",
+    ),
+}
 
 
 def train(
     context: typer.Context,
-    index: Index,
-    qrels: Annotated[Path, typer.Option("--qrels", help=JUDGED)],
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
+    index: Annotated[list[Path] | None, INDEX] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help=JUDGED)] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     model: Annotated[str, MODEL, Names(model_files)] = "automatic",
     run: Annotated[
         Path | None,
         typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (automatic, stack: and BM25+RM3)."),
+    ] = None,
+    letor: Annotated[Path | None, typer.Option("--letor", help=f"{LETOR}, in place of all other files.")] = None,
+    validation: Annotated[
+        Path | None, typer.Option("--validation", help="With --letor: topics to choose by, with the same columns.")
     ] = None,
     measure: Annotated[
         str | None, typer.Option("--measure", help="Measure to maximise: AP (the default), nDCG@10, RR, P@5, ...")
@@ -118,7 +125,6 @@ def train(
     level: RelevanceLevel = None,
     features: Features = None,
     pool: PoolOption = None,
-    learner: Annotated[str | None, LEARNER] = None,
     preselect: Annotated[str | None, PRESELECT] = None,
     titles: Annotated[Path | None, TITLES] = None,
     folds: Annotated[
@@ -127,9 +133,14 @@ def train(
     out_run: Annotated[
         Path | None,
         typer.Option(
-            "--out-run", help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank."
+            "--out-run",
+            help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank. automatic: "
+            "beside held-out.run, the baselines that each fold tuned, such as held-out.tuned-rm3.run.",
         ),
     ] = None,
+    most_topics: Annotated[
+        int, typer.Option("--most-topics", min=1, help="Draw this number of judged topics at random if there are more.")
+    ] = MOST_TOPICS,
     also: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,6 +154,10 @@ def train(
 
     Without --model, the best that the topics allow is chosen, and a table says what was tried.
 
+    Without --index, a model is learned of the scores and ranks of --run and of other runs, --features run:FILE; or of
+    the columns of a --letor file, all or --features 1,5,column:NAME. The models are then automatic, mrf, listwise,
+    coordinate-ascent and lambdamart.
+
     The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and those rankings are scored against the run that they rerank. The folds are
     the same for all models, so that their rankings can be compared.
@@ -151,91 +166,70 @@ def train(
     name, _ = read_call(model)
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
-    asked = {"--features": features, "--pool": pool, "--learner": learner, "--preselect": preselect}
+    check_rules(context, RULES)
+    asked = {"--features": features, "--pool": pool, "--preselect": preselect, "--letor": letor}
     for flag, value in {**asked, "--titles": titles, "--measure": measure, "--relevance-level": level}.items():
         if value is not None and name not in TAKING[flag]:
             raise ParameterError(f"{flag} is for --model {' or '.join(TAKING[flag])}, not for {name}")
-    if (folds is None) != (out_run is None):
-        raise ParameterError("--folds and --out-run go together: one number of folds, one run of held-out rankings")
-    if also:
-        options = {
-            **asked,
-            "--titles": titles,
-            "--run": run,
-            "--folds": folds,
-            "--model": model if name != "automatic" else None,
-        }
-        if unused := [flag for flag, value in options.items() if value is not None]:
-            raise ParameterError(
-                f"{unused[0]} is not for --also, which makes a model of fixed features for any collection"
-            )
-        if topics is None:
-            raise ParameterError("give --topics: the queries' texts are needed")
+    if also and index and qrels and topics:
         [objective] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
         train_general(shared, [JudgedCollection(index, topics, qrels), *map(parse_also, also)], objective, out)
         return
-    files = Files(index, qrels, out, topics, run, titles, out_run)
+    files = Files(index, qrels, out, topics, run, letor, validation, titles, out_run)
+    named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
-        train_diversifier(shared, model, files, features, folds)
+        train_diversifier(shared, model, files, named, folds)
         return
-    [objective] = map(Objective.parse, measures_at(["AP" if measure is None else measure], level, qrels))
-    spelt = parse_model(
-        model,
-        objective,
-        features=() if features is None else parse_features(features),
-        pool=pool,
-        learner=learner,
-        preselection=preselect,
-    )
-    train_ranker(shared, name, spelt, files, folds, propose=measure is None and level is None)
+    judged = qrels or letor or Path()
+    [objective] = map(Objective.parse, measures_at(["AP" if measure is None else measure], level, judged))
+    wanted = Asked(name, model, objective, named, pool, preselect, most_topics)
+    train_ranker(shared, wanted, files, folds, propose=measure is None and level is None)
 
 
-def train_ranker(
-    shared: Shared,
-    name: str,
-    spelt: SpeltModel,
-    files: Files,
-    folds: int | None,
-    *,
-    propose: bool,
-) -> None:
+def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:
     """Train a model that ranks, write it, and say what was learned."""
-    if files.topics is None:
-        raise ParameterError(f"give --topics: --model {name} needs the queries' texts")
-    first = None if files.run is None else shared.run(files.run, files.topics)
-    judged, positions = shared.qrels(files.qrels, first, files.topics), PositionalIndex.from_lucene(files.index)
-    if first is None:  # without folds, nothing is ranked but what is learned from
-        topics = {qid: text for qid, text in shared.topics(files.topics).items() if folds or qid in judged}
-        first = search_first(files.index, topics, shared.jobs, stack=RANKERS[name].union)
+    name = asked.name
+    if folds and files.out_run is not None and files.index is not None and name == "automatic":
+        names = {f"tuned {baseline}": Run(()) for baseline in map(str, TUNED)}
+        check_outputs([files.out_run, *baseline_runs(files.out_run, names)], shared.inputs)
+    inputs = read_inputs(shared, files, asked, folds)
+    first, positions = inputs.first, inputs.positions
     if propose and name == "automatic":
-        propose_measure(judged)
-    seen = seen_topics(shared.inputs, first, positions.fingerprint)
+        propose_measure(inputs.judged)
+    seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
     result = train_by(
         first,
-        judged,
+        inputs.judged,
         positions,
-        spelt.recipe,
+        inputs.recipe,
         folds=folds,
         n_jobs=shared.jobs,
         tag=marked(f"{first.tag}-{f'tuned-{name}' if name in BASELINES else 'held-out'}", seen),
         progress=tell,
-        query_form=spelt.query_form,
+        query_form=inputs.query_form,
+        most_topics=asked.most_topics,
     )
     learned, held_out = result.model, result.held_out
     if held_out is not None and files.out_run is not None:
         step = {"name": held_out.run.tag, "method": name, "folds": folds, "reranks": first.tag}
         write_run(held_out.run, files.out_run, metadata=shared.metadata(step, before=[(first.tag, files.run)]))
-        tell(f"\n{table(result.scores, compare(result.scores, 'first stage'))}")
-    if RANKERS[name].union:  # so that rerank knows whether to search in the same way
+        for path, run in baseline_runs(files.out_run, result.baselines).items():
+            write_run(run, path, metadata=shared.metadata(step | {"name": run.tag}, before=[(first.tag, files.run)]))
+        tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
+    if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": files.run is None})
     learned.save(files.out)
-    tell(_learned(name, spelt.recipe, result))
+    tell(_learned(name, inputs.recipe, result))
+    if "validation_score" in learned.provenance:
+        value, topics = learned.provenance["validation_score"], len(learned.provenance["validation"])
+        tell(f"{learned.objective} {value:.4f} on {topics} topics for validation")
 
 
-def train_diversifier(shared: Shared, model: str, files: Files, features: str | None, folds: int | None) -> None:
+def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Feature, ...], folds: int | None) -> None:
     """Train a model that diversifies, write it, and say what was learned."""
-    named = () if features is None else parse_features(features)
     recipe = parse_diversity(model, tuple(map(str, named)))
+    if files.index is None or files.qrels is None:
+        raise ParameterError(f"--model {recipe.method} needs --index and --qrels")
     if files.run is None:
         raise ParameterError(f"--model {recipe.method} needs a --run, whose top documents it learns to pick from")
     if files.topics is None and (asking := [feature for feature in named if feature.reads_query]):
@@ -277,6 +271,12 @@ def _learned(name: str, recipe: Recipe, result: TrainingResult) -> str:
         whole = f"{model.objective} {model.training_scores[0]:.4f} on training topics with"
         return "\n".join([whole, *(f"{weight:+.6g}  {spec}" for spec, weight, _ in rows)])
     return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
+
+
+def baseline_runs(out_run: Path, baselines: Mapping[str, Run]) -> dict[Path, Run]:
+    """The runs of tuned baselines by the files beside the held-out run, such as held-out.tuned-rm3.run."""
+    tuned = {name.lower().replace(" ", "-"): run for name, run in baselines.items() if name.startswith("tuned ")}
+    return {out_run.with_name(f"{out_run.stem}.{name}{out_run.suffix}"): run for name, run in tuned.items()}
 
 
 def propose_measure(qrels: Qrels) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from greylag import missing_documents
+from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.evidence import Prior
 from greylag.features.feature import (
@@ -148,8 +149,8 @@ class FeatureExtractor:
 
     Parameters
     ----------
-    index : PositionalIndex
-        Documents and collection statistics.
+    index : PositionalIndex or None
+        Documents and collection statistics; None if no feature needs them, as those of runs do not.
     specs : sequence of Feature
         The columns of the matrix.
     parameters : FeatureParameters, default ``FeatureParameters()``
@@ -162,7 +163,7 @@ class FeatureExtractor:
     (2, 2)
     """
 
-    index: PositionalIndex
+    index: PositionalIndex | None
     specs: tuple[Feature, ...]
     parameters: FeatureParameters = FeatureParameters()
     _statistics: WindowStatistics = field(init=False, repr=False, compare=False)
@@ -170,9 +171,12 @@ class FeatureExtractor:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "specs", unique_features(self.specs))
-        object.__setattr__(self, "_statistics", WindowStatistics(self.index))
+        if self.index is not None:
+            object.__setattr__(self, "_statistics", WindowStatistics(self.index))
         # What is normalised in several ways is computed once.
         object.__setattr__(self, "_bases", tuple(dict.fromkeys(spec.base for spec in self.specs)))
+        if self.index is None and (asking := next((base for base in self._bases if base.needs_index), None)):
+            raise ParameterError(f"feature {asking} needs an index: give one, or leave the feature out")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt(self)
@@ -184,7 +188,7 @@ class FeatureExtractor:
     def _numbers(self, docids: Sequence[str]) -> IntArray:
         """The documents' numbers in the index, -1 for one that it lacks; 0 if no feature needs the index."""
         needed = any(base.needs_index for base in self._bases)
-        return self.index.documents(docids) if needed else np.zeros(len(docids), dtype=np.int64)
+        return self._opened.documents(docids) if needed else np.zeros(len(docids), dtype=np.int64)
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute the features of the ranking's documents, shape (documents, features), in ranking order.
@@ -231,15 +235,21 @@ class FeatureExtractor:
         return p.profile, p.max_clique, *expansion
 
     @property
-    def origin(self) -> Origin:
-        """The parameters and the collection, which the values depend on."""
+    def origin(self) -> Origin | None:
+        """The parameters and the collection, which the values depend on; None without an index."""
+        if self.index is None:
+            return None
         return Origin(self.parameters, CollectionStatistics.of(self.index), self.index.fingerprint)
 
     def limits(self, query: str) -> bool:
         """Whether `parameters.max_clique` excludes some of the query's cliques from a feature."""
-        longest = len(self.index.query_terms(query))
         full = any(isinstance(base, FeatureSpec) and base.dependence == "FD" for base in self._bases)
-        return full and longest > self.parameters.max_clique
+        return full and len(self._opened.query_terms(query)) > self.parameters.max_clique
+
+    @property
+    def _opened(self) -> PositionalIndex:
+        """The index; if there is none, no feature looks at it."""
+        return cast(PositionalIndex, self.index)
 
     def _derive(self, values: FloatArray, offsets: IntArray) -> FloatArray:
         """The features from their bases, ranking by ranking."""
@@ -278,7 +288,7 @@ class FeatureExtractor:
         lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
         groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
-            lengths, groups = self.index.document_lengths[numbers], self._count_groups(ranking, numbers)
+            lengths, groups = self._opened.document_lengths[numbers], self._count_groups(ranking, numbers)
         for place, column in enumerate(self._fixed if len(ranking) else ()):
             of_index = column in self._priors
             fixed[:, place] = self._priors[column][numbers] if of_index else self._evidence[column](ranking)
@@ -288,17 +298,17 @@ class FeatureExtractor:
         """The counts of documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
         p, groups = self.parameters, self._groups
-        query = QueryTerms.of(self.index, ranking, p, expand=any(group.match.expands for group in groups))
+        query = QueryTerms.of(self._opened, ranking, p, expand=any(group.match.expands for group in groups))
         cliques = [query_cliques(query, g.sets, p.max_clique, ordered=g.match.ordered) for g in groups]
         tables = [
             CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
             for group, of_group in zip(groups, cliques, strict=True)
         ]
-        located = self.index.locate(query.of_query, numbers[rows])
+        located = self._opened.locate(query.of_query, numbers[rows])
         counted = []
         for group, of_group, table in zip(groups, cliques, tables, strict=True):
             if group.match.expands:  # without positions, as the expansion may have many terms
-                frequencies = self.index.frequencies(of_group.terms[:, 0], numbers[rows])
+                frequencies = self._opened.frequencies(of_group.terms[:, 0], numbers[rows])
                 occurring = term_occurrences(frequencies, len(group.windows))
             else:
                 first, lead = group.match.first, group.match.lead
@@ -346,13 +356,13 @@ class FeatureExtractor:
     @cached_property
     def _priors(self) -> dict[int, FloatArray]:
         """The column of each prior, and its values for all documents of the index."""
-        return {f: base.values(self.index) for f, base in self._of(Prior)}
+        return {f: base.values(self._opened) for f, base in self._of(Prior)}
 
     @cached_property
     def _evidence(self) -> dict[int, Values]:
         """The column of each feature that is not computed from the index, and its function."""
         shared: dict[str, Any] = {}
-        return {f: base.bind(self.index, shared) for f, base in self._of(Evidence)}
+        return {f: base.bind(self._opened, shared) for f, base in self._of(Evidence)}
 
     def _of(self, kind: Any) -> Iterator[tuple[int, Any]]:
         """The features of a kind, whose files are those of the process that sent them."""
@@ -371,7 +381,7 @@ class FeatureExtractor:
         """Each weighting of the documents, or of the first positions of each."""
         return {
             (function, group.match.lead): WEIGHTINGS[function](
-                CollectionStatistics.of(self.index, group.match.lead), self.parameters
+                CollectionStatistics.of(self._opened, group.match.lead), self.parameters
             )
             for group in self._groups
             for function in group.functions

@@ -58,7 +58,7 @@ class Feature(_Joins):
     uses_ranking : bool
         Whether its values depend on the ranking as well as on query and document.
     needs_index : bool
-        Whether only documents of the index have values.
+        Whether only documents of the index have values. A feature that does not may be bound to no index, None.
     reads_query : bool
         Whether its values depend on the text of the query.
     """

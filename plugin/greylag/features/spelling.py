@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
+from greylag.features.column import Column
 from greylag.features.evidence import (
     DocumentStatistic,
     LatentCosine,
@@ -38,6 +39,7 @@ KINDS: dict[str, type[Feature]] = {
         LatentCosine,
         StageScore,
         PythonFeature,
+        Column,
     )
 }
 """The kinds of features, by the name that their spelling begins with; every other spelling is a `FeatureSpec`."""
@@ -48,8 +50,11 @@ def parse_feature(text: str) -> Feature:
 
     ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``latent``, ``prior:FILE``, ``score``,
     ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or
-    ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised.
+    ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised. ``column:NAME``, or its number
+    alone, is never normalised, since the name may end so.
     """
+    if text.strip().isdecimal() or text.startswith("column:"):
+        return Column(text.strip().removeprefix("column:"))
     base, method = split_method(text.strip())
     if method is not None:
         return Normalised(parse_feature(base), cast(Normalisation, method))

@@ -7,6 +7,8 @@ from .greedy import choose_learner as choose_learner
 from .learner import Learner as Learner
 from .learner import Selection as Selection
 from .learner import after_each_round as after_each_round
+from .letor import listed_grades as listed_grades
+from .letor import listed_run as listed_run
 from .letor import read_features as read_features
 from .letor import write_features as write_features
 from .listwise import ListwiseRegression as ListwiseRegression

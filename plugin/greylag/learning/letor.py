@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, chain, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
+from greylag.features.column import Column
 from greylag.linesearch.data import LARGEST, Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_rows, read_text_blocks
@@ -128,8 +130,8 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
-    number of its line. White space is that of ASCII. Learners can fit the data, but `train` rejects it, since a model
-    could not compute its features.
+    number of its line. Names, ``1=NAME 2=NAME ...``, follow the first docid, or are a line of comment before it. White
+    space is that of ASCII. A model of the data has the features ``column:NAME``, and ranks such files alone.
 
     Parameters
     ----------
@@ -155,6 +157,50 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
     return _assemble(path, blocks, qrels)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The values of a column for the documents of rankings, NaN for those that the data lacks."""
+
+    data: RankingData
+    column: int
+
+    def __call__(self, ranking: Ranking) -> FloatArray:
+        """The values in the order of the ranking, shape (n,)."""
+        if ranking.qid not in self.data.spans:
+            raise ParameterError(f"query {ranking.qid!r} is not among those of the features")
+        first, end = self.data.spans[ranking.qid]
+        listed, values = self.data.docids[first:end], self.data.features[first:end, self.column]
+        if ranking.docids == listed:
+            return values
+        by_docid = dict(zip(listed, values.tolist(), strict=True))
+        return np.array([by_docid.get(docid, np.nan) for docid in ranking.docids], dtype=np.float64)
+
+
+def bound_columns(data: RankingData) -> tuple[Column, ...]:
+    """The features ``column:NAME`` of data that was read from a file, which have their values."""
+    names = (name.removeprefix("column:") for name in data.names)
+    return tuple(Column(name, ColumnValues(data, column)) for column, name in enumerate(names))
+
+
+def listed_run(data: RankingData, tag: str) -> Run:
+    """The documents in the order in which they are listed, with descending scores."""
+    return Run(
+        tuple(
+            Ranking(qid, "", data.docids[first:end], np.arange(end - first, 0.0, -1.0))
+            for qid, (first, end) in data.spans.items()
+        ),
+        tag,
+    )
+
+
+def listed_grades(data: RankingData) -> dict[str, dict[str, int]]:
+    """The grades as judgements, by qid and docid."""
+    return {
+        qid: dict(zip(data.docids[first:end], data.grades[first:end].tolist(), strict=True))
+        for qid, (first, end) in data.spans.items()
+    }
 
 
 def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False) -> Run:
@@ -205,9 +251,11 @@ def _documents(path: str | Path, *, lenient: bool) -> dict[str, list[str]]:
 def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -> _Block:
     """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
     numbers: list[int] = []
-    heads, cells, docids, names = [], [], [], dict[int, str]()
+    heads, cells, docids, header, names = [], [], [], dict[int, str](), dict[int, str]()
     for number, line in enumerate(lines, before + 1):
         if line.startswith(b"#"):
+            if not rows and not numbers:
+                header |= _names(path, number, line[1:].split())
             continue
         match = _LINE.fullmatch(line)
         if not match or b"\r" in line:
@@ -218,7 +266,7 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
             )
         grade, qid, values_text, comment = match.groups(b"")
         if not rows and not numbers:
-            names = _names(path, number, comment)
+            names = header | _names(path, number, comment.split()[1:])
         words = comment.split(None, 3)
         words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
         if len(words) > 1 and words[1].startswith(b"qid=") and qid.isdigit():
@@ -257,8 +305,9 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
     )
 
 
-def _names(path: str | Path, number: int, comment: bytes) -> dict[int, str]:
-    matches = [_NAME.fullmatch(word) for word in comment.split()[1:]]
+def _names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:
+    """The names of features among the words of a comment."""
+    matches = [_NAME.fullmatch(word) for word in words]
     names = {int(match[1][:12]): match[2].decode() for match in matches if match}
     if max(names, default=0) > MAX_NUMBER:
         raise FormatError(path, number, f"names feature {max(names)}; numbers must be at most {MAX_NUMBER}")

@@ -45,7 +45,7 @@ class RankingData:
     relevant_grades : tuple of int arrays, length q
         The positive grades of all judged documents of each query, retrieved or not.
     origin : Origin, optional
-        The feature parameters and the collection. Models can be trained only on data with an origin.
+        The feature parameters and the collection; None for what needs no index, such as columns of a file.
     """
 
     specs: tuple[Feature | str, ...]
@@ -136,6 +136,11 @@ class RankingData:
     def names(self) -> tuple[str, ...]:
         """The names of the features, in the order of columns."""
         return tuple(map(str, self.specs))
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[int, int]]:
+        """The first row of each query, and the one after its last."""
+        return dict(zip(self.qids, pairwise(self.offsets.tolist()), strict=True))
 
     @cached_property
     def columns(self) -> FloatArray:

@@ -22,11 +22,12 @@ from greylag.learning.listwise import ListwiseRegression
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
-from greylag.models.choice import Candidate, Choice, System, average, choose, learners, listwise
+from greylag.models.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise
 from greylag.models.cross_fitting import add_translation, cross_fit_baselines
 from greylag.models.general import general_model
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model
+from greylag.models.source_gains import source_gains
 from greylag.models.sources import FeatureSources, PreparedSources, TunedRM3
 from greylag.ranking import Run
 
@@ -73,13 +74,30 @@ class Automatic:
         """Choose on `data`; the result does not depend on `n_jobs`."""
         return self.choose(data, n_jobs=n_jobs)[0]
 
-    def choose(self, data: RankingData, *, n_jobs: int | None = None) -> tuple[Selection, Choice]:
-        """As `fit`, with the scores of all that was tried."""
+    def choose(
+        self,
+        data: RankingData,
+        *,
+        baselines: Sequence[Candidate] = (),
+        validation: RankingData | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[Selection, Choice]:
+        """As `fit`, with the scores of all that was tried: `baselines`, and learners.
+
+        It is chosen by the validation queries, in place of cross-validation, if there are any.
+        """
         objective = Objective.parse(self.objective)
-        candidates = learners(objective, folds=self.folds, seed=self.seed)
-        parts = split_folds(data.qids, min(self.folds, len(data.qids)), self.seed)
-        choice = choose(data, parts, candidates, objective, n_jobs=n_jobs)
+        candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
+        folds = cross_folds(data, self.parts(data.qids)) if validation is None else [(data, validation)]
+        alone = [candidate.system for candidate in baselines]
+        choice = choose(folds, candidates, objective, baselines=alone, n_jobs=n_jobs)
+        if validation is not None:
+            choice = replace(choice, by="Chosen by {} topics for validation")
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
+
+    def parts(self, qids: Sequence[str]) -> list[list[str]]:
+        """The queries that each fold holds out."""
+        return split_folds(qids, min(self.folds, len(qids)), self.seed)
 
 
 @dataclass(frozen=True)
@@ -178,19 +196,22 @@ class PreparedChoice:
             return selected_model(
                 average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
             ), None
-        parts = split_folds(judged, min(recipe.folds, len(judged)), recipe.seed)
+        parts = learner.parts(judged)
         rows = cross_fit_baselines(rows, self.features, tuned, parts)
         if recipe.translate:
             index, mu = self.features.index, tuned.parameters.mu
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
+        folds = cross_folds(rows, parts)
         choice = choose(
-            rows, parts, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
+            folds, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
         tuned_baselines = {
-            str(candidate.system): dict(zip(candidate.features, candidate.weights, strict=True))
+            f"tuned {candidate.system}": dict(zip(candidate.features, candidate.weights, strict=True))
             for candidate in candidates
             if candidate.system in BASELINES
         }
         made |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
+        if recipe.sources.more:  # whoever adds features wants to know which are worth their trouble
+            made["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
         return selected_model(selection, rows, learner, made), choice

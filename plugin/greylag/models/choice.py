@@ -7,7 +7,7 @@ To add a learner, give `learners` a line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,6 +46,8 @@ class System(NamedTuple):
         return ", ".join(filter(None, self))
 
 
+Fold = tuple[RankingData, RankingData]
+"""The data to learn from, and data of queries that are held out."""
 Members = tuple[System, ...]
 """The systems of an average with equal weights; a system by itself has one."""
 
@@ -120,7 +122,7 @@ class Choice(Printed):
     ----------
     objective : Objective
     qids : tuple of str
-        The training queries.
+        The queries that chose: training queries, each held out, or others for validation.
     values : mapping
         The measure of each query when it was held out, shape (q,), by the members of a system: first single systems,
         then averages.
@@ -132,6 +134,8 @@ class Choice(Printed):
         The baseline with the best mean, which others are compared with.
     best : BestOfMany
         The single systems beside the baseline, and the choice, corrected for having been made by the same queries.
+    by : str
+        How these queries chose, for the caption.
     """
 
     objective: Objective
@@ -141,6 +145,7 @@ class Choice(Printed):
     chosen: Members
     baseline: System
     best: BestOfMany
+    by: str = "Cross-validated on {} training topics"
     most = 60  # rows of the table
 
     @property
@@ -180,7 +185,7 @@ class Choice(Printed):
         if self.best.comparison is not None:
             rows.append(("  the choice, corrected", self.best.mean, *_cells(self.best.comparison)))
         caption = (
-            f"Cross-validated on {len(self.qids)} training topics (>: the choice; low, high: 95 % intervals, which "
+            f"{self.by.format(len(self.qids))} (>: the choice; low, high: 95 % intervals, which "
             "hold for all systems at once; corrected: for being chosen on these topics)"
         )
         return Table(caption, ("", str(self.objective), f"less {self.baseline}", "low", "high"), rows)
@@ -221,8 +226,7 @@ def _cells(comparison: Comparison | None) -> Row:
 
 
 def choose(
-    data: RankingData,
-    parts: Sequence[Sequence[str]],
+    folds: Iterable[Fold],
     candidates: Sequence[Candidate],
     objective: Objective,
     *,
@@ -230,7 +234,7 @@ def choose(
     incumbent: Members = (),
     n_jobs: int | None = None,
 ) -> Choice:
-    """Cross-validate all candidates, and averages of the best ones, over the queries of `data`.
+    """Score all candidates, and averages of the best ones, on queries that they have not learned from.
 
     Of each family of candidates, the best one takes part. Averages are those of the best two, three, ... families by
     their held-out mean, with equal weights. The best one is chosen, of equally good ones the smallest; but if there is
@@ -238,10 +242,8 @@ def choose(
 
     Parameters
     ----------
-    data : RankingData
-        The training queries, at least two.
-    parts : sequence of sequences of str
-        The queries that each fold holds out; together, all of `data`, each once.
+    folds : iterable of Fold
+        They hold out at least two queries, each once.
     candidates : sequence of Candidate
         The first one is a baseline.
     objective : Objective
@@ -254,8 +256,7 @@ def choose(
     """
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
-    for part in each(parts, "inner folds"):
-        training, held = data.select_queries(without(data.qids, part)), data.select_queries(part)
+    for training, held in folds:
         waiting = [candidate for candidate in candidates if candidate.system not in left_out]
         results = parallel_map(_fit, waiting, training, n_jobs, what="systems", n_jobs=n_jobs, coarse=True)
         learned = dict[System, FloatArray]()
@@ -270,18 +271,25 @@ def choose(
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
     known = incumbent if set(incumbent) <= set(singles) else ()
-    scored = _Scored(objective, data.qids, list(zip(held_out, weights, strict=True)), singles, known)
-    every = np.arange(len(data.qids))
+    qids = tuple(qid for data in held_out for qid in data.qids)
+    scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known)
+    every = np.arange(len(qids))
     order = scored.order(every)
     averages = [order[:size] for size in range(2, len(order) + 1)]
     named = [known] if len(known) > 1 else []
     values = {members: scored.values(members) for members in [*((system,) for system in singles), *averages, *named]}
     measure = parse_measure(str(objective))
-    scores = {str(system): Scores((measure,), data.qids, values[(system,)][:, None], (), ()) for system in singles}
+    scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
     baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), 12))
     best = best_of_many(scores, str(baseline), rule=scored.rule)
-    return Choice(objective, data.qids, values, left_out, scored.choose(every), baseline, best)
+    return Choice(objective, qids, values, left_out, scored.choose(every), baseline, best)
+
+
+def cross_folds(data: RankingData, parts: Sequence[Sequence[str]]) -> Iterator[Fold]:
+    """The folds of a cross-validation: each holds out a part of the queries of the data."""
+    for part in each(parts, "inner folds"):
+        yield data.select_queries(without(data.qids, part)), data.select_queries(part)
 
 
 def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from greylag.errors import DependencyError, ParameterError
-from greylag.features.feature import Feature
+from greylag.features.column import as_feature
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
@@ -59,8 +59,8 @@ class LambdaMART:
         if not 0 < self.learning_rate < np.inf:
             raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
 
-    def grow(self, data: RankingData) -> Trees:
-        """The trees for `data`."""
+    def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
+        """The trees for `data`; as many of the first as are best for the validation queries, if there are any."""
         lightgbm = _lightgbm()
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
@@ -72,7 +72,9 @@ class LambdaMART:
         }  # fmt: skip
         sizes = [size for size in np.diff(data.offsets).tolist() if size]
         training = lightgbm.Dataset(data.features, label=labels, group=sizes, params=settings)
-        dump = lightgbm.train(settings, training, num_boost_round=self.trees).dump_model()
+        booster = lightgbm.train(settings, training, num_boost_round=self.trees)
+        grown = self.trees if validation is None else self._best(booster, validation)
+        dump = booster.dump_model(num_iteration=grown)
         nodes: list[tuple[int, float, float, float]] = []
         links: list[tuple[int, int]] = []
         roots = [_add(tree["tree_structure"], nodes, links) for tree in dump["tree_info"]]
@@ -81,9 +83,17 @@ class LambdaMART:
         total = np.zeros(len(data.specs))
         np.add.at(total, split[split != LEAF], columns[3][split != LEAF])
         left, right = np.array(links, dtype=np.int64).T
-        features = cast(tuple[Feature, ...], data.specs)
+        features = tuple(map(as_feature, data.specs))
         parameters = FeatureParameters() if data.origin is None else data.origin.parameters
         return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
+
+    def _best(self, booster: Any, validation: RankingData) -> int:
+        """The number of trees that is best for the validation queries."""
+        objective, scores, means = Objective.parse(self.objective), np.zeros(len(validation.docids)), list[float]()
+        for tree in range(booster.num_trees()):
+            scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
+            means.append(float(objective.evaluate(validation, scores).mean()))
+        return int(np.argmax(means)) + 1
 
 
 def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:
@@ -149,11 +159,17 @@ class PreparedTrees:
 
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
         """The model for these training queries; it does not depend on `n_jobs`."""
-        learner = self.recipe.learner
-        data, set_aside = useful_features(self.features.training(self.features.tune(qids), qids))
-        trees = learner.grow(data)
-        scores = trees.scores(data.features)
-        grown = replace(data, specs=(*data.specs, trees), features=np.column_stack([data.features, scores]))
-        value = float(self.recipe.measure.evaluate(grown, scores).mean())
-        selection = Selection((len(data.specs),), ((1.0,),), (value,))
-        return selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside})
+        return trees_model(self.recipe.learner, self.features.training(self.features.tune(qids), qids))
+
+
+def trees_model(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> RankingModel:
+    """The model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
+    useful, set_aside = useful_features(data)
+    if validation is not None:
+        validation = validation.select_features([validation.names.index(name) for name in useful.names])
+    trees = learner.grow(useful, validation)
+    scores = trees.scores(useful.features)
+    grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
+    value = float(Objective.parse(learner.objective).evaluate(grown, scores).mean())
+    selection = Selection((len(useful.specs),), ((1.0,),), (value,))
+    return selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NotRequired
@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from greylag.errors import ModelError, ParameterError
+from greylag.features.column import Column
 from greylag.features.feature import Feature, Function, supply
 from greylag.features.learned.base import LearnedFeature, learned_features, read_learned
 from greylag.features.learned.translation import Translation, TranslationLayout
@@ -18,6 +19,8 @@ from greylag.features.learned.trees import Trees, TreesLayout
 from greylag.features.weighting import CollectionStatistics, FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.learning.letor import bound_columns
+from greylag.linesearch.data import RankingData
 from greylag.model_files import Provenance, SavedModel
 from greylag.tables import html_text
 
@@ -115,6 +118,9 @@ class RankingModel(SavedModel):
             lines.append(f"{origin['baseline']} with {tuned} tuned on {queries} queries")
             if "training_score" in origin:
                 lines[-1] += f", {self.objective} {origin['training_score']:.4f} in training"
+        if "validation_score" in origin:
+            queries = len(origin["validation"])
+            lines.append(f"{self.objective} {origin['validation_score']:.4f} on {queries} queries for validation")
         if "documents" in self.collection:
             documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
             lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")
@@ -122,7 +128,9 @@ class RankingModel(SavedModel):
         if folds := held_out.pop("folds", None):
             scores = ", ".join(f"{measure} {value:.4f}" for measure, value in held_out.items())
             lines.append(f"{scores} on held-out queries, in {folds}-fold cross-validation")
-        lines.append("parameters " + ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items()))
+        if any(feature.base.needs_index for feature in self.features):
+            parameters = ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items())
+            lines.append(f"parameters {parameters}")
         after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
         if len(set(after)) == 1:  # of all features together, which the outline has
             after = [""] * len(after)
@@ -139,6 +147,35 @@ class RankingModel(SavedModel):
     def supply(self, functions: Mapping[str, Function]) -> RankingModel:
         """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
         return replace(self, features=supply(self.features, functions))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a file among its features, and among those that trees split by."""
+        parts = (part for one in self.features for part in (one.features if isinstance(one, Trees) else (one,)))
+        return tuple(part for part in parts if isinstance(part, Column))
+
+    def with_columns(self, data: RankingData) -> RankingModel:
+        """The same model, whose features ``column:NAME`` have the values of data, such as `read_features` gives.
+
+        `ModelError` if these are not the columns that it was trained on.
+        """
+        trained, known = self.provenance.get("columns"), {str(column): column for column in bound_columns(data)}
+
+        def bound(feature: Feature) -> Feature:
+            if isinstance(feature, Trees):
+                return replace(feature, features=tuple(map(bound, feature.features)))
+            return known.get(str(feature), feature)
+
+        if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
+            raise ModelError(
+                f"the file has the columns {span(data.names)}, but the model was trained on {span(trained)}: give a "
+                "file with the same columns, of which the last is written in a line at least"
+            )
+        if lacking := [column.name for column in self.columns if str(column) not in known]:
+            raise ModelError(
+                f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}"
+            )
+        return replace(self, features=tuple(map(bound, self.features)))
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:
         """The same model, whose features are read from other files, such as a run of the queries at hand.
@@ -198,3 +235,8 @@ class RankingModel(SavedModel):
             query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
             provenance=content["provenance"],
         )
+
+
+def span(names: Sequence[str]) -> str:
+    """Names of columns in a few words."""
+    return ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]}, ..., {names[-1]} ({len(names)} of them)"

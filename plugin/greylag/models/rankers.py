@@ -35,7 +35,8 @@ class ModelRanker(Stage):
     Parameters
     ----------
     model : RankingModel
-    index : PositionalIndex
+    index : PositionalIndex, optional
+        None if no feature of the model needs it, as those of runs do not.
     transfer : bool, default False
         Whether to allow a model that was trained on another collection. Features use the statistics of `index`.
     """
@@ -44,15 +45,21 @@ class ModelRanker(Stage):
     readers: ClassVar = {"model": RankingModel.load}
 
     model: RankingModel
-    index: PositionalIndex
+    index: PositionalIndex | None = None
     _: KW_ONLY
     transfer: bool = False
     _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
+        if self.index is not None:
+            check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
         object.__setattr__(self, "_extractor", extractor)
+
+    @property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether a feature does."""
+        return any(feature.reads_query for feature in self.model.features)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the model."""

@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
+from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
@@ -46,8 +47,14 @@ class Recipe(ABC):
 
     A subclass is a frozen dataclass with an `objective`, or a `measure` of its own, and a method `prepare`.
     `greylag.train` and `cross_validate` do the rest.
+
+    Attributes
+    ----------
+    needs_index : bool, default True
+        Whether it cannot be prepared without an index.
     """
 
+    needs_index: ClassVar[bool] = True
     objective: Objective | str
 
     @property
@@ -56,11 +63,14 @@ class Recipe(ABC):
         return Objective.parse(self.objective)
 
     @abstractmethod
-    def prepare(self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None) -> Prepared:
-        """Compute what does not depend on which queries are trained on, once for all folds."""
+    def prepare(self, rankings: Run, qrels: Qrels, index: Any, *, n_jobs: int | None = None) -> Prepared:
+        """Compute what does not depend on which queries are trained on, once for all folds.
+
+        The index is a `PositionalIndex`, or None for recipes whose features need none.
+        """
 
     def fit(
-        self, rankings: Rankings, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Rankings, qrels: Qrels, index: PositionalIndex | None, *, n_jobs: int | None = None
     ) -> RankingModel:
         """Make a model from all queries that have a relevant document, as `greylag.train` does without folds."""
         first = as_run(rankings)
@@ -131,7 +141,7 @@ def train_on_data(
     Parameters
     ----------
     data : RankingData
-        Extracted by `training_data`; a model cannot compute features that come from a file.
+        Extracted by `training_data` or read from a file. Columns of a file become features ``column:NAME``.
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
     n_jobs : int, optional
@@ -156,19 +166,16 @@ def selected_model(
     selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> RankingModel:
     """The model of a learner's selection from `data`."""
-    if data.origin is None:
-        raise ParameterError(
-            "these features come from a file, so a model could not compute them: train on data from a FeatureExtractor"
-        )
+    origin = data.origin
     options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
     return RankingModel(
-        features=tuple(cast(Feature, data.specs[column]) for column in selection.columns),
+        features=tuple(as_feature(data.specs[column]) for column in selection.columns),
         weights=selection.weights,
-        parameters=data.origin.parameters,
+        parameters=FeatureParameters() if origin is None else origin.parameters,
         objective=str(learner.objective),
         training_scores=selection.entry_scores,
-        collection=asdict(data.origin.collection),
-        fingerprint=data.origin.fingerprint,
+        collection={} if origin is None else asdict(origin.collection),
+        fingerprint="" if origin is None else origin.fingerprint,
         provenance={
             "greylag": __version__,
             "learner": type(learner).__name__,
@@ -220,7 +227,7 @@ def cross_validate(
     recipe: Recipe,
     rankings: Rankings,
     qrels: Qrels,
-    index: PositionalIndex,
+    index: PositionalIndex | None,
     *,
     folds: int | Sequence[Sequence[str]] = 5,
     seed: int = 0,

@@ -1,7 +1,7 @@
 """Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``stack(depth=100)``.
 
 To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. To add a
-learner, give `LEARNERS` one.
+learner, give `LEARNERS` one, and `RANKERS`, if it is for features of an index, too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from greylag.index.analysis import QueryForm, StopWords, read_stop_words
 from greylag.learning.coordinate_ascent import CoordinateAscent
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Learner
+from greylag.learning.listwise import ListwiseRegression
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.objectives import Objective
-from greylag.models.automatic import AutomaticRecipe
+from greylag.models.automatic import Automatic, AutomaticRecipe
 from greylag.models.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.models.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.models.recipes import MRFRecipe, Recipe
@@ -30,12 +31,15 @@ from greylag.models.stack import StackRecipe
 from greylag.runtime.inputs import named_files
 from greylag.spelling import Parameter, nearest, parameters, read_call, read_options, several
 
-LEARNERS: Mapping[str, tuple[str, Any]] = {
-    "greedy": ("add features one by one, each with its best weight", GreedySelection),
-    "coordinate-ascent": ("weight all features by coordinate ascent with restarts", CoordinateAscent),
+LEARNERS: Mapping[str, Any] = {
+    "automatic": Automatic,
+    "mrf": GreedySelection,
+    "listwise": ListwiseRegression,
+    "coordinate-ascent": CoordinateAscent,
+    "lambdamart": LambdaMART,
 }
-"""The learners of ``mrf`` by name, each with a line about it."""
-Asked = Literal["features", "pool", "learner", "preselection"]
+"""The learners of models without an index, of runs or of the columns of a file, by the name of the model."""
+Asked = Literal["features", "pool", "preselection"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,6 @@ def parse_model(
     *,
     features: tuple[Feature, ...] = (),
     pool: Pool | None = None,
-    learner: str | None = None,
     preselection: str | None = None,
 ) -> SpeltModel:
     """The recipe of a spelling, as ``greylag train --model`` takes it.
@@ -123,13 +126,12 @@ def parse_model(
     objective : Objective or str, default "AP"
         The measure to maximise.
     features : tuple of Feature, default ()
-        Features besides those of the pool; for ``mrf``, in place of the pool if `pool` is None.
+        Features besides those of the pool; for ``mrf``, ``listwise`` and ``coordinate-ascent``, in place of the pool if
+        `pool` is None.
     pool : "sd", "fd" or "full", optional
-        By default "full" for ``mrf`` and "sd" for others.
-    learner : str, optional
-        The learner of ``mrf``, such as ``coordinate-ascent(restarts=5)``; ``greedy`` by default.
+        By default "full" for these three, and "sd" for others.
     preselection : str, optional
-        The preselection of ``mrf``, such as ``mmr(n_features=16)``.
+        The preselection of these three, such as ``mmr(n_features=16)``.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def parse_model(
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
     asked: dict[str, Any] = {
-        "features": features, "pool": pool, "learner": learner, "preselection": preselection
+        "features": features, "pool": pool, "preselection": preselection
     }  # fmt: skip
     for key, value in asked.items():
         if value and key not in ranker.takes:
@@ -153,14 +155,23 @@ def parse_model(
     return SpeltModel(recipe, queries.form)
 
 
-def parse_learner(text: str, objective: Objective | str) -> Learner:
-    """A learner of `LEARNERS`, such as ``coordinate-ascent(restarts=5)``."""
+def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART:
+    """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
     name, options = read_call(text)
     if name not in LEARNERS:
-        raise ParameterError(f"unknown learner {name!r:.60}: {nearest(name, LEARNERS)}")
-    _, kind = LEARNERS[name]
-    learner: Learner = kind(objective, **read_options(name, options, parameters(kind, "objective")))
+        why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
+        raise ParameterError(f"{why}: without one, {nearest(name, LEARNERS)}")
+    kind = LEARNERS[name]
+    for option in options:
+        if option in RANKERS[name].options and option not in learner_options(name):
+            raise ParameterError(f"{name} has the option {option} with --index only")
+    learner: Learner | LambdaMART = kind(objective, **read_options(name, options, learner_options(name)))
     return learner
+
+
+def learner_options(name: str) -> dict[str, Parameter]:
+    """The options of a model without an index."""
+    return parameters(LEARNERS[name], "objective")
 
 
 def model_files(text: str) -> list[str]:
@@ -169,26 +180,23 @@ def model_files(text: str) -> list[str]:
     return [file for name, value in read_call(text)[1].items() for file in named_files(hints.get(name), value)]
 
 
-def _mrf(
+def _weighted(
+    kind: Callable[..., Learner],
     objective: Objective,
     values: dict[str, Any],
     *,
     features: tuple[Feature, ...],
     pool: Pool | None,
-    learner: str | None,
     preselection: str | None,
 ) -> Recipe:
     tune = values.pop("tune", False)
     if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
-    of_learner = {name: values.pop(name) for name in _GREEDY if name in values}
-    if of_learner and learner is not None:
-        name = next(iter(of_learner))
-        raise ParameterError(f"{name} is an option of greedy selection: give it to the learner, {learner!r:.60}")
+    of_features = {name: values.pop(name) for name in parameters(FeatureParameters) if name in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
-        GreedySelection(objective, **of_learner) if learner is None else parse_learner(learner, objective),
-        parameters=FeatureParameters(**values),
+        kind(objective, **values),
+        parameters=FeatureParameters(**of_features),
         preselection=None if preselection is None else MMRPreselection.parse(preselection),
     )
     return TunedMRFRecipe(recipe) if tune else recipe
@@ -228,8 +236,13 @@ def _tuned(name: str, summary: str) -> Ranker:
     )
 
 
+def _of_features(name: str, summary: str) -> Ranker:
+    """A model of the features themselves, by a learner of `LEARNERS`."""
+    options = {**learner_options(name), **parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
+    return Ranker(summary, options, partial(_weighted, LEARNERS[name]), ("features", "pool", "preselection"))
+
+
 _QUERIES = parameters(QueryOptions)
-_GREEDY = parameters(GreedySelection, "objective")
 _SOURCES = parameters(FeatureSources, "pool")
 _TAKES: tuple[Asked, ...] = ("features", "pool")
 RANKERS: Mapping[str, Ranker] = {
@@ -240,12 +253,9 @@ RANKERS: Mapping[str, Ranker] = {
         _TAKES,
         union=True,
     ),
-    "mrf": Ranker(
-        "features of term dependence with learned weights",
-        {**_GREEDY, **parameters(FeatureParameters), **parameters(Tuning), **_QUERIES},
-        _mrf,
-        ("features", "pool", "learner", "preselection"),
-    ),
+    "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
+    "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
+    "coordinate-ascent": _of_features("coordinate-ascent", "all features, weighted by coordinate ascent"),
     "bm25": _tuned("bm25", "BM25"),
     "ql": _tuned("ql", "query likelihood"),
     "sdm": _tuned("sdm", "the sequential dependence model"),

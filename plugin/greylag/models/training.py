@@ -10,15 +10,19 @@ from textwrap import fill
 import numpy as np
 
 from greylag.checks import check_counts
+from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, evaluate
 from greylag.evaluation.folds import split_folds
+from greylag.features.feature import Feature
 from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels
 from greylag.linesearch.objectives import Objective
-from greylag.models.automatic import AutomaticRecipe, PreparedChoice
+from greylag.missing_documents import gathered
+from greylag.models.automatic import BASELINES, AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
+from greylag.models.index_free import BEST_COLUMN, IndexFreeRecipe, PreparedColumns
 from greylag.models.model import RankingModel
 from greylag.models.rankers import ModelRanker
 from greylag.models.recipes import (
@@ -31,6 +35,7 @@ from greylag.models.recipes import (
     rerank_by_fold,
     training_line,
 )
+from greylag.models.source_gains import sources_table
 from greylag.ranking import Run
 from greylag.tables import as_text, html_text, visible
 from greylag.trec import at_level
@@ -57,8 +62,8 @@ class TrainingResult:
     choice : Choice or None
         The systems that the automatic choice tried; None for other recipes, and for a single training query.
     baselines : mapping of str to Run
-        For the automatic choice with folds: "tuned BM25", "tuned RM3" and others, the rankings by baselines that each
-        fold tuned on its training queries.
+        With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
+        "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
     """
 
     model: RankingModel
@@ -69,8 +74,9 @@ class TrainingResult:
 
     @property
     def baseline(self) -> str:
-        """The tuned baseline with the best held-out mean, or else the first stage: whatever `verdict` compares with."""
-        return max(self.baselines, key=lambda name: float(self.scores[name].means[0]), default=FIRST)
+        """The baseline with the best held-out mean, the first stage included, with which `verdict` compares."""
+        others = [name for name in self.scores if name != HELD_OUT]
+        return max(others, key=lambda name: float(self.scores[name].means[0]))
 
     @property
     def verdict(self) -> str:
@@ -80,12 +86,13 @@ class TrainingResult:
         for other recipes without folds. Which baseline is the best is known from the same topics, which favours it.
         """
         if self.scores:
-            name, baseline = "The automatic choice" if self.baselines else "The held-out model", self.baseline
+            name, baseline = "The automatic choice" if self.choice else "The held-out model", self.baseline
             named = {baseline: self.scores[baseline], name: self.scores[HELD_OUT]}
             return f"{compare(named, baseline).comparisons[0].verdict} Each topic was held out."
         if self.choice is None:
             return ""
-        best, tuned = self.choice.best, f"tuned {self.choice.baseline}"
+        best, chosen = self.choice.best, self.choice.baseline
+        tuned = f"tuned {chosen}" if chosen in BASELINES else str(chosen)
         if best.comparison is None:
             return f"The choice is {tuned}: on {len(self.choice.qids)} topics, nothing else was better."
         sentence = replace(best.comparison, baseline=tuned).verdict
@@ -98,7 +105,9 @@ class TrainingResult:
         if self.choice is None:
             return "\n".join(filter(None, [training_line(self.model), self.verdict]))
         reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
-        return visible("\n".join([as_text(self.choice.table()), *reasons, fill(self.verdict, WIDTH)]))
+        gains = self.model.provenance.get("sources")
+        tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
+        return visible("\n".join([*map(as_text, tables), *reasons, fill(self.verdict, WIDTH)]))
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
@@ -107,7 +116,7 @@ class TrainingResult:
 def train(
     rankings: Rankings,
     qrels: Qrels,
-    index: PositionalIndex,
+    index: PositionalIndex | None,
     recipe: Recipe | None = None,
     *,
     folds: int | None = None,
@@ -129,7 +138,8 @@ def train(
         The first stage, which the model reranks.
     qrels : mapping of qid to docid to grade
         Only queries with a relevant document, by the objective's level, are trained on.
-    index : PositionalIndex
+    index : PositionalIndex or None
+        None for an `IndexFreeRecipe`.
     recipe : Recipe, default ``AutomaticRecipe()``
         How the model is made. The default cross-validates tuned baselines and several learners, and learns the best one
         or an average for AP; ``AutomaticRecipe("nDCG@10")`` for another measure.
@@ -156,6 +166,8 @@ def train(
     >>> result.model.save("model.json")  # doctest: +SKIP
     """
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
+    if index is None and recipe.needs_index:
+        raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     relevant = with_relevant(given, qrels, recipe.measure)
     drawn = sample_topics(relevant, most_topics, seed=seed)
     kept = frozenset(given if len(drawn) == len(relevant) else drawn)
@@ -169,12 +181,13 @@ def train(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
-        runs = {FIRST: first, HELD_OUT: held_out.run, **of_baselines}
+        known = {str(feature): feature for feature in (recipe.features if isinstance(recipe, IndexFreeRecipe) else ())}
+        of_baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
+        runs = {**({} if BEST_COLUMN in of_baselines else {FIRST: first}), HELD_OUT: held_out.run, **of_baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
-    if isinstance(prepared, PreparedChoice):
+    if isinstance(prepared, PreparedChoice | PreparedColumns):
         model, choice = prepared.choose(list(first), n_jobs=n_jobs)
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
@@ -198,19 +211,33 @@ def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]
 
 
 def held_out_baselines(
-    held_out: CrossValidation, first: Run, index: PositionalIndex, *, n_jobs: int | None = None
+    held_out: CrossValidation,
+    first: Run,
+    index: PositionalIndex | None,
+    known: Mapping[str, Feature],
+    *,
+    n_jobs: int | None = None,
 ) -> dict[str, Run]:
-    """The rankings by the baselines that each fold of an automatic choice tuned on its training queries."""
+    """The rankings by the baselines that each fold tuned or picked on its training queries, of features by name."""
     if any("baselines" not in model.provenance for model in held_out.models):  # a fold had one query to learn from
         return {}
+
+    def alone(model: RankingModel, name: str) -> RankingModel:
+        weights = model.provenance["baselines"][name]
+        features = tuple(known.get(text) or parse_feature(text) for text in weights)
+        return replace(model, features=features, weights=tuple(weights.values()))
+
     runs = {}
     for name in held_out.models[0].provenance["baselines"]:
-        stages = [ModelRanker(tuned_baseline(model, name), index) for model in held_out.models]
-        runs[f"tuned {name}"] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=f"tuned {name}")
+        stages = [ModelRanker(alone(model, name), index) for model in held_out.models]
+        if index is None:
+            with gathered():  # what runs lack was told when features were extracted
+                runs[name] = Run(
+                    tuple(
+                        stage(first[qid]) for stage, fold in zip(stages, held_out.folds, strict=True) for qid in fold
+                    ),
+                    name,
+                )
+        else:
+            runs[name] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=name)
     return runs
-
-
-def tuned_baseline(model: RankingModel, name: str) -> RankingModel:
-    """The baseline that an automatic choice tuned on the model's training queries."""
-    weights = model.provenance["baselines"][name]
-    return replace(model, features=tuple(map(parse_feature, weights)), weights=tuple(weights.values()))

@@ -25,7 +25,7 @@ from greylag.cli.terminal import tell
 from greylag.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 
-MOST_OPTIONS = 110
+MOST_OPTIONS = 112
 
 
 def test_the_commands_and_the_number_of_options() -> None:
@@ -87,7 +87,7 @@ def test_version(command: Command) -> None:
     ("words", "reason"),
     [
         (["serch"], "No such command 'serch'. Did you mean 'search'? (see greylag --help)"),
-        (["train", "--index", "no/x"], "Missing option '--qrels'"),
+        (["train", "--index", "no/x"], "Missing option '--out'"),
         (["--tea"], "No such option: --tea"),
         (["search", "--tea"], "No such option: --tea"),
         (["--jobs", "0", "doctor"], "0 is neither -1 nor from 1 to 1024"),

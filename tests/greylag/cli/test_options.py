@@ -9,7 +9,6 @@ from greylag.cli.options import Shared
 from greylag.cli.search import KINDS as SEARCHES
 from greylag.cli.train import MODELS
 from greylag.errors import FormatError
-from greylag.models.spelling import LEARNERS
 from tests.greylag.cli.conftest import Command
 
 
@@ -29,7 +28,6 @@ def test_reading(tmp_path: Path) -> None:
 
 LISTS = [
     ("train --model", MODELS),
-    ("train --learner", LEARNERS),
     ("train --preselect", ["mmr"]),
     ("search --model", SEARCHES),
 ]

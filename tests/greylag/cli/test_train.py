@@ -25,7 +25,6 @@ from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked
 
 SD = ["--model", "mrf", "--pool", "sd"]
 ONE = [*spelt("mrf", "max_features=1"), "--pool", "sd"]
-ASCENT = ["--model", "mrf", "--learner", "coordinate-ascent"]
 
 
 def test_models_have_the_same_bytes_on_any_number_of_threads(
@@ -52,8 +51,8 @@ def test_coordinate_ascent_over_named_features(
     prior, model = tmp_path / "prior.tsv", tmp_path / "model.json"
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1,FI/term/BM25"
-    words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--model", "mrf", "--out", model]
-    code, told, _ = command("train", *words, "--learner", "coordinate-ascent(restarts=2,seed=7)")
+    words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--out", model]
+    code, told, _ = command("train", *words, *spelt("coordinate-ascent", "restarts=2 seed=7"))
     assert code == 0
     whole, *weighted = told.splitlines()
     assert re.fullmatch(r"AP 0\.\d{4} on training topics with", whole)
@@ -110,10 +109,9 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
     [
         (spelt("mrf", "restarts=2"), "mrf has no option 'restarts': did you mean retrain?"),
         (spelt("mrf", "max_feature=2"), "mrf has no option 'max_feature': did you mean max_features"),
-        ([*ASCENT, "--model", "mrf(retrain=true)"], "retrain is an option of greedy selection: give it to the learner"),
-        (["--model", "mrf", "--learner", "coordinate-ascent(retrain=true)"], "has no option 'retrain': did you mean"),
-        (["--model", "mrf", "--learner", "coordinate-ascent(seed=-1)"], "seed is -1"),
-        (["--model", "mrf", "--learner", "forest"], "unknown learner 'forest': use greedy, coordinate-ascent"),
+        (spelt("coordinate-ascent", "retrain=true"), "has no option 'retrain': did you mean"),
+        (spelt("coordinate-ascent", "seed=-1"), "seed is -1"),
+        (spelt("listwise", "penalty=0"), "penalty is 0.0; it must be a finite number above 0"),
         (spelt("mrf", "max_features=0"), "max_features"),
         (spelt("mrf", "tune=true b=0.2"), "b and tune=true cannot be combined"),
         (spelt("mrf", "mu=1 mu=2"), "mrf has the option mu twice"),
@@ -121,8 +119,8 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--measure", "mapp"], "mapp"),
         (["--model", "mrf", "--preselect", "mmr"], "mmr needs the option n_features"),
         (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for automatic"),
-        (["--folds", "3"], "--folds and --out-run go together"),
-        (["--out-run", "y"], "--folds and --out-run go together"),
+        (["--folds", "3"], "--folds needs --out-run: one number of folds"),
+        (["--out-run", "y"], "--out-run needs --folds: one number of folds"),
         (spelt("bm25", "mu=3"), "bm25 has no option 'mu': use k1, b"),
         (spelt("bm25", "k1=[3,x]"), ": it must be a number"),
         (spelt("bm25", "k1=1_0"), ": it must be a number"),
@@ -130,11 +128,10 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (spelt("rm3", "fb_docs=0"), "fb_docs is 0"),
         (
             ["--model", "bm25", "--pool", "sd"],
-            "--pool is for --model automatic or mrf or stack or lambdamart, not for bm25",
+            "--pool is for --model automatic or mrf or listwise or coordinate-ascent or stack or lambdamart, not",
         ),
         (["--model", "tfidf"], "unknown model 'tfidf': use automatic, mrf"),
         (["--model", "lamdamart"], "unknown model 'lamdamart': did you mean lambdamart?"),
-        (["--learner", "greedy"], "--learner is for --model mrf, not for automatic"),
         (spelt("automatic", "folds=1"), "folds is 1; it must be at least 2"),
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
@@ -183,7 +180,7 @@ def test_the_stack(
     expected = ModelRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
-        (["--preselect", "mmr(n_features=4)"], "--preselect is for --model mrf, not for stack"),
+        (["--preselect", "mmr(n_features=4)"], "--preselect is for --model mrf or listwise or coordinate-ascent, not"),
         (spelt("stack", "mu=20"), "stack has no option 'mu': use depth, max_features"),
     ):
         assert reason in refused("train", *words, *more)
@@ -212,7 +209,7 @@ def test_without_folds_judged_topics_alone_are_searched(
         searched.append(len(topics))
         return search_first(index, topics, jobs, stack=stack)
 
-    monkeypatch.setattr("greylag.cli.train.search_first", spy)
+    monkeypatch.setattr("greylag.cli.training_inputs.search_first", spy)
     lines = (made / "qrels.txt").read_text().splitlines()
     few, names = tmp_path / "few.qrels", sorted({line.split()[0] for line in lines})[:10]
     few.write_text("".join(f"{line}\n" for line in lines if line.split()[0] in names))

@@ -72,6 +72,15 @@ def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
 
+def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_text("# made by hand\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n# 2=later\n0 qid:7 1:8 # e 2=x\n")
+    assert read_features(path).names == ("bm25", "2", "years")
+    path.write_text("# 100001=a\n1 qid:7 1:5 # d\n")
+    with pytest.raises(FormatError, match=r":1: names feature 100001; numbers must be at most"):
+        read_features(path)
+
+
 def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
     path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")

@@ -55,11 +55,7 @@ def test_baselines_and_the_values_to_try() -> None:
 def test_learners_and_preselection() -> None:
     features = parse_features("score,FI/term/LM")
     recipe, _ = parse_model(
-        "mrf(b=1)",
-        "RR",
-        features=features,
-        learner="coordinate-ascent(restarts=5,seed=2)",
-        preselection="mmr(n_features=1)",
+        "coordinate-ascent(b=1,restarts=5,seed=2)", "RR", features=features, preselection="mmr(n_features=1)"
     )
     learner = CoordinateAscent("RR", restarts=5, seed=2)
     assert recipe == MRFRecipe(features, learner, parameters=FeatureParameters(b=1.0), preselection=MMRPreselection(1))
@@ -84,8 +80,7 @@ def test_every_model_takes_its_defaults(name: str) -> None:
     [
         ("svm", {}, "unknown model 'svm'"),
         ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
-        ("stack", {"learner": "greedy"}, "stack takes no learner"),
-        ("mrf(retrain=true)", {"learner": "greedy"}, "retrain is an option of greedy selection"),
+        ("stack", {"preselection": "mmr"}, "stack takes no preselection"),
     ],
 )
 def test_mistakes(text: str, more: dict[str, str], reason: str) -> None:

@@ -4,7 +4,6 @@ Tests `baselines`, `recipes` and `greylag.learning.preselect`.
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.learning.letor import read_features, write_features
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import RankingData, linear_scores
 from greylag.linesearch.objectives import Objective
@@ -40,7 +38,6 @@ from greylag.models.recipes import (
     Recipe,
     cross_validate,
     rerank_by_fold,
-    train_on_data,
     training_line,
     useful_features,
 )
@@ -62,18 +59,6 @@ def test_learns_that_phrases_are_relevant() -> None:
     for ranking in ranked:
         grades = [qrels[ranking.qid][docid] for docid in ModelRanker(model, index)(ranking).docids]
         assert grades == sorted(grades, reverse=True)
-
-
-def test_features_from_files_can_be_fitted_but_not_made_a_model(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    ranking = Ranking("1", "", tuple(f"d{i}" for i in range(20)), np.zeros(20))
-    qrels = {"1": {f"d{i}": i % 2 for i in range(20)}}
-    write_features(tmp_path / "f.txt", ["FI/term/LM", "b"], [(ranking, rng.random((20, 2)))], qrels)
-    data = read_features(tmp_path / "f.txt", qrels)
-    assert data.specs == ("FI/term/LM", "b")
-    assert GreedySelection("AP").fit(data).columns
-    with pytest.raises(ParameterError, match=r"features come from a file.*FeatureExtractor"):
-        train_on_data(data, GreedySelection("AP"))
 
 
 def test_constant_features_alone_are_refused() -> None:

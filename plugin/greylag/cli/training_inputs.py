@@ -1,0 +1,160 @@
+"""The inputs of ``greylag train`` for a model that ranks: an index, runs alone, or a feature file."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from greylag.cli.options import Shared
+from greylag.cli.search import search_first
+from greylag.errors import FormatError, ParameterError
+from greylag.features.column import Column
+from greylag.features.feature import Feature
+from greylag.features.spec import Pool
+from greylag.index.analysis import QueryForm
+from greylag.index.positional import PositionalIndex
+from greylag.learning.letor import listed_grades, listed_run, read_features
+from greylag.learning.preselect import MMRPreselection
+from greylag.linesearch.data import RankingData
+from greylag.linesearch.objectives import Objective
+from greylag.models.index_free import IndexFreeRecipe, with_relevant, with_runs
+from greylag.models.model import span
+from greylag.models.recipes import Recipe
+from greylag.models.spelling import RANKERS, parse_learner, parse_model
+from greylag.models.training import sample_topics
+from greylag.models.training import with_relevant as with_judged
+from greylag.ranking import Run
+from greylag.trec import Qrels
+
+_log = logging.getLogger("greylag")
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files and folders of a training."""
+
+    index: list[Path] | None
+    qrels: Path | None
+    out: Path
+    topics: Path | None
+    run: Path | None
+    letor: Path | None
+    validation: Path | None
+    titles: Path | None
+    out_run: Path | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The model that is asked for."""
+
+    name: str
+    text: str  # the name with its options
+    objective: Objective
+    features: tuple[Feature, ...]
+    pool: Pool | None
+    preselect: str | None
+    most_topics: int
+
+    def index_free(self, features: tuple[Feature, ...]) -> IndexFreeRecipe:
+        """The recipe of features that need no index."""
+        preselection = None if self.preselect is None else MMRPreselection.parse(self.preselect)
+        learner = parse_learner(self.text, self.objective)
+        return IndexFreeRecipe(features, learner, preselection=preselection)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The arguments of `greylag.train`."""
+
+    first: Run
+    judged: Qrels
+    positions: PositionalIndex | None
+    recipe: Recipe
+    query_form: QueryForm = QueryForm()
+
+
+def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -> Inputs:
+    """The inputs that the files are."""
+    if files.letor is not None:
+        return _from_letor(shared, files.letor, files.validation, asked)
+    if files.qrels is None:
+        raise ParameterError(
+            "--qrels is missing: name the judgements to learn from, or a file of features and grades, --letor"
+        )
+    if files.index is None:
+        return _from_runs(shared, files, files.qrels, asked)
+    return _from_index(shared, files, files.index, files.qrels, asked, folds)
+
+
+def _from_index(
+    shared: Shared, files: Files, index: list[Path], qrels: Path, asked: Asked, folds: int | None
+) -> Inputs:
+    if files.topics is None:
+        raise ParameterError(f"give --topics: --model {asked.name} needs the queries' texts")
+    spelt = parse_model(
+        asked.text, asked.objective, features=asked.features, pool=asked.pool, preselection=asked.preselect
+    )  # fmt: skip
+    first = None if files.run is None else shared.run(files.run, files.topics)
+    judged, positions = shared.qrels(qrels, first, files.topics), PositionalIndex.from_lucene(index)
+    if first is None:  # without folds, nothing is ranked but what is learned from
+        topics = shared.topics(files.topics)
+        relevant = with_judged(topics, judged, asked.objective)
+        drawn = sample_topics(relevant, asked.most_topics)
+        if drawn and (not folds or len(drawn) < len(relevant)):
+            topics = {qid: topics[qid] for qid in drawn}
+        first = search_first(index, topics, shared.jobs, stack=RANKERS[asked.name].union)
+    return Inputs(first, judged, positions, *spelt)
+
+
+def _from_runs(shared: Shared, files: Files, qrels: Path, asked: Asked) -> Inputs:
+    recipe = asked.index_free(with_runs(asked.features))
+    if files.run is None:
+        raise ParameterError("give a --run to rerank: without --index, nothing can be searched")
+    if not asked.features:
+        raise ParameterError(
+            f"without --index, {files.run} has no features but its own scores: give other runs of its topics by "
+            "--features run:FILE, or the --index"
+        )
+    _log.info("without --index: windows, expansion, translation and all other features of texts are left out")
+    first = shared.run(files.run, files.topics)
+    return Inputs(first, shared.qrels(qrels, first, files.topics), None, recipe)
+
+
+def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: Asked) -> Inputs:
+    plain, data = asked.index_free(()), read_features(path, lenient=shared.lenient)
+    columns, held_out = chosen_columns(path, data, asked.features), None
+    if validation is not None:
+        held_out = read_features(validation, lenient=shared.lenient)
+        if both := set(held_out.qids) & set(data.qids):
+            raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")
+        held_out = checked(validation, with_relevant, held_out, asked.objective.rel, str(validation))
+    recipe = checked(
+        validation or path, IndexFreeRecipe.of_data, data, plain.learner, columns=columns, validation=held_out,
+        preselection=plain.preselection,
+    )  # fmt: skip
+    return Inputs(listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe)
+
+
+def chosen_columns(path: Path, data: RankingData, features: tuple[Feature, ...]) -> list[str]:
+    """The names of the columns that are asked for, by name or number."""
+    numbered = {str(number): name for number, name in enumerate(data.names, 1)}
+    named = {name: name for name in data.names}
+    for feature in features:
+        if not isinstance(feature, Column):
+            raise ParameterError(
+                f"--features {feature} is no column of a feature file: name columns by number, or as column:NAME"
+            )
+        if feature.name not in numbered | named:
+            raise FormatError(path, None, f"has no column {feature.name}; its columns are {span(data.names)}")
+    return [(numbered | named)[str(feature).removeprefix("column:")] for feature in features]
+
+
+def checked(path: Path, function: Any, *values: Any, **options: Any) -> Any:
+    """The result of a function of a file's content, whose errors name the file."""
+    try:
+        return function(*values, **options)
+    except ParameterError as error:
+        raise FormatError(path, None, str(error)) from None

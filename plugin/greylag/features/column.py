@@ -1,0 +1,54 @@
+"""Features whose values a file has, such as LETOR text: ``column:25``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from greylag.errors import ParameterError
+from greylag.features.feature import Evidence, Feature, Values
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+
+@dataclass(frozen=True)
+class Column(Evidence):
+    """A column of a feature file, spelt ``column:NAME``, or by its number alone.
+
+    A model has only the name. `RankingModel.with_columns` gives it the values of a file at hand.
+
+    Parameters
+    ----------
+    name : str
+        As in the file, such as ``25``.
+    values : callable, optional
+        From a `Ranking` to the values of its documents. Not part of comparisons.
+
+    Examples
+    --------
+    >>> str(Column("25"))
+    'column:25'
+    """
+
+    form: ClassVar[str] = "column:{name}"
+    uses_ranking: ClassVar[bool] = False
+    needs_index: ClassVar[bool] = False
+    reads_query: ClassVar[bool] = False
+
+    name: str
+    values: Values | None = field(default=None, compare=False, repr=False)
+
+    def bind(self, index: PositionalIndex | None, shared: dict[str, Any]) -> Values:
+        """The function of values; `ParameterError` if there is none."""
+        if self.values is None:
+            raise ParameterError(
+                f"feature {self} is a column of a feature file: rank the documents of one, as greylag rerank --letor "
+                "FILE does, or model.with_columns(read_features(FILE))"
+            )
+        return self.values
+
+
+def as_feature(spec: Feature | str) -> Feature:
+    """The feature that a column of `RankingData` is; one that is known by name only is a column of a file."""
+    return spec if isinstance(spec, Feature) else Column(spec)

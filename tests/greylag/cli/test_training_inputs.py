@@ -1,0 +1,270 @@
+"""Training without an index on the command line: runs, and feature files."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.evaluation import evaluate
+from greylag.learning import read_features
+from greylag.learning.letor import listed_grades
+from greylag.models import RankingModel
+from greylag.ranking import Run
+from greylag.trec import read_qrels, read_run, write_run
+from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked
+
+NAMES = "1=bm25 2=pagerank 3=noise"
+
+
+def letor(path: Path, seed: int, *, topics: int = 12, first: int = 1, names: str = "", empty: int = 0) -> Path:
+    """A file of three columns, of which the first tells much of relevance and the last nothing."""
+    rng, lines = np.random.default_rng(seed), [f"# {names}\n"] if names else []
+    for qid in range(first, first + topics):
+        grades = rng.choice(3, p=[0.6, 0.3, 0.1], size=15) * (qid >= first + empty)
+        values = rng.normal(size=(15, 3)) + np.outer(grades, [1.5, 0.5, 0])
+        for number, (grade, row) in enumerate(zip(grades, values, strict=True)):
+            cells = " ".join(f"{column}:{value:.6f}" for column, value in enumerate(row, 1))
+            lines.append(f"{grade} qid:{qid} {cells} #docid = d{qid}-{number} inc = 1 prob = 0.5\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A file to learn from, and one of other topics, two of which have no relevant document."""
+    return letor(tmp_path / "train.txt", 1), letor(tmp_path / "test.txt", 2, first=101, topics=8, empty=2)
+
+
+def test_from_a_file_to_scores_and_their_evaluation(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+    train, test = files
+    model, run, scores = tmp_path / "m.json", tmp_path / "r.run", tmp_path / "r.scores"
+    code, told, err = command("train", "--letor", train, "--model", "listwise", "--out", model)
+    assert (code, err) == (0, "")
+    assert re.match(r"AP 0\.\d{4} on training topics with\n\+\S+  column:1\n", told)
+    assert command("rerank", "--letor", test, "--model", model, "--out", run) == (0, "", "")
+    assert command("rerank", "--letor", test, "--model", model, "--out", scores) == (0, "", "")
+    data, weights = (
+        read_features(test),
+        dict(zip(RankingModel.load(model).features, RankingModel.load(model).weights, strict=True)),
+    )
+    expected = data.X @ np.array([{str(f): w for f, w in weights.items()}.get(f"column:{n}", 0.0) for n in (1, 2, 3)])
+    np.testing.assert_allclose(np.loadtxt(scores), expected, rtol=1e-12)
+    again = tmp_path / "again.run"
+    assert command("fuse", "--run", scores, "--scores-of", test, "--out", again)[0] == 0
+    assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
+    code, told, err = command("evaluate", "--letor", test, run, "-m", "AP", "-m", "nDCG@10")
+    assert (code, err) == (0, f"greylag: info: {test}: 2 of 8 topics have no relevant document, and count as 0\n")
+    means = evaluate(read_run(run), listed_grades(data), ["AP", "nDCG@10"]).means
+    assert re.search(rf"^{run} +{means[0]:.4f} +{means[1]:.4f}$", told, re.MULTILINE)
+    assert "Means over 8 judged queries." in told
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text(
+        "".join(
+            f"{qid} 0 {docid} {grade}\n"
+            for qid, of_one in listed_grades(data).items()
+            for docid, grade in of_one.items()
+        )
+    )
+    assert command("evaluate", "--qrels", qrels, run, "-m", "AP", "-m", "nDCG@10")[1] == told
+    code, told, err = command("explain", model)
+    assert code == 0, err
+    assert "learned by ListwiseRegression from 12 queries\n" in told
+    assert "parameters" not in told
+    assert re.search(r"^ +\+\S+  column:1$", told, re.MULTILINE)
+
+
+def test_the_choice_with_folds(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+    """On eight topics, two of which say nothing."""
+    _, test = files
+    paths = [tmp_path / name for name in ("m.json", "held.run", "again.json", "again.run")]
+    for jobs in (0, 1):
+        words = ["--out", paths[2 * jobs], "--out-run", paths[2 * jobs + 1], "--folds", 3, "--measure", "nDCG@10"]
+        code, told, err = command("--jobs", jobs + 1, "train", "--letor", test, *words)
+        assert code == 0, err
+    assert "left out are 2 of 8 topics, which have no relevant document" in err
+    assert "Cross-validated on 6 training topics" in told
+    assert re.search(r"^[>+ ] column:1 alone +0\.\d{4}", told, re.MULTILINE)
+    assert re.search(r"^best column \(\w\) +0\.\d{4}", told, re.MULTILINE)
+    assert "first stage" not in told, "the order of a file means nothing"
+    assert "Each topic was held out." in " ".join(told.split())
+    assert paths[0].read_bytes() == paths[2].read_bytes()
+    assert paths[1].read_bytes() == paths[3].read_bytes()
+    held_out = json.loads(paths[0].read_text())["provenance"]["held_out"]
+    own = evaluate(read_run(paths[1]), listed_grades(read_features(test)), ["nDCG@10"]).by_measure
+    assert held_out == {"folds": 3, **own}
+    assert len(read_run(paths[1])) == 8
+
+
+@pytest.mark.parametrize("model", ["automatic(folds=3)", "mrf(max_features=2)", "coordinate-ascent", "listwise"])
+def test_validation_and_named_columns(command: Command, tmp_path: Path, model: str) -> None:
+    train = letor(tmp_path / "train.txt", 1, names=NAMES)
+    other = letor(tmp_path / "v.txt", 2, first=50, topics=6, names=NAMES, empty=1)
+    out = tmp_path / "m.json"
+    words = ["--letor", train, "--validation", other, "--features", "1", "--features", "column:noise"]
+    code, told, err = command("train", *words, "--model", model, "--out", out, "--measure", "nDCG@10")
+    assert (code, err.count("\n")) == (0, 1)
+    assert f"{other}: left out are 1 of 6 topics, which have no relevant document" in err
+    learned = RankingModel.load(out)
+    assert {str(feature) for feature in learned.features} <= {"column:bm25", "column:noise"}
+    assert (len(learned.provenance["validation"]), learned.provenance["columns"]) == (5, ["bm25", "pagerank", "noise"])
+    assert told.endswith(f"nDCG@10 {learned.provenance['validation_score']:.4f} on 5 topics for validation\n")
+    run, swapped = tmp_path / "r.run", tmp_path / "swapped.txt"
+    assert unremarked(command("rerank", "--letor", other, "--model", out, "--out", run))[0] == 0
+    lines = (line.split(" ") for line in other.read_text().splitlines()[1:])
+    parts = (
+        [*words[:2], words[2].replace("1:", "2:", 1), words[3].replace("2:", "1:", 1), *words[4:]] for words in lines
+    )
+    swapped.write_text("# 1=pagerank 2=bm25 3=noise\n" + "".join(" ".join(words) + "\n" for words in parts))
+    again = tmp_path / "again.run"
+    assert unremarked(command("rerank", "--letor", swapped, "--model", out, "--out", again, "--tag", "v-mrf"))[0] == 0
+    assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
+
+
+def test_trees_of_a_file(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
+    train, test = files
+    model, run = tmp_path / "m.json", tmp_path / "r.run"
+    words = ["--letor", train, "--validation", test, *spelt("lambdamart", "trees=30 min_documents=5"), "--out", model]
+    code, told, err = command("train", *words)
+    assert code == 0, err
+    assert re.search(r"trees:\w{12}\nAP 0\.\d{4} on 6 topics for validation\n", told)
+    assert unremarked(command("rerank", "--letor", test, "--model", model, "--out", run))[0] == 0
+    assert re.search(r"trees; of the gain in training:\n.*column:1  \d+ splits", command("explain", model)[1])
+
+
+def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
+    train, test = files
+    x = tmp_path / "x"
+    two, wide = letor(tmp_path / "two.txt", 1, topics=2), letor(tmp_path / "wide.txt", 3, first=300)
+    wide.write_text(wide.read_text().replace(" #docid", " 4:1 #docid"))
+    zeros = letor(tmp_path / "zeros.txt", 1, empty=12)
+    learn = ["train", "--letor", train, "--out", x, "--measure", "nDCG@10"]
+    for words, reason in (
+        (
+            ["train", "--letor", two, "--out", x, "--model", "listwise"],
+            "2 topics with a relevant document are too few to learn from",
+        ),
+        (
+            ["train", "--letor", two, "--out", x, "--model", "mrf", "--folds", 2, "--out-run", x.with_suffix(".run")],
+            "topics with a relev",
+        ),
+        (["train", "--letor", zeros, "--out", x, "--model", "listwise"], "none of 12 topics has a relevant document"),
+        ([*learn, "--validation", wide], "the columns are 1, 2, ..., 4 (4 of them), but those to learn from 1, 2, 3"),
+        ([*learn, "--validation", train], "12 of its topics, such as '1', are in"),
+        ([*learn, "--validation", test, "--folds", 2], "--validation excludes --folds"),
+        ([*learn, "--features", "1,9"], "has no column 9; its columns are 1, 2, 3"),
+        ([*learn, "--features", "score"], "--features score is no column of a feature file"),
+        ([*learn, "--qrels", made / "qrels.txt"], "--letor excludes --qrels: the file has topics, documents"),
+        ([*learn, "--pool", "sd"], "--pool needs --index"),
+        ([*learn, "--model", "bm25"], "bm25 needs --index: without one, use automatic, mrf, listwise"),
+        ([*learn, "--model", "svmdiv"], "--letor is for --model automatic or mrf"),
+        ([*learn, *spelt("mrf", "mu=2")], "mrf has the option mu with --index only"),
+        ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': use penalty, max_features"),
+        (["train", "--validation", test, "--out", x], "--validation needs --letor"),
+        (["train", "--out", x], "--qrels is missing: name the judgements to learn from, or a file of features"),
+        (["evaluate", "--letor", test, "--qrels", made / "qrels.txt", made / "bm25.run"], "--letor excludes --qrels"),
+    ):
+        assert reason in refused(*words), words
+        assert not x.exists()
+
+
+def test_a_run_of_other_topics_than_the_file_s(command: Command, made: Path, files: tuple[Path, Path]) -> None:
+    code, told, err = command("evaluate", "--letor", files[1], made / "bm25.run")
+    assert (code, told) == (2, "")
+    assert "have no query in common (1, 2, 3, ... against 101, 102, 103, ...)" in err.splitlines()[-1]
+
+
+def test_models_are_for_files_of_the_same_columns(
+    command: Command, refused: Refused, made: Path, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    train, test = files
+    model, x = tmp_path / "m.json", tmp_path / "x"
+    wide, named = tmp_path / "wide.txt", letor(tmp_path / "named.txt", 1, first=200, names=NAMES)
+    wide.write_text(test.read_text().replace(" #docid", " 4:1 #docid"))
+    assert command("train", "--letor", train, "--model", "listwise", "--out", model)[0] == 0
+    rerank = ["rerank", "--model", model, "--out", x]
+    for words, reason in (
+        ([*rerank, "--letor", wide], "wide.txt: the file has the columns 1, 2, ..., 4 (4 of them), but the model was"),
+        ([*rerank, "--letor", named], "named.txt: the model has the column 1, which is not among the file's: bm25,"),
+        ([*rerank, "--run", made / "bm25.run"], "feature column:1 is a column of a feature file: rank the documents"),
+        ([*rerank, "--letor", test, "--run", made / "bm25.run"], "--letor excludes --run"),
+        (["rerank", "--letor", test, "--out", x], "--letor needs --model"),
+        ([*rerank[:4], f"{x}.scores", "--letor", test, "--stage", "random"], "a score a line, which is that of the"),
+    ):
+        assert reason in refused(*words), words
+        assert not x.exists()
+
+
+@pytest.fixture
+def runs(made: Path, tmp_path: Path) -> list[object]:
+    """The options for BM25's run with two others: one that puts half of the relevant documents first, and noise."""
+    rng, qrels, others = np.random.default_rng(1), read_qrels(made / "qrels.txt"), {"good": 2.0, "noise": 0.0}
+    for name, strength in others.items():
+        rankings = []
+        for ranking in read_run(made / "bm25.run").rankings:
+            relevant = np.array([qrels[ranking.qid].get(docid, 0) > 0 for docid in ranking.docids])
+            rankings.append(ranking.rescore(rng.normal(size=len(ranking)) + strength * relevant))
+        write_run(Run(tuple(rankings), name), tmp_path / f"{name}.run")
+    features = [f"--features=run:{tmp_path / name}.run" for name in others]
+    return ["--run", made / "bm25.run", "--qrels", made / "qrels.txt", *features]
+
+
+def test_from_runs_to_a_run(command: Command, made: Path, runs: list[object], tmp_path: Path) -> None:
+    model, held, out = tmp_path / "m.json", tmp_path / "held.run", tmp_path / "out.run"
+    code, told, err = command("train", *runs, "--out", model, "--folds", 3, "--out-run", held)
+    assert code == 0, err
+    assert "without --index: windows, expansion, translation and all other features of texts are left out" in err
+    for line in (
+        r"first stage \(\w\) +0\.\d{4}", r"run:\S+good\.run \(\w\) +0\.\d{4}", r"[>+ ] first stage +0\.\d{4}",
+        r"without run:\S+good\.run +0\.\d{4} +-0\.\d{4}", r"without runs +0\.\d{4} +-0\.\d{4}",
+        r"[>+ ] sum of scaled runs +0\.\d{4}",
+    ):  # fmt: skip
+        assert re.search(f"^{line}", told, re.MULTILINE), line
+    own = evaluate(read_run(held), read_qrels(made / "qrels.txt"), ["AP"]).by_measure
+    assert json.loads(model.read_text())["provenance"]["held_out"] == {"folds": 3, **own}
+    code, told, err = unremarked(command("rerank", "--run", made / "bm25.run", "--model", model, "--out", out))
+    assert (code, told, err) == (0, "", "")
+    index = ["--index", made / "index", "--topics", made / "topics.tsv"]
+    beside = tmp_path / "beside.run"
+    assert command("rerank", "--run", made / "bm25.run", "--model", model, "--out", beside, *index)[0] == 0
+    assert out.read_bytes() == beside.read_bytes()
+    moved = tmp_path / "moved.run"
+    (tmp_path / "good.run").rename(tmp_path / "new.run")
+    words = ["--run", made / "bm25.run", "--model", model, "--file", f"good.run={tmp_path / 'new.run'}"]
+    assert unremarked(command("rerank", *words, "--out", moved))[0] == 0
+    assert moved.read_bytes() == out.read_bytes()
+
+
+def test_mistakes_with_runs(command: Command, made: Path, runs: list[object], tmp_path: Path) -> None:
+    x, first, good = tmp_path / "x", runs[:4], tmp_path / "good.run"
+    (tmp_path / "copy.run").write_bytes(good.read_bytes())
+    learn = ["train", *first, "--out", x, "--model", "listwise"]
+    for words, reason in (
+        (learn, "has no features but its own scores: give other runs of its topics by --features run:FILE"),
+        ([*learn[:1], *learn[3:]], "give a --run to rerank: without --index, nothing can be searched"),
+        ([*learn, "--features", "FI/term/LM"], "feature FI/term/LM needs an index"),
+        ([*learn[:-1], "stack"], "stack needs --index: without one, use automatic"),
+        ([*learn[:-1], "svmdiv"], "--model svmdiv needs --index and --qrels"),
+        ([*learn, f"--features=run:{good},run:{tmp_path / 'copy.run'}"], "copy.run: has the scores of"),
+        ([*learn, f"--features=run:{made / 'bm25.run'}"], "has the scores of the run that is reranked"),
+    ):
+        code, told, err = command(*words)
+        assert (code, told) == (2, "")
+        assert reason in err.splitlines()[-1], words
+        assert not x.exists()
+
+
+def test_runs_beside_an_index_say_what_each_source_adds(
+    command: Command, made: Path, runs: list[object], collection: list[object], tmp_path: Path
+) -> None:
+    words = [*collection, *runs, "--model", "automatic(folds=2,depth=20,translate=false)", "--time", "1s"]
+    code, told, err = command("train", *words, "--out", tmp_path / "m.json")
+    assert code == 0, err
+    for source in ("windows", "expansion", "latent", "the index", "runs", f"run:{tmp_path / 'good.run'}"):
+        assert re.search(rf"^without {source} +0\.\d{{4}} +[+-]0\.\d{{4}}", told, re.MULTILINE), source
+    words = [*collection, *runs[:4], "--model", "automatic(folds=2,depth=20,translate=false)", "--time", "1s"]
+    assert "without windows" not in command("train", *words, "--out", tmp_path / "m.json")[1]
