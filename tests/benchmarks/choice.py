@@ -15,7 +15,7 @@ from greylag.diversity.choice import WEIGHTS, rule_of, tuned_by_fold
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.linesearch import Objective, RankingData
-from greylag.models.choice import PENALTIES, Candidate, Choice, System, choose
+from greylag.models.choice import PENALTIES, Candidate, Choice, System, choose, cross_folds
 from tests.benchmarks.harness import Row
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
@@ -47,7 +47,7 @@ def null_choice(rng: np.random.Generator, topics: int, gain: float = 0.0) -> Cho
         relevant_grades=(np.ones(RELEVANT, dtype=np.int64),) * topics,
     )
     candidates = [Candidate(system, (str(system),), (1.0,)) for system in SYSTEMS]
-    return choose(data, split_folds(data.qids, 2, 0), candidates, AP, baselines=SYSTEMS[:4])
+    return choose(cross_folds(data, split_folds(data.qids, 2, 0)), data.qids, candidates, AP, baselines=SYSTEMS[:4])
 
 
 def null_diversifier(rng: np.random.Generator, topics: int) -> BestOfMany:

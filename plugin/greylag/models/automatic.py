@@ -90,7 +90,8 @@ class Automatic:
         candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
         folds = cross_folds(data, self.parts(data.qids)) if validation is None else [(data, validation)]
         alone = [candidate.system for candidate in baselines]
-        choice = choose(folds, candidates, objective, baselines=alone, n_jobs=n_jobs)
+        qids = (validation or data).qids
+        choice = choose(folds, qids, candidates, objective, baselines=alone, n_jobs=n_jobs)
         if validation is not None:
             choice = replace(choice, by="Chosen by {} topics for validation")
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
@@ -203,7 +204,7 @@ class PreparedChoice:
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
         folds = cross_folds(rows, parts)
         choice = choose(
-            folds, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
+            folds, judged, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
         tuned_baselines = {

@@ -227,6 +227,7 @@ def _cells(comparison: Comparison | None) -> Row:
 
 def choose(
     folds: Iterable[Fold],
+    qids: Sequence[str],
     candidates: Sequence[Candidate],
     objective: Objective,
     *,
@@ -243,7 +244,9 @@ def choose(
     Parameters
     ----------
     folds : iterable of Fold
-        They hold out at least two queries, each once.
+        They hold out each of `qids` once.
+    qids : sequence of str
+        At least two.
     candidates : sequence of Candidate
         The first one is a baseline.
     objective : Objective
@@ -271,7 +274,7 @@ def choose(
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
     known = incumbent if set(incumbent) <= set(singles) else ()
-    qids = tuple(qid for data in held_out for qid in data.qids)
+    qids = tuple(qids)
     scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known)
     every = np.arange(len(qids))
     order = scored.order(every)

@@ -1,6 +1,6 @@
 """Models without an index: their learners, choices and sources by hand, and by LightGBM itself.
 
-Tests `index_free`, `sources`, `greylag.features.column`.
+Tests `index_free`, `source_gains`, `greylag.features.column`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from greylag.learning import CoordinateAscent, Learner, ListwiseRegression, read
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.linesearch import Objective, RankingData
 from greylag.models import Automatic, IndexFreeRecipe, ModelRanker, MRFRecipe, train_on_data
-from greylag.models.automatic import without
+from greylag.models.choice import without
 from greylag.models.index_free import with_runs
 from greylag.models.lambdamart import LambdaMART
-from greylag.models.sources import sources
+from greylag.models.source_gains import sources
 from tests.greylag.learning.samples import random_data
 
 NDCG = Objective("nDCG", 10)
