@@ -23,7 +23,7 @@ FORM = "INDEX:TOPICS:QRELS"
 class JudgedCollection(NamedTuple):
     """The files of a collection."""
 
-    index: list[Path]
+    folders: list[Path]  # of the index
     topics: Path
     qrels: Path
 
@@ -47,7 +47,7 @@ def also_files(text: str) -> list[str]:
 
 def train_general(shared: Shared, collections: Sequence[JudgedCollection], objective: Objective, out: Path) -> None:
     """Learn the model, write it, and say how well each collection is ranked by weights of the others."""
-    indexes = [PositionalIndex.from_lucene(collection.index) for collection in collections]
+    indexes = [PositionalIndex.from_lucene(collection.folders) for collection in collections]
     features = general_model(texts=all(index.words is not None for index in indexes)).features
     learned_from: dict[str, tuple[RankingData, ...]] = {}
     for (folders, topics, qrels), index in zip(collections, indexes, strict=True):
