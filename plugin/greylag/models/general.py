@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -31,7 +31,7 @@ PENALTY = 100.0
 
 
 @cache
-def general_model(*, texts: bool = True) -> RankingModel:
+def general_model(*, texts: bool = True, without: str | None = None) -> RankingModel:
     """The model of `GeneralRanker`: weights that were learned on public collections, for any collection.
 
     The study ``general`` makes it, and says how well it does on each collection by weights of the others.
@@ -40,8 +40,17 @@ def general_model(*, texts: bool = True) -> RankingModel:
     ----------
     texts : bool, default True
         Whether the index has words as they are written, of which one feature is.
+    without : str, optional
+        A collection of the model's provenance, such as "cacm", which is not learned from: for studies of it.
     """
-    return RankingModel.load(Path(__file__).with_name("general.json" if texts else "general-positions.json"))
+    model = RankingModel.load(Path(__file__).with_name("general.json" if texts else "general-positions.json"))
+    if without is None:
+        return model
+    learned = model.provenance["weights"]
+    if without not in learned:
+        raise ParameterError(f"the general model was not learned from {without!r:.60}, but from {', '.join(learned)}")
+    shares = mean_shares([np.array(weights) for name, weights in learned.items() if name != without])
+    return replace(model, weights=tuple(shares.tolist()))
 
 
 @dataclass(frozen=True)
@@ -119,8 +128,7 @@ def learn_general(
             learned.append(collection_weights(parts, objective, penalty=penalty))
         except ParameterError as error:
             raise ParameterError(f"collection {name}: {error}") from None
-    weights = np.mean(learned, axis=0)
-    shares = (weights / np.abs(weights).sum()).round(4)
+    shares = mean_shares(learned)
     return RankingModel(
         tuple(feature for feature in features if isinstance(feature, Feature)),
         tuple(shares.tolist()),
@@ -129,8 +137,15 @@ def learn_general(
             "greylag": __version__,
             "learner": f"listwise regression with penalty {penalty:g}, in unit length, averaged over collections",
             "collections": {name: max(len(data.qids) for data in parts) for name, parts in collections.items()},
+            "weights": {name: weights.round(6).tolist() for name, weights in zip(collections, learned, strict=True)},
         },
     )
+
+
+def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
+    """The mean of the collections' weights, divided by the sum of its magnitudes, to four decimals."""
+    weights = np.mean(learned, axis=0)
+    return np.asarray((weights / np.abs(weights).sum()).round(4))
 
 
 def collection_weights(

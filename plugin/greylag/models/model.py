@@ -131,14 +131,29 @@ class RankingModel(SavedModel):
         if any(feature.base.needs_index for feature in self.features):
             parameters = ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items())
             lines.append(f"parameters {parameters}")
-        after = [f"  {self.objective} {score:.4f}" for score in self.training_scores] or [""] * len(self.features)
-        if len(set(after)) == 1:  # of all features together, which the outline has
-            after = [""] * len(after)
-        weighted = zip(self.weights, self.features, after, strict=True)
-        lines += [f"{weight:+12.6g}  {feature}{score}" for weight, feature, score in weighted]
+        lines += self._weighted()
         for name, feature in learned_features(self.features).items():
             lines += [f"{name}: {line}" if not line.startswith(" ") else line for line in feature.outline()]
         return "\n".join(lines) + "\n"
+
+    def _weighted(self) -> list[str]:
+        """A line for each feature: in rounds with the score after each, or all together by their shares of the score.
+
+        A share is that of |weight| x standard deviation within a query of the training data. Stages with parameters
+        tuned in training are named by their baseline.
+        """
+        names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
+        stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
+        for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
+            names = [f"{name}{text.removeprefix(stage)}" if text.startswith(stage) else text for text in names]
+        scores, spreads = self.training_scores, self.provenance.get("spreads")
+        if len(set(scores)) > 1 or not spreads or len(spreads) != len(names):
+            after = [f"  {self.objective} {score:.4f}" if len(set(scores)) > 1 else "" for score in scores]
+            rows = zip(self.weights, names, after or [""] * len(names), strict=True)
+            return [f"{weight:+12.6g}  {name}{score}" for weight, name, score in rows]
+        sizes = np.abs(np.array(self.weights) * np.array(spreads))
+        order, shares = np.argsort(-sizes, kind="stable").tolist(), sizes / (sizes.sum() or 1.0)
+        return [f"{shares[number]:7.1%} {self.weights[number]:+12.6g}  {names[number]}" for number in order]
 
     def for_collection(self, index: PositionalIndex) -> RankingModel:
         """The same model, marked as trained on the collection of `index`."""

@@ -33,6 +33,7 @@ from greylag.linesearch.objectives import Objective
 from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
 from greylag.models.automatic import PreparedChoice
 from greylag.models.choice import title
+from greylag.models.general import general_model
 from greylag.models.lambdamart import LambdaMART, PreparedTrees
 from greylag.models.model import RankingModel
 from greylag.models.recipes import useful_features
@@ -45,11 +46,11 @@ from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
 AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
-BM25, RM3, SELECTED, STACK = "BM25", "RM3", "MRF-FS", "stack"
+BM25, RM3, SELECTED, STACK, GENERAL = "BM25", "RM3", "MRF-FS", "stack", "general"
 GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coordinate ascent"
 BEST = "the best other"
 ALL, WITHOUT = "all features", "without "
-SYSTEMS = (AUTOMATIC, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
+SYSTEMS = (AUTOMATIC, GENERAL, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
 T = TypeVar("T")
 
@@ -85,6 +86,8 @@ class Settings(CollectionSettings, Curve):
     """BM25, and the number of documents per topic."""
     test: Judged | None = None
     """The topics that are held out; by default, those of each fold in turn."""
+    general_without: str | None = None
+    """The collection's name among those that the general model was learned from, whose weights are left out."""
 
 
 class FeatureSettings(Curve):
@@ -140,7 +143,10 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
-        models = rankers(settings, Run(tuple(run[qid] for qid in training)), qrels, opened.index, context.n_jobs)
+        general = general_model(texts=opened.index.words is not None, without=settings.general_without)
+        recipe = AutomaticRecipe(settings.measure, general=general, seed=settings.seed)
+        models = rankers(recipe, Run(tuple(run[qid] for qid in training)), qrels, opened.index, context.n_jobs,
+                         lightgbm=settings.lightgbm)  # fmt: skip
         tested, judged = Run(tuple(run[qid] for qid in test)), {qid: dict(qrels[qid]) for qid in test}
 
         def score(model: RankingModel) -> list[float]:
@@ -162,17 +168,17 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
 
 def rankers(
-    settings: Settings, run: Run, qrels: Qrels, index: PositionalIndex, n_jobs: int | None
+    recipe: AutomaticRecipe, run: Run, qrels: Qrels, index: PositionalIndex, n_jobs: int | None, *, lightgbm: bool
 ) -> Iterator[tuple[str, RankingModel]]:
     """The models that each system learns from the topics of `run`."""
-    measure, seed, qids = settings.measure, settings.seed, list(run)
-    recipe = AutomaticRecipe(measure, seed=seed)
+    measure, seed, qids = recipe.measure, recipe.seed, list(run)
     prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
     # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.features
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
     stack = PreparedStack(StackRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
     yield STACK, stack
+    yield GENERAL, replace(prepared.general, collection=stack.collection, fingerprint=stack.fingerprint)
     tuned = candidates.tune(qids)
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
@@ -182,11 +188,9 @@ def rankers(
     yield from ablations(prepared, tuned, rows, n_jobs)
     pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.sources.pool)])
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
-    if settings.lightgbm:
-        yield (
-            LIGHTGBM,
-            PreparedTrees(LambdaMARTRecipe(LambdaMART(measure, seed=seed)), candidates).fit(qids, n_jobs=n_jobs),
-        )
+    if lightgbm:
+        trees = LambdaMARTRecipe(LambdaMART(measure, seed=seed))
+        yield LIGHTGBM, PreparedTrees(trees, candidates).fit(qids, n_jobs=n_jobs)
 
 
 def ablations(

@@ -115,11 +115,8 @@ class Translation(LearnedFeature):
         return cls(content["mu"], content["own"], content["table"])
 
     def outline(self) -> list[str]:
-        """The size of the table, and what is most probable in it, but for words that are kept."""
-        pairs = [(share, term, word) for term, words in self.table.items() for word, share in words.items()]
-        others = sorted(((-share, term, word) for share, term, word in pairs if term != word))[:10]
-        lines = [f"  {-share:11.1%}  {word} as {term}" for share, term, word in others]
-        return [f"{len(pairs)} translations into {len(self.table)} words of queries, such as", *lines]
+        """The size of the table: its most probable entries are those of the rarest words, and say little."""
+        return [f"{sum(map(len, self.table.values()))} translations into {len(self.table)} words of queries"]
 
 
 class Estimate(NamedTuple):
