@@ -5,7 +5,6 @@ from greylag import (
     CSSVM,
     MMR,
     CoordinateAscent,
-    EssentialPages,
     FeatureExtractor,
     GreedySelection,
     LuceneIndex,
@@ -24,7 +23,7 @@ from greylag import (
     training_data,
     write_run,
 )
-from greylag.diversity import DiversityModel
+from greylag.diversity import DiversityModel, EssentialPages
 from greylag.linesearch import Objective
 from greylag.models import train_on_data
 from greylag.structured import Coulomb, CuttingPlane

@@ -8,7 +8,6 @@ from greylag import (
     AutomaticRecipe,
     BaselineRecipe,
     CoordinateAscent,
-    EssentialPages,
     FeatureExtractor,
     GreedySelection,
     GreylagError,
@@ -36,7 +35,7 @@ from greylag import (
     training_data,
     write_run,
 )
-from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, training_examples
+from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, EssentialPages, training_examples
 from greylag.diversity import train as train_diversity
 from greylag.linesearch import Objective, RankingData
 from greylag.models import baselines, train_on_data

@@ -61,7 +61,7 @@ class Reranker:
         "essential-pages", "coverage", "manifold", "rm3", "xquad", "pm2", "group-limit" or, with the option `model`,
         "svmdiv", "cssvm" and "mrf". Several are joined, each with its own options:
         "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
-        passages to a stage.
+        passages to a stage. Docids are the passages' positions, and with a background "passage " and the position.
     background : PositionalIndex, optional
         A collection like that of the passages. Statistics such as idf are then its and the passages' together. Without
         it they are those of the passages alone; for "general" and BM25, as if there were ten documents more for each
@@ -85,6 +85,8 @@ class Reranker:
 
     def __init__(self, method: Method = "mmr", *, background: PositionalIndex | None = None, **options: Any) -> None:
         self._method, self._background = method, background
+        # With a background, docids of their own, so that none is that of a document of it.
+        self._name = "{}" if background is None else "passage {}"
         if background is not None and not hasattr(background, "parts"):
             raise ParameterError(
                 f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
@@ -161,8 +163,8 @@ class Reranker:
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
         keys = list(passages) if isinstance(passages, Mapping) else range(len(passages))
         listed = list(passages.values()) if isinstance(passages, Mapping) else passages
-        # Of their own names, so that none is that of a document of the background.
-        texts = {f"passage {n}": names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
+        name = self._name
+        texts = {name.format(n): names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
         for what, given in (("scores", scores), ("groups", groups)):
             if given is not None and len(given) != len(texts):
                 raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
