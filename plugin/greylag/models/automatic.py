@@ -194,6 +194,7 @@ class PreparedChoice:
         candidates = recipe.candidates(tuned, self.general, rows.names)
         made: dict[str, Any] = {"set_aside": []}
         if len(judged) == 1:
+            made["adapted"] = list(map(str, INCUMBENT))
             return selected_model(
                 average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
             ), None

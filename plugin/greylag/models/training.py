@@ -20,7 +20,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels
 from greylag.linesearch.objectives import Objective
 from greylag.missing_documents import gathered
-from greylag.models.automatic import BASELINES, AutomaticRecipe, PreparedChoice
+from greylag.models.automatic import BASELINES, INCUMBENT, AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
 from greylag.models.index_free import BEST_COLUMN, IndexFreeRecipe, PreparedColumns
 from greylag.models.model import RankingModel
@@ -44,6 +44,12 @@ HELD_OUT, FIRST = "held out", "first stage"
 MOST_TOPICS = 5_000
 """Judged topics that are trained on unless more are asked for: 100 documents of each take about 1.5 GB."""
 WIDTH = 110  # of the sentence when it is printed
+FEW = 25
+ADVICE = (
+    "So few topics adapt weights that were learned elsewhere. On five collections, they gained .044 nDCG@10 over tuned "
+    "BM25 with 5 topics, .046 with 25 and .051 with 50: judging more pays, but slowly."
+)
+"""What more judged topics are worth, with fewer than `FEW` (see the page on rankers)."""
 _log = logging.getLogger("greylag")
 
 
@@ -98,16 +104,24 @@ class TrainingResult:
         sentence = replace(best.comparison, baseline=tuned).verdict
         return f"{sentence} Corrected for the choice on the same topics."
 
+    @property
+    def advice(self) -> str:
+        """What more topics would be worth, if few adapted the general model."""
+        adapted = set(map(str, INCUMBENT)) & set(self.model.provenance.get("choice", {}).get("tried", ()))
+        few = len(self.model.provenance.get("queries", ())) < FEW
+        return ADVICE if few and (adapted or "adapted" in self.model.provenance) else ""
+
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__}: {training_line(self.model)}>")
 
     def __str__(self) -> str:
         if self.choice is None:
-            return "\n".join(filter(None, [training_line(self.model), self.verdict]))
+            return "\n".join(filter(None, [training_line(self.model), self.verdict, fill(self.advice, WIDTH)]))
         reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
         gains = self.model.provenance.get("sources")
         tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
-        return visible("\n".join([*map(as_text, tables), *reasons, fill(self.verdict, WIDTH)]))
+        sentences = [fill(text, WIDTH) for text in (self.verdict, self.advice) if text]
+        return visible("\n".join([*map(as_text, tables), *reasons, *sentences]))
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
