@@ -41,6 +41,7 @@ class LambdaMART:
     min_documents : int >= 1, default 20
         The least number of training documents in a leaf.
     seed : int >= 0, default 0
+        LightGBM's seed.
     """
 
     objective: Objective | str

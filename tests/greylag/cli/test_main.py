@@ -25,7 +25,7 @@ from greylag.cli.terminal import tell
 from greylag.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 
-MOST_OPTIONS = 112
+MOST_OPTIONS = 120
 
 
 def test_the_commands_and_the_number_of_options() -> None:

@@ -37,9 +37,9 @@ def test_a_model_of_several_collections_is_that_of_the_library(command: Command,
     ("more", "reason"),
     [
         (["--also", "index:topics.tsv"], "--also 'index:topics.tsv' is not of the form INDEX:TOPICS:QRELS"),
-        (["--also", "a:b:c", "--model", "mrf"], "--model is not for --also"),
-        (["--also", "a:b:c", "--features", "score", "--model", "mrf"], "--features is not for --also"),
-        (["--also", "a:b:c", "--folds", "2", "--out-run", "x"], "--folds is not for --also"),
+        (["--also", "a:b:c", "--model", "mrf"], "--also excludes --model"),
+        (["--also", "a:b:c", "--features", "score", "--model", "mrf"], "--also excludes --features"),
+        (["--also", "a:b:c", "--folds", "2", "--out-run", "x"], "--also excludes --folds"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

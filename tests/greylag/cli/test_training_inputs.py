@@ -74,7 +74,7 @@ def test_from_a_file_to_scores_and_their_evaluation(command: Command, files: tup
     assert code == 0, err
     assert "learned by ListwiseRegression from 12 queries\n" in told
     assert "parameters" not in told
-    assert re.search(r"^ +\+\S+  column:1$", told, re.MULTILINE)
+    assert re.search(r"^ +\d+\.\d% +\+\S+  column:1$", told, re.MULTILINE)
 
 
 def test_the_choice_with_folds(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
@@ -261,10 +261,10 @@ def test_mistakes_with_runs(command: Command, made: Path, runs: list[object], tm
 def test_runs_beside_an_index_say_what_each_source_adds(
     command: Command, made: Path, runs: list[object], collection: list[object], tmp_path: Path
 ) -> None:
-    words = [*collection, *runs, "--model", "automatic(folds=2,depth=20,translate=false)", "--time", "1s"]
+    words = [*collection, *runs, "--model", "automatic(folds=2,depth=20,translate=false)"]
     code, told, err = command("train", *words, "--out", tmp_path / "m.json")
     assert code == 0, err
     for source in ("windows", "expansion", "latent", "the index", "runs", f"run:{tmp_path / 'good.run'}"):
         assert re.search(rf"^without {source} +0\.\d{{4}} +[+-]0\.\d{{4}}", told, re.MULTILINE), source
-    words = [*collection, *runs[:4], "--model", "automatic(folds=2,depth=20,translate=false)", "--time", "1s"]
+    words = [*collection, *runs[:4], "--model", "automatic(folds=2,depth=20,translate=false)"]
     assert "without windows" not in command("train", *words, "--out", tmp_path / "m.json")[1]

@@ -337,7 +337,6 @@ def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
         ("model: brf", "model: unknown model 'brf'"),
         ("model: fusion", "fusion: fusion needs at least two rankings"),
         ("model: mrf(first_sentence=true)", "mrf: queries are shortened by the field queries"),
-        ("learner: coordinate-ascent", "automatic takes no learner"),
         ("features: SD/LM", "features"),
         ("baselines: [bm25, bm25]", "'bm25' is the name of two systems"),
         ("baselines: [bm52]", "baselines.0: unknown model 'bm52'"),

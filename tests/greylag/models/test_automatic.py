@@ -204,7 +204,9 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
     written = result.model.provenance["choice"]["corrected"]
     assert written == {"mean": mean, "difference": difference.value, "interval": [low.value, high.value],
                        "p": corrected.corrected_p}  # fmt: skip
-    assert " ".join(str(result).split()).endswith(result.verdict)
+    printed = " ".join(str(result).split())
+    assert printed.endswith(f"{result.verdict} {result.advice}")
+    assert "judging more pays" in result.advice
 
 
 def test_the_default_is_the_automatic_choice(monkeypatch: pytest.MonkeyPatch) -> None:
