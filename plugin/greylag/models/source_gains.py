@@ -47,8 +47,8 @@ def source_of(feature: Feature) -> str:
         if not others and dict(first.options).get("original_weight") == 1.0:  # RM3 of the query alone, which is BM25
             return "first stage"
         return {"rm3": "expansion", "manifold": "manifold"}.get(base.steps[-1].name, str(base))
-    if isinstance(base, FeatureSpec) and base.expands:
-        return "expansion"
+    if isinstance(base, FeatureSpec) and (base.expands or base.positional):
+        return "expansion" if base.expands else "position"
     return NAMES.get(type(base), str(base))
 
 

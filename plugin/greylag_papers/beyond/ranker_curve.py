@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from greylag import ModelRanker, ParameterError, PooledSources, PositionalIndex, Run, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, to_dict
+from greylag import ModelRanker, ParameterError, PooledSources, Run, read_qrels, read_topics
+from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds, to_dict
 from greylag.experiments import config
 from greylag.experiments.collection import CollectionSettings, FirstStage, open_collection
 from greylag.experiments.figures import Figure, Panel, line_figure
@@ -32,16 +32,16 @@ from greylag.linesearch.data import linear_scores
 from greylag.linesearch.objectives import Objective
 from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
 from greylag.models.automatic import PreparedChoice
-from greylag.models.choice import title
+from greylag.models.choice import cross_folds, title
 from greylag.models.general import general_model
 from greylag.models.lambdamart import LambdaMART, PreparedTrees
 from greylag.models.model import RankingModel
 from greylag.models.recipes import useful_features
-from greylag.models.sources import TunedRM3
+from greylag.models.source_gains import source_gains
 from greylag.models.stack import PreparedStack
 from greylag.ranking import FloatArray
 from greylag.tables import Row
-from greylag.trec import Qrels, at_level
+from greylag.trec import at_level
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
@@ -49,7 +49,6 @@ AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
 BM25, RM3, SELECTED, STACK, GENERAL = "BM25", "RM3", "MRF-FS", "stack", "general"
 GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coordinate ascent"
 BEST = "the best other"
-ALL, WITHOUT = "all features", "without "
 SYSTEMS = (AUTOMATIC, GENERAL, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
 T = TypeVar("T")
@@ -114,9 +113,10 @@ class Opened:
 class Learned:
     """The models that all systems learned from some topics."""
 
-    values: dict[str, list[float]]  # the measure of each test topic, by system, and by `ablations`
+    values: dict[str, list[float]]  # the measure of each test topic, by system
     chosen: str  # by the automatic choice
     seconds: dict[str, float]  # of CPU; features are computed for the automatic choice, and used by all
+    losses: dict[str, float] = field(default_factory=dict)  # without each source of features, by `source_gains`
 
 
 def open_curve(settings: Settings, context: Context) -> Opened:
@@ -145,8 +145,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         general = general_model(texts=opened.index.words is not None, without=settings.general_without)
         recipe = AutomaticRecipe(settings.measure, general=general, seed=settings.seed)
-        models = rankers(recipe, Run(tuple(run[qid] for qid in training)), qrels, opened.index, context.n_jobs,
-                         lightgbm=settings.lightgbm)  # fmt: skip
+        prepared = recipe.prepare(Run(tuple(run[qid] for qid in training)), qrels, opened.index, n_jobs=context.n_jobs)
+        models = rankers(prepared, training, context.n_jobs, lightgbm=settings.lightgbm)
         tested, judged = Run(tuple(run[qid] for qid in test)), {qid: dict(qrels[qid]) for qid in test}
 
         def score(model: RankingModel) -> list[float]:
@@ -158,7 +158,11 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         trained = dict(timed(models))
         values = {name: score(model) for name, (model, _) in trained.items()}
         chosen = trained[AUTOMATIC][0].provenance["choice"]["chosen"]
-        return Learned(values, " + ".join(chosen), {name: spent for name, (_, spent) in trained.items()})
+        rows = prepared.features.training(prepared.features.tune(training), training)
+        parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
+        gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
+        losses = {source: -gain["difference"] for source, gain in gains.items()}
+        return Learned(values, " + ".join(chosen), {name: spent for name, (_, spent) in trained.items()}, losses)
 
     return Opened(
         [qid for qid in relevant if held_out is None or qid not in held_out],
@@ -168,11 +172,11 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
 
 def rankers(
-    recipe: AutomaticRecipe, run: Run, qrels: Qrels, index: PositionalIndex, n_jobs: int | None, *, lightgbm: bool
+    prepared: PreparedChoice, qids: Sequence[str], n_jobs: int | None, *, lightgbm: bool
 ) -> Iterator[tuple[str, RankingModel]]:
-    """The models that each system learns from the topics of `run`."""
-    measure, seed, qids = recipe.measure, recipe.seed, list(run)
-    prepared = recipe.prepare(run, qrels, index, n_jobs=n_jobs)
+    """The models that each system learns from these topics."""
+    recipe = prepared.recipe
+    measure, seed = recipe.measure, recipe.seed
     # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.features
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
@@ -185,23 +189,11 @@ def rankers(
         alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
         yield name, alone
     rows = candidates.training(tuned, qids)
-    yield from ablations(prepared, tuned, rows, n_jobs)
     pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.sources.pool)])
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
     if lightgbm:
         trees = LambdaMARTRecipe(LambdaMART(measure, seed=seed))
         yield LIGHTGBM, PreparedTrees(trees, candidates).fit(qids, n_jobs=n_jobs)
-
-
-def ablations(
-    prepared: PreparedChoice, tuned: TunedRM3, rows: RankingData, n_jobs: int | None
-) -> Iterator[tuple[str, RankingModel]]:
-    """Listwise regression of all features, and of those that are left without each source of them."""
-    features, learner = prepared.features, ListwiseRegression(prepared.recipe.measure)
-    yield ALL, train_on_data(rows, learner, n_jobs=n_jobs)
-    for source, group in features.sources.features(tuned, texts=features.index.words is not None).items():
-        others = [column for column, feature in enumerate(rows.specs) if feature not in group]
-        yield f"{WITHOUT}{source}", train_on_data(rows.select_features(others), learner, n_jobs=n_jobs)
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:
@@ -277,7 +269,7 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
     every_score = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
     scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in every_score.items()}
-    losses = source_losses(every_score)
+    losses = mean_losses(learned)
     names = list(next(iter(scores.values())))
     every = [(size, found) for size, point in learned.items() for found in point]
     chosen: list[Row] = [(size, found.chosen) for size, found in every]
@@ -293,17 +285,9 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     means = means_table(f"{measure} by number of training topics, {n_test} held-out topics", by_size)
     spent = [(size, *map(found.seconds.get, names)) for size, found in every]
     times = Table("CPU seconds", ("topics", *names), spent, 1)
-    sources = (
-        [
-            comparison_table(
-                f"{measure} of listwise regression without a source less that of all features", *losses.values()
-            )
-        ]
-        if losses
-        else []
-    )
+    sources = means_table(f"{measure} lost in training without a source of features", losses)
     return Outcome(
-        scores=rows | loss_rows(losses),
+        scores=rows | {f"{size}, loss without": row for size, row in losses.items()},
         results={
             "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
             "chosen": [found.chosen for _, found in every],
@@ -313,7 +297,7 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         sections=[
             Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
-            *([Section("Sources", _TEXTS["ranker_curve: sources"], sources)] if losses else []),
+            *([Section("Sources", _TEXTS["ranker_curve: sources"], [sources])] if losses else []),
             Section("Time", _TEXTS["ranker_curve: time"], [times]),
         ],
         seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
@@ -360,23 +344,14 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
     return rows
 
 
-def source_losses(scores: Mapping[int, Mapping[str, Scores]]) -> dict[int, Significance]:
-    """For each number of topics, listwise regression without each source of features less that of all."""
-    losses = {}
-    for size, by_system in scores.items():
-        if ALL in by_system:
-            lacking = {f"{name}, {size} topics": of for name, of in by_system.items() if name.startswith(WITHOUT)}
-            losses[size] = compare({ALL: by_system[ALL], **lacking}, ALL)
-    return losses
-
-
-def loss_rows(losses: Mapping[int, Significance]) -> dict[str, dict[str, float]]:
-    """The figures for experiment files: for each number of topics, the mean loss without each source."""
+def mean_losses(learned: Mapping[int, Sequence[Learned]]) -> dict[str, dict[str, float]]:
+    """For each number of topics, the mean loss without each source over the parts that were trained on."""
     return {
-        f"{size} topics, loss without": {
-            one.run.removeprefix(WITHOUT).partition(",")[0]: -one.difference for one in loss.comparisons
+        f"{size} topics": {
+            source: float(np.mean([part.losses[source] for part in point])) for source in point[0].losses
         }
-        for size, loss in losses.items()
+        for size, point in learned.items()
+        if point[0].losses
     }
 
 

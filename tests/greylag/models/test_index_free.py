@@ -298,7 +298,7 @@ def test_sources_of_the_features_of_an_index() -> None:
     )
     found = {name: len(features) for name, features in sources(parse_features(named)).items()}
     assert found == {
-        "first stage": 4, "expansion": 2, "manifold": 1, "windows": 2, "latent": 1, "written form": 1,
+        "first stage": 4, "expansion": 2, "manifold": 1, "windows": 1, "position": 1, "latent": 1, "written form": 1,
         "document statistics": 1, "run:a.run": 2, "run:b.run": 1, "prior:p": 1, "runs": 3, "the index": 10,
     }  # fmt: skip
 
