@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
 
 Qrels = Mapping[str, Mapping[str, int]]
 LARGEST = 1e100  # feature, whose square and products are far from overflow
+T = TypeVar("T")
+
 SEARCHED = 2000
 """The most training queries that slow searches use: the grid of a stack, and greedy selection in the choice."""
 
@@ -198,10 +200,10 @@ class RankingData:
         )
 
 
-def spaced(qids: Sequence[str], most: int) -> list[str]:
-    """At most so many of the queries, at equal distances."""
-    places = np.linspace(0, len(qids) - 1, min(most, len(qids))).round().astype(int)
-    return [qids[place] for place in places]
+def spaced(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, at equal distances."""
+    places = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)
+    return [items[place] for place in places]
 
 
 def concatenated(parts: Sequence[RankingData]) -> RankingData:

@@ -163,11 +163,14 @@ class PreparedSources:
     def tune(self, qids: Sequence[str]) -> TunedRM3:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
 
-        Of more than `SEARCHED` queries, only that many are used, at equal distances.
+        With more than `SEARCHED` rankings, only that many are used, at equal distances.
         """
-        if len(qids) > SEARCHED:
-            some = dict.fromkeys(spaced(qids, SEARCHED))
-            return replace(self, rankings=[one for one in self.rankings if one.qid in some]).tune(list(some))
+        if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its counts
+            sample = self._once("sample", lambda: replace(self, rankings=spaced(self.rankings, SEARCHED)))
+            drawn = {ranking.qid for ranking in sample.rankings}
+            shared = [qid for qid in qids if qid in drawn]
+            if len(shared) >= min(len(qids), SEARCHED // 2):
+                return sample.tune(shared)
         # A map of one item, whose result an interrupted command keeps
         (tuned,) = parallel_map(self._tune, [tuple(qids)], what="parameters", n_jobs=self.n_jobs, coarse=True)
         return tuned
