@@ -172,7 +172,7 @@ class AutomaticRecipe(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class PreparedChoice:
-    """An `AutomaticRecipe`, the general model and the features; each set of queries is tuned for once."""
+    """An `AutomaticRecipe`, its general model, and the features of judged rankings."""
 
     recipe: AutomaticRecipe
     general: RankingModel
