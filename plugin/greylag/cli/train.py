@@ -214,7 +214,9 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
         step = {"name": held_out.run.tag, "method": name, "folds": folds, "reranks": first.tag}
         write_run(held_out.run, files.out_run, metadata=shared.metadata(step, before=[(first.tag, files.run)]))
         for path, run in baseline_runs(files.out_run, result.baselines).items():
-            write_run(run, path, metadata=shared.metadata(step | {"name": run.tag}, before=[(first.tag, files.run)]))
+            tuned = Run(run.rankings, marked(run.tag.replace(" ", "-"), held_out.run.tag))
+            step = {**step, "name": tuned.tag}
+            write_run(tuned, path, metadata=shared.metadata(step, before=[(first.tag, files.run)]))
         tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": files.run is None})
@@ -265,6 +267,8 @@ def _learned(name: str, recipe: Recipe, result: TrainingResult) -> str:
         )
         return "\n".join([training_line(model), *ends])
     if result.choice is not None:
+        return str(result)
+    if result.advice:  # of a single topic, with which nothing is compared
         return str(result)
     rows = zip(model.features, model.weights, model.training_scores, strict=True)
     if len(model.features) > 1 and len(set(model.training_scores)) == 1:  # features that were not added one by one

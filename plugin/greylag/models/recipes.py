@@ -287,6 +287,8 @@ def training_line(model: RankingModel) -> str:
         chosen = [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]]
     if "choice" in made:
         chosen = [" + ".join(made["choice"]["chosen"])]
+    if "adapted" in made:
+        chosen = [" + ".join(made["adapted"])]
     score = model.training_scores[-1] if model.training_scores else made["training_score"]
     return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
 

@@ -427,3 +427,33 @@ def test_mistakes_in_settings_of_diversity(
 def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[object], tmp_path: Path) -> None:
     words = [*few, "--qrels", made / "qrels.txt", "--out", tmp_path / "x"]
     assert "is relevant to subtopic 0, which means no subtopic" in refused("train", "--model", "svmdiv", *words)
+
+
+def test_held_out_baselines_are_written_beside_the_held_out_run(
+    command: Command, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {
+        name: (value,) for name, value in (("k1", 0.9), ("b", 0.4), ("mu", 1000.0), ("fb_docs", 5), ("fb_terms", 10))
+    } | {"original_weight": (0.5,)}
+    monkeypatch.setattr("greylag.models.sources.GRID", grid)
+    out = tmp_path / "held-out.run"
+    folds = ["--folds", "2", "--out-run", out, *spelt("automatic", "folds=2,depth=20,translate=false")]
+    code, told, err = command("train", *few, "--qrels", made / "qrels.txt", "--out", tmp_path / "m.json", *folds)
+    assert (code, err) == (0, "")
+    runs = {path.name: read_run(path) for path in tmp_path.glob("held-out*.run")}
+    names = [f"tuned-{name}" for name in ("bm25", "ql", "sdm", "rm3")]
+    assert set(runs) == {"held-out.run", *(f"held-out.{name}.run" for name in names)}
+    assert {run.tag.split("+")[0].lower() for name, run in runs.items() if "tuned" in name} == set(names)
+    assert {tuple(run) for run in runs.values()} == {tuple(runs["held-out.run"])}
+    assert "Each topic was held out." in " ".join(told.split())
+
+
+def test_one_judged_topic_is_told_what_more_are_worth(
+    command: Command, few: list[object], made: Path, tmp_path: Path
+) -> None:
+    lines = [line for line in (made / "qrels.txt").read_text().splitlines() if line.startswith("1 ")]
+    (tmp_path / "one.txt").write_text("\n".join(lines) + "\n")
+    code, told, _ = command("train", *few, "--qrels", tmp_path / "one.txt", "--out", tmp_path / "m.json")
+    assert code == 0
+    assert "judging more pays" in " ".join(told.split())
+    assert len(told.splitlines()) < 10
