@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from typing_extensions import TypedDict
 
-from greylag.cli.rerank import load_model
+from greylag.cli.model_inputs import load_model
 from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ModelError, ParameterError

@@ -11,8 +11,8 @@ import numpy as np
 import typer
 
 from greylag.citations import cite
+from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
-from greylag.cli.rerank import load_model
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import (
     Features,
     Index,
@@ -17,7 +18,6 @@ from greylag.cli.options import (
     Shared,
     Topics,
 )
-from greylag.cli.rerank import seen_topics
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features

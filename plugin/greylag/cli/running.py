@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
@@ -129,6 +128,8 @@ def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
 @contextmanager
 def cluster(address: str) -> Iterator[None]:
     """Work on the Dask cluster at this address."""
+    import asyncio  # with all of this, for few commands
+
     try:
         from distributed import Client
         from distributed.comm import connect

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from greylag.cli.features import PoolOption
+from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import (
     INDEX,
     LETOR,
@@ -24,7 +25,6 @@ from greylag.cli.options import (
     help_of,
     measures_at,
 )
-from greylag.cli.rerank import seen_topics
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
 from greylag.cli.train_general import FORM, JudgedCollection, also_files, parse_also, train_general

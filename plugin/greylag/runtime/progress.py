@@ -55,18 +55,20 @@ def step(what: str, total: int | None = None) -> Iterator[Step]:
     if outer is not ...:
         yield Step(what, total, outer, is_part=True)
         return
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield Step(what, total, None, is_part=False)
+        return
     from tqdm import tqdm
 
     with tqdm(
         total=total,
         desc=f"{next(_numbers)} {what}",
         bar_format=_OPEN_FORMAT if total is None else _FORMAT,
-        disable=None if sys.stderr else True,
         leave=False,
         miniters=0,
         smoothing=0,  # the remaining time by the mean of all items: the latest may have come from a cache
     ) as bar:
-        yield Step(what, total, None if bar.disable else bar, is_part=False)
+        yield Step(what, total, bar, is_part=False)
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:

@@ -1,3 +1,5 @@
+"""Tests `rerank`, `ranking_inputs`, `model_inputs`."""
+
 from __future__ import annotations
 
 import gzip
@@ -21,7 +23,7 @@ from greylag import (
     read_topics,
     write_run,
 )
-from greylag.cli.rerank import seen_topics
+from greylag.cli.model_inputs import seen_topics
 from greylag.diversity import (
     CSSVM,
     DPP,

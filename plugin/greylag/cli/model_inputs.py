@@ -1,0 +1,60 @@
+"""Models among the files that a command reads, and the topics that they were trained on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from greylag.errors import ModelError
+from greylag.features.named_files import is_model_file
+from greylag.model_files import read_content
+from greylag.ranking import SEEN, marked
+from greylag.trec.runs import run_tag
+
+if TYPE_CHECKING:
+    from greylag.diversity.model import DiversityModel
+    from greylag.models.fusion_model import FusionModel
+    from greylag.models.model import RankingModel
+
+    Model = RankingModel | FusionModel | DiversityModel
+_log = logging.getLogger("greylag")
+
+
+def load_model(path: Path) -> Model:
+    """A model of any kind."""
+    from greylag.models.fusion_model import FusionModel
+    from greylag.models.model import RankingModel
+
+    content = read_content(path)  # once: it may be a pipe
+    kinds: list[type[RankingModel | FusionModel]] = [RankingModel, FusionModel]
+    for kind in kinds:
+        if content.get("kind") == kind.kind:
+            return kind.of_content(path, content)
+    from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kinds do not need
+
+    if content.get("kind") == DiversityModel.kind:
+        return DiversityModel.of_content(path, content)
+    raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
+
+
+def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:
+    """The mark of runs whose topics were seen, if a model among the files was trained on some of them or a run has it.
+
+    Topics of another collection, with another fingerprint, may have the same identifiers.
+    """
+    files, qids, tags = list(files), list(rankings), list[str]()
+    for path in filter(is_model_file, files):
+        with suppress(ModelError):  # whatever reads the file says it
+            model = load_model(path)
+            names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by these
+            trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
+            if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
+                tags.append(SEEN)
+                _log.warning(
+                    f"{seen} of {len(qids)} topics are among those that {path} was trained on: their scores say "
+                    "nothing about other topics; for held-out rankings, use greylag train --folds"
+                )
+    return marked("", *tags, *map(run_tag, files))

@@ -1,0 +1,189 @@
+"""The inputs of ``greylag rerank``: the stages that rank, and the rankings that they start from.
+
+Models, and the search for candidates, are imported where they are needed: a stage such as MMR takes half the time then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from greylag.cli.options import Shared
+from greylag.errors import FormatError, ModelError, ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.pipeline import Stage
+from greylag.ranking import SEEN, Ranking, Run
+from greylag.stages import StageStep, registered_stages
+from greylag.trec.parts import Part
+from greylag.trec.runs import JoinedRuns, RunFile
+from greylag.vectors.dense import ArrayVectors
+from greylag.vectors.vector_files import open_vectors
+
+if TYPE_CHECKING:
+    from greylag.cli.model_inputs import Model
+    from greylag.diversity.model import DiversityModel
+    from greylag.models.fusion_model import FusionModel
+    from greylag.models.model import RankingModel
+_log = logging.getLogger("greylag")
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What ranks: the fusion of several runs, if there is one, and then stages, each with its name."""
+
+    fusion: FusionModel | None
+    stages: Sequence[tuple[str, Stage]]
+
+    @property
+    def steps(self) -> list[tuple[str, Callable[[Any], Ranking]]]:
+        """The fusion, as ``fused``, and the stages."""
+        return [*([] if self.fusion is None else [("fused", self.fusion)]), *self.stages]
+
+
+def chain_of(
+    model: Model | None,
+    steps: Sequence[StageStep],
+    index: PositionalIndex | None,
+    vectors: ArrayVectors | None,
+    replaced: Mapping[str, str],
+    *,
+    transfer: bool,
+) -> Chain:
+    """The stages of a model and then of the steps, with files in place of those that the model names."""
+    fusion, stages = None, list[tuple[str, Stage]]()
+    if model is not None:
+        from greylag.models.fusion_model import FusionModel
+
+        if isinstance(model, FusionModel):
+            fusion = model
+        else:
+            stages.append(model_stage(model, replaced, index, transfer=transfer))
+    if (replaced or transfer) and not stages:
+        raise ParameterError(
+            "--file and --transfer go with --model, of features or diversity; a stage takes transfer=true"
+        )
+    return Chain(fusion, [*stages, *((step.name, step.make(index, vectors=vectors)) for step in steps)])
+
+
+def model_stage(
+    model: RankingModel | DiversityModel, replaced: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
+) -> tuple[str, Stage]:
+    """The name of a model's stage, and the stage."""
+    from greylag.models.model import RankingModel
+    from greylag.models.rankers import ModelRanker
+
+    if isinstance(model, RankingModel):
+        for column in model.columns:
+            column.bind(index, {})  # refuses a column without values before anything is ranked
+        return "mrf", ModelRanker(model.with_files(replaced), index, transfer=transfer)
+    if index is None:
+        raise ParameterError("--model needs --index")
+    from greylag.diversity.svmdiv import CSSVM, SVMDiv
+
+    if replaced:
+        raise ParameterError("--file is for a model of features, not for one that diversifies")
+    if len(model.weights) == 1:
+        return "svmdiv", SVMDiv(model, index, transfer=transfer)
+    return "cssvm", CSSVM(model, index, transfer=transfer)
+
+
+def over_columns(model: Model | None, path: Path, *, lenient: bool) -> tuple[RankingModel, Run]:
+    """A model of a feature file's columns with the values of another file, and that file's documents."""
+    from greylag.learning.letor import listed_run, read_features
+    from greylag.models.model import RankingModel
+
+    data = read_features(path, lenient=lenient)
+    if not isinstance(model, RankingModel) or not model.columns:
+        raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
+    try:
+        return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")
+    except ModelError as error:
+        raise FormatError(path, None, str(error)) from None
+
+
+def read_files(texts: Iterable[str]) -> dict[str, str]:
+    """The files of ``NAME=FILE`` by name."""
+    files: dict[str, str] = {}
+    for name, _, file in (text.partition("=") for text in texts):
+        if not name or not file:
+            raise ParameterError(f"--file {name} is not of the form NAME=FILE")
+        if name in files:
+            raise ParameterError(f"--file {name} is given twice: {files[name]} and {file}")
+        files[name] = file
+    return files
+
+
+def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
+    """The vectors of a file, which at least one of the stages takes."""
+    if path is None:
+        return None
+    if not any("vectors" in step.readers for step in steps):
+        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).readers)
+        raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
+    return open_vectors(path)
+
+
+class First(NamedTuple):
+    """The rankings to start from, and the tags and files of the runs that they were made of."""
+
+    rankings: Run | RunFile | JoinedRuns
+    before: list[tuple[str, Path | None]]
+
+
+def first_rankings(
+    shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, chain: Chain, part: Part
+) -> First:
+    """The run, those that a model fuses, or the candidates of a model that needs no run."""
+    opened = [shared.open_run(path, topics) for path in runs]
+    before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
+    if chain.fusion is not None:
+        return First(JoinedRuns(tuple(fused_runs(chain.fusion, runs, opened))), before)
+    if len(runs) > 1:
+        raise ParameterError(
+            f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
+        )
+    return First(opened[0], before) if runs else candidates(shared, index, topics, chain.stages[0][1], part)
+
+
+def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> First:
+    """The candidates of a ranker that needs no run, searched for the part's topics alone."""
+    from greylag.cli.search import search_first
+    from greylag.models.general import GeneralRanker
+    from greylag.models.rankers import ModelRanker
+
+    trained = isinstance(ranker, ModelRanker) and bool(ranker.model.provenance.get("searched"))
+    if topics is None or not (trained or isinstance(ranker, GeneralRanker)):
+        raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
+    texts = shared.topics(topics)
+    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, stack=trained)
+    # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
+    others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
+    rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
+    return First(Run(rankings, searched.tag), [(searched.tag, None)])
+
+
+def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
+    """The runs in the order of the model's: by tag or name of file, and the others in the order that they are given in.
+
+    A warning says which run is taken for which, if its name does not.
+    """
+    if len(runs) != len(model.runs):
+        raise ParameterError(f"the model fuses {len(model.runs)} runs, {', '.join(model.runs)}: give --run for each")
+    left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
+    for path, run in zip(paths, runs, strict=True):
+        name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in model.runs), None)
+        if name is not None:
+            if name in placed:
+                raise ParameterError(f"{placed[name]} and {path} are both {name}: give each run of the model once")
+            placed[name] = path
+    others = [path for path in paths if path not in placed.values()]
+    unknown = dict(zip([name for name in model.runs if name not in placed], others, strict=True))
+    if unknown:
+        taken = ", ".join(f"{path} as {name}" for name, path in unknown.items())
+        _log.warning(f"names of runs are not those of the model, so that their order counts: {taken}")
+    return [left[(placed | unknown)[name]] for name in model.runs]
