@@ -7,7 +7,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,13 +21,13 @@ from greylag.cli.terminal import tell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels
 from greylag.evaluation.holes import compare_with_holes, score_holes
+from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
 from greylag.evaluation.report import Form, format_tables, score_tables
 from greylag.evaluation.significance import Correction, Family, Significance, Test
 from greylag.ranking import Run
 from greylag.runtime.software import versions
 from greylag.tables import Table
-from greylag.trec import Qrels
 from greylag.trec.metadata import read_metadata
 from greylag.trec.submission import DEPTH, check_submission
 
@@ -173,20 +173,15 @@ def evaluate(
     if check and topics:
         _check_runs(runs, shared.topics(topics), docids, depth)
         return
-    if letor is None and qrels is None:
-        raise ParameterError("--qrels is missing: name the judgements to score by, or --check the runs")
-    judgements = qrels or letor or Path()
-    score = _scorer(shared, judgements, measures, level, topics, subtopics=subtopics, listed=letor is not None)
+    judged = _read_judgements(shared, qrels, letor, measures, level, topics, subtopics=subtopics)
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
     if predicted:
-        guesses = shared.qrels(predicted, topics=topics)
-        _check_judgements(predicted, read, partial(score, qrels=guesses))
-        tell(_corrected(read, baseline, score, guesses, correction, form))
+        guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
+        tell(_corrected(read, baseline, judged, guesses, correction, form))
         return
-    _check_judgements(judgements, read, score)
-    scores = {name: _scores_of(score, name, run) for name, run in read.items()}
-    shares = {name: _unjudged_share(score(run, measures=["Judged@10"])) for name, run in read.items()}
-    _warn_unjudged(shares, str(baseline) if baseline else min(shares, key=lambda name: shares[name]))
+    judged.check(read)
+    scores = judged.scores(read)
+    unjudged_at_10 = _unjudged(judged, read, baseline)
     choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
     shown = {**scores, **(choice.scores if choice else {})}
     significance = None
@@ -195,19 +190,15 @@ def evaluate(
         significance = evaluation.compare(
             compared, against, test=test, correction=correction, family=family, margin=margin
         )
-    holes = None
-    if unjudged:
-        holes = score_holes(read, score.keywords["qrels"], score.keywords["measures"])
-        significance = significance and compare_with_holes(significance, read, score.keywords["qrels"], holes)
+    holes = score_holes(read, judged.qrels, judged.measures) if unjudged else None
+    if holes and significance:
+        significance = compare_with_holes(significance, read, judged.qrels, holes)
     if figure is not None and significance:
-        from greylag.experiments.charts import changes_figure
-        from greylag.experiments.figures import write_figure
-
-        write_figure(figure, changes_figure([(shown, significance)]))
+        _draw(figure, shown, significance)
     notes: dict[str, Any] = {
         "per_query": per_query,
         "metadata": {name: found for name in scores if (found := read_metadata(Path(name)))},
-        "unjudged": shares,
+        "unjudged": unjudged_at_10,
         "holes": holes,
     }
     if form == "html":
@@ -217,41 +208,120 @@ def evaluate(
         tell(evaluation.table(scores, significance, choice, form=form, **notes))
 
 
-def _check_judgements(path: Path, runs: Mapping[str, Run], score: partial[evaluation.Scores]) -> None:
-    """Warn of judgements by which nearly all scores are 0; refuse them if nothing can be scored."""
-    judgements = score.keywords["qrels"]
-    try:
-        found = check_levels(score.keywords["measures"], judgements)
+@dataclass(frozen=True)
+class JudgedFile:
+    """The judgements of a file, of documents or of subtopics, and what runs are scored by."""
+
+    path: Path
+    qrels: Any
+    measures: Sequence[Measure]
+    evaluate: Callable[..., evaluation.Scores] = evaluation.evaluate
+
+    def scores(self, runs: Mapping[str, Run]) -> dict[str, evaluation.Scores]:
+        """The scores of runs by the names of their files."""
+        scores = {}
         for name, run in runs.items():
-            found += [f"{name}: {warning}" for warning in check_agreement(run, judgements)]
-    except ParameterError as error:
-        raise FormatError(path, None, str(error)) from None
-    for warning in found:
-        _log.warning("%s: %s", path, warning)
+            try:
+                scores[name] = self.evaluate(run, self.qrels, self.measures)
+            except ParameterError as error:  # no query in common
+                raise FormatError(Path(name), None, str(error)) from None
+        return scores
+
+    def check(self, runs: Mapping[str, Run]) -> None:
+        """Warn of judgements by which nearly all scores are 0; refuse them if nothing can be scored."""
+        try:
+            warnings = check_levels(self.measures, self.qrels)
+            for name, run in runs.items():
+                warnings += [f"{name}: {warning}" for warning in check_agreement(run, self.qrels)]
+        except ParameterError as error:
+            raise FormatError(self.path, None, str(error)) from None
+        for warning in warnings:
+            _log.warning("%s: %s", self.path, warning)
+
+
+def _read_judgements(
+    shared: Shared,
+    qrels: Path | None,
+    letor: Path | None,
+    names: Sequence[str] | None,
+    level: int | None,
+    topics: Path | None,
+    *,
+    subtopics: bool,
+) -> JudgedFile:
+    """The judgements of a file, or the grades that a feature file lists."""
+    path = qrels or letor
+    if path is None:
+        raise ParameterError("--qrels is missing: name the judgements to score by, or --check the runs")
+    measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
+    if subtopics:
+        by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
+        return JudgedFile(path, by_subtopic, measures, evaluation.evaluate_by_subtopic)
+    for measure in measures:
+        if measure.family.from_subtopics:
+            raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
+    if letor is None:
+        return JudgedFile(path, shared.qrels(path, topics=topics), measures)
+    return JudgedFile(path, shared.of_topics(_grades(shared, path), path, topics), measures)
+
+
+def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
+    """The grades of a feature file; a line of the log says how many topics have none above 0."""
+    from greylag.learning.letor import listed_grades, read_features
+
+    grades = listed_grades(read_features(path, lenient=shared.lenient))
+    if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
+        _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
+    return grades
 
 
 def _corrected(
     runs: Mapping[str, Run],
     baseline: Path | None,
-    score: partial[evaluation.Scores],
-    guesses: Qrels,
+    people: JudgedFile,
+    guesses: JudgedFile,
     correction: Correction,
     form: Shape,
 ) -> str:
     """Means and differences by people's judgements of some topics and predicted ones of all."""
-    people = score.keywords["qrels"]
-    check_predictions(people, guesses)
+    guesses.check(runs)
+    check_predictions(people.qrels, guesses.qrels)
     for name, run in runs.items():
-        warn_of_coverage(name, run, people, guesses)
-    found = evaluate_with_predictions(
-        {name: _scores_of(score, name, run) for name, run in runs.items()},
-        {name: _scores_of(partial(score, qrels=guesses), name, run) for name, run in runs.items()},
-        str(baseline) if baseline else None,
-        correction=correction,
-    )
+        warn_of_coverage(name, run, people.qrels, guesses.qrels)
+    against = str(baseline) if baseline else None
+    found = evaluate_with_predictions(people.scores(runs), guesses.scores(runs), against, correction=correction)
     if form == "json":
         return json.dumps(found.to_dict(), indent=1) + "\n"
     return _page(found.tables, []) if form == "html" else format_tables(found.tables, form, cite("prediction-powered"))
+
+
+def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None) -> dict[str, float]:
+    """The share of each run's top 10 without judgements, over its queries with documents.
+
+    A warning tells of runs that have, on average, over one such document more than the baseline or, without one, than
+    the run with the fewest.
+    """
+    shares = {}
+    for name, run in runs.items():
+        judged_at_10 = judged.evaluate(run, judged.qrels, ["Judged@10"])
+        present = [qid not in judged_at_10.missing for qid in judged_at_10.qids]
+        shares[name] = 1 - float(np.mean(judged_at_10.values[present, 0]))
+    reference = str(baseline) if baseline else min(shares, key=lambda name: shares[name])
+    for name, share in shares.items():
+        if share - shares[reference] > MARKED:
+            _log.warning(
+                f"{share:.0%} of the top 10 documents of {name} are not judged, against {shares[reference]:.0%} of "
+                f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
+            )
+    return shares
+
+
+def _draw(path: Path, scores: Mapping[str, evaluation.Scores], significance: Significance) -> None:
+    """Draw the changes of each topic."""
+    from greylag.experiments.charts import changes_figure
+    from greylag.experiments.figures import write_figure
+
+    write_figure(path, changes_figure([(scores, significance)]))
 
 
 def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path] | None, depth: int) -> None:
@@ -272,18 +342,6 @@ def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path]
         raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")
 
 
-def _scores_of(score: Callable[..., evaluation.Scores], name: str, run: Run) -> evaluation.Scores:
-    try:
-        return score(run)
-    except ParameterError as error:  # no query in common
-        raise FormatError(Path(name), None, str(error)) from None
-
-
-def _unjudged_share(judged: evaluation.Scores) -> float:
-    """One less the mean of Judged@k over the queries with documents."""
-    return 1 - float(np.mean(judged.values[[qid not in judged.missing for qid in judged.qids], 0]))
-
-
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
     """The scores as a page: what comparisons say, tables, charts."""
     from greylag.experiments.charts import result
@@ -292,45 +350,3 @@ def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluat
     shown = result(compared, tables=tables) if compared else Section("Scores", parts=tables)
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
     return report_page("Evaluation", [shown], origin)
-
-
-def _warn_unjudged(unjudged: Mapping[str, float], reference: str) -> None:
-    """Warn of runs that have over one unjudged document more than the reference among the top 10, on average."""
-    for name, share in unjudged.items():
-        if share - unjudged[reference] > MARKED:
-            _log.warning(
-                f"{share:.0%} of the top 10 documents of {name} are not judged, against {unjudged[reference]:.0%} of "
-                f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
-            )
-
-
-def _scorer(
-    shared: Shared,
-    path: Path,
-    names: Sequence[str] | None,
-    level: int | None,
-    topics: Path | None,
-    *,
-    subtopics: bool,
-    listed: bool,
-) -> partial[evaluation.Scores]:
-    """A function that scores a run by the judgements in `path`, or by the grades that a feature file lists."""
-    measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
-    if subtopics:
-        by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
-        return partial(evaluation.evaluate_by_subtopic, qrels=by_subtopic, measures=measures)
-    for measure in measures:
-        if measure.family.from_subtopics:
-            raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    qrels = shared.of_topics(_grades(shared, path), path, topics) if listed else shared.qrels(path, topics=topics)
-    return partial(evaluation.evaluate, qrels=qrels, measures=measures)
-
-
-def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
-    """The grades of a feature file; a line of the log says how many topics have none above 0."""
-    from greylag.learning.letor import listed_grades, read_features
-
-    grades = listed_grades(read_features(path, lenient=shared.lenient))
-    if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
-        _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
-    return grades

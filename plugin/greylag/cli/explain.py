@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +25,11 @@ from greylag.experiments.explanation_tables import (
 )
 from greylag.experiments.report import Section, write_report
 from greylag.index.positional import PositionalIndex
-from greylag.models.explanation import explain_documents
+from greylag.models.explanation import Explanation, explain_documents
 from greylag.models.model import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime.software import versions
-from greylag.tables import as_text
+from greylag.tables import Table, as_text
 
 _log = logging.getLogger("greylag")
 
@@ -88,45 +89,58 @@ def explain(
     if index is None or topics is None or qid is None or docid is None:
         missing = ", ".join(flag for flag, value in given.items() if value is None)
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
-    learned = RankingModel.load(model)
-    docids = [docid] if against is None else [docid, against]
-    searched = run is None and bool(learned.provenance.get("searched"))
-    ranking = _ranking(shared, topics, qid, docids, run, index if searched else None)
-    if run is not None and learned.provenance.get("searched"):
-        _log.warning("%s ranks what it searches: its scores in --run %s may be others", model, run)
-    if run is None and not searched and (needs := [feature for feature in learned.features if feature.uses_ranking]):
-        raise ParameterError(f"{model} has features that depend on the run that is reranked ({needs[0]}): give --run")
+    learned, docids = RankingModel.load(model), [docid] if against is None else [docid, against]
+    ranking = _ranking(shared, model, learned, index, topics, qid, docids, run)
     explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
+    shown = None if everything else top
     if as_json:
         tell(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
-        return
-    shown = None if everything else top
-    tables = [explanation_table(explanation, shown) for explanation in explanations]
-    if against is not None:
-        tables = [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
-    if html is not None:
-        title = f"Query {qid}: {ranking.query}"
-        first = explanation_result(explanations[0], None if against is None else explanations[1], shown)
-        parts = [Section(table.caption, "", [table]) for table in tables]
-        write_report(html, title, [first, *parts], {"model": str(model), "versions": versions()})
+    elif html is not None:
+        _write_page(html, model, ranking, explanations, shown)
         tell(f"The page is {html}")
-        return
-    tell(as_text(tables[0]))
+    else:
+        tell(as_text(_tables(explanations, shown)[0]))
+
+
+def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Table]:
+    """A table for each document, below the comparison if there are two."""
+    tables = [explanation_table(explanation, shown) for explanation in explanations]
+    return tables if len(tables) == 1 else [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
+
+
+def _write_page(
+    path: Path, model: Path, ranking: Ranking, explanations: Sequence[Explanation], shown: int | None
+) -> None:
+    first = explanation_result(explanations[0], explanations[1] if len(explanations) > 1 else None, shown)
+    parts = [Section(table.caption, "", [table]) for table in _tables(explanations, shown)]
+    title = f"Query {ranking.qid}: {ranking.query}"
+    write_report(path, title, [first, *parts], {"model": str(model), "versions": versions()})
 
 
 def _ranking(
-    shared: Shared, topics: Path, qid: str, docids: list[str], run: Path | None, searched: list[Path] | None
+    shared: Shared,
+    path: Path,
+    model: RankingModel,
+    index: list[Path],
+    topics: Path,
+    qid: str,
+    docids: list[str],
+    run: Path | None,
 ) -> Ranking:
     """The query's ranking in the run, or in the index searched as `rerank` does; else one of the documents alone."""
-    queries = shared.topics(topics)
+    queries, searches = shared.topics(topics), bool(model.provenance.get("searched"))
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
-    if searched is not None:
-        return search_first(searched, {qid: queries[qid]}, shared.jobs, stack=True)[qid]
-    if run is None:
-        unique = tuple(dict.fromkeys(docids))
-        return Ranking(qid, queries[qid], unique, np.zeros(len(unique)))
-    rankings = shared.run(run, topics)
-    if qid not in rankings:
-        raise ParameterError(f"topic {qid!r} has no documents in {run}")
-    return rankings[qid]
+    if run is not None:
+        rankings = shared.run(run, topics)
+        if qid not in rankings:
+            raise ParameterError(f"topic {qid!r} has no documents in {run}")
+        if searches:
+            _log.warning("%s ranks what it searches: its scores in --run %s may be others", path, run)
+        return rankings[qid]
+    if searches:
+        return search_first(index, {qid: queries[qid]}, shared.jobs, stack=True)[qid]
+    if needs := [feature for feature in model.features if feature.uses_ranking]:
+        raise ParameterError(f"{path} has features that depend on the run that is reranked ({needs[0]}): give --run")
+    unique = tuple(dict.fromkeys(docids))
+    return Ranking(qid, queries[qid], unique, np.zeros(len(unique)))

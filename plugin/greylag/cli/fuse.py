@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import OutputRun, RelevanceLevel, Shared, Tag, measures_at
+from greylag.cli.options import OutputRun, RelevanceLevel, Rules, Shared, Tag, check_rules, measures_at
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, Fusion, cut
@@ -20,6 +20,12 @@ from greylag.trec.runs import JoinedRuns, RunFile
 
 if TYPE_CHECKING:
     from greylag.models.learned_fusion import LearnedFusion
+
+_LEARNING = (("--qrels",), (), "the judgements to learn from")
+RULES: Rules = {
+    **dict.fromkeys(("--measure", "--relevance-level", "--folds", "--model-out"), _LEARNING),
+    "--method": ((), ("--qrels",), "from judgements, fusion is learned"),
+}
 
 
 def fuse(
@@ -67,40 +73,47 @@ def fuse(
     of that file, in its order: one a line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
     """
     shared: Shared = context.obj
-    asking = {"--measure": measure, "--relevance-level": level, "--folds": folds, "--model-out": model_out}
-    if qrels is None and (flags := [flag for flag, value in asking.items() if value is not None]):
-        raise ParameterError(f"{flags[0]} needs --qrels, the judgements to learn from")
-    if qrels is not None and method is not None:
-        raise ParameterError(f"--method {method} and --qrels cannot be combined: from judgements, fusion is learned")
-    runs: list[Run | RunFile]
-    if scored is None:
-        runs = [shared.open_run(path, None) for path in run]
-    else:
-        runs = [read_scores(path, scored, lenient=shared.lenient) for path in run]
+    check_rules(context, RULES)
+    runs: list[Run | RunFile] = [
+        shared.open_run(path, None) if scored is None else read_scores(path, scored, lenient=shared.lenient)
+        for path in run
+    ]
     joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
+    before = list(zip(tags, run, strict=True))
     if scored is not None and len(runs) == 1 and qrels is None:
         alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
-        step = {"name": alone.tag, "interpolates": tags}
-        write_run(alone, out, metadata=shared.metadata(step, before=zip(tags, run, strict=True)))
+        write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, before=before))
         return
     fusion: str | Fusion = method or "rrf"
-    made: dict[str, Any] = {"method": fusion}
-    if qrels is None:
-        tag = marked(tag or str(fusion), joined.tag)
-    else:
-        from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
-        from greylag.models.learned_fusion import learn_fusion
-
-        [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
-        learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
+    made: dict[str, Any] = {"method": str(fusion)}
+    name, seen = str(fusion), ""
+    if qrels is not None:
+        learned = learn(shared, run_names(run, runs), joined, qrels, measure, level, folds)
         if model_out is not None:
             learned.model.save(model_out)
         tell("\n".join(told(learned, folds)))
         fusion, made = learned.held_out or learned.model, {"method": learned.model.method, "folds": folds}
-        default = "fused" if folds is None else "fused-held-out"
-        tag = marked(tag or default, joined.tag, "" if folds else SEEN)
-    metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=zip(tags, run, strict=True))
+        name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
+    tag = marked(tag or name, joined.tag, seen)
+    metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=before)
     write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+
+
+def learn(
+    shared: Shared,
+    runs: dict[str, Run | RunFile],
+    joined: JoinedRuns,
+    qrels: Path,
+    measure: str | None,
+    level: int | None,
+    folds: int | None,
+) -> LearnedFusion:
+    """Learn a fusion of runs by name."""
+    from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
+    from greylag.models.learned_fusion import learn_fusion
+
+    [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
+    return learn_fusion(runs, shared.qrels(qrels, joined), maximised, folds=folds)
 
 
 def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:

@@ -176,13 +176,19 @@ Rules = Mapping[str, tuple[Sequence[str], Sequence[str], str]]
 """By option: those of which it needs one, those that cannot be given with it, and the reason."""
 
 
-def check_rules(context: typer.Context, rules: Rules) -> None:
-    """Refuse options that need others which are not given, or exclude others which are."""
+def given_options(context: typer.Context) -> set[str]:
+    """The long names of the options that are on the command line."""
     given = set()
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if source is not None and source.name == "COMMANDLINE":
             given.add(parameter.opts[-1])  # the long name of -m is the last
+    return given
+
+
+def check_rules(context: typer.Context, rules: Rules) -> None:
+    """Refuse options that need others which are not given, or exclude others which are."""
+    given = given_options(context)
     for option, (needed, excluded, reason) in rules.items():
         if option in given and needed and not given & set(needed):
             raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")

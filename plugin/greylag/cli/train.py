@@ -22,12 +22,13 @@ from greylag.cli.options import (
     Rules,
     Shared,
     check_rules,
+    given_options,
     help_of,
     measures_at,
 )
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
-from greylag.cli.train_general import FORM, JudgedCollection, also_files, parse_also, train_general
+from greylag.cli.train_general import FORM, also_files, judged_collections, train_general
 from greylag.cli.training_inputs import Asked, Files, read_inputs
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
 from greylag.diversity.recipe import options_of, outcome, parse_diversity, train_to_diversify
@@ -85,7 +86,7 @@ TAKING = {
     "--letor": list(RANKERS),
     "--most-topics": list(RANKERS),
 }
-"""The models that take an option which others do not take."""
+"""The models that take an option which others do not take; the first that is wrong is told."""
 RULES: Rules = {
     "--letor": (
         (),
@@ -97,7 +98,7 @@ RULES: Rules = {
     "--folds": (("--out-run",), (), "one number of folds, one run of held-out rankings"),
     "--out-run": (("--folds",), (), "one number of folds, one run of held-out rankings"),
     "--also": (
-        ("--topics",),
+        (),
         ("--model", "--features", "--pool", "--preselect", "--titles", "--run", "--letor", "--folds", "--most-topics"),
         "it makes a model of fixed features for any collection, of BM25's rankings",
     ),
@@ -167,23 +168,22 @@ def train(
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
     check_rules(context, RULES)
-    asked = {"--features": features, "--pool": pool, "--preselect": preselect, "--letor": letor}
-    for flag, value in {**asked, "--titles": titles, "--measure": measure, "--relevance-level": level}.items():
-        if value is not None and name not in TAKING[flag]:
-            raise ParameterError(f"{flag} is for --model {' or '.join(TAKING[flag])}, not for {name}")
-    if also and index and qrels and topics:
-        [objective] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
-        train_general(shared, [JudgedCollection(index, topics, qrels), *map(parse_also, also)], objective, out)
+    given = given_options(context)
+    for flag, models in TAKING.items():
+        if flag in given and name not in models:
+            raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {name}")
+    maximised = ("nDCG@10" if also else "AP") if measure is None else measure
+    [objective] = map(Objective.parse, measures_at([maximised], level, qrels or letor or Path()))
+    if also:
+        train_general(shared, judged_collections(index, topics, qrels, also), objective, out)
         return
     files = Files(index, qrels, out, topics, run, letor, validation, titles, out_run)
     named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
         train_diversifier(shared, model, files, named, folds)
-        return
-    judged = qrels or letor or Path()
-    [objective] = map(Objective.parse, measures_at(["AP" if measure is None else measure], level, judged))
-    wanted = Asked(name, model, objective, named, pool, preselect, most_topics)
-    train_ranker(shared, wanted, files, folds, propose=measure is None and level is None)
+    else:
+        wanted = Asked(name, model, objective, named, pool, preselect, most_topics)
+        train_ranker(shared, wanted, files, folds, propose=measure is None and level is None)
 
 
 def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:
@@ -209,18 +209,20 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
         query_form=inputs.query_form,
         most_topics=asked.most_topics,
     )
-    learned, held_out = result.model, result.held_out
-    if held_out is not None and files.out_run is not None:
-        step = {"name": held_out.run.tag, "method": name, "folds": folds, "reranks": first.tag}
-        write_run(held_out.run, files.out_run, metadata=shared.metadata(step, before=[(first.tag, files.run)]))
-        for path, run in baseline_runs(files.out_run, result.baselines).items():
-            tuned = Run(run.rankings, marked(run.tag.replace(" ", "-"), held_out.run.tag))
-            step = {**step, "name": tuned.tag}
-            write_run(tuned, path, metadata=shared.metadata(step, before=[(first.tag, files.run)]))
+    if result.held_out is not None and files.out_run is not None:
+        step = {"method": name, "folds": folds, "reranks": first.tag}
+        runs = {files.out_run: result.held_out.run, **baseline_runs(files.out_run, result.baselines)}
+        for path, run in runs.items():
+            tagged = Run(run.rankings, marked(run.tag.replace(" ", "-"), result.held_out.run.tag))
+            metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
+            write_run(tagged, path, metadata=metadata)
         tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
+    learned = result.model
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         learned = replace(learned, provenance={**learned.provenance, "searched": files.run is None})
     learned.save(files.out)
+    if (depth := inputs.depth) is not None:
+        tell(f"Scores on training topics are of the top {depth} documents, which the model learns from; it ranks all.")
     tell(_learned(name, inputs.recipe, result))
     if "validation_score" in learned.provenance:
         value, topics = learned.provenance["validation_score"], len(learned.provenance["validation"])

@@ -39,6 +39,17 @@ def parse_also(text: str) -> JudgedCollection:
     return JudgedCollection([index], topics, qrels)
 
 
+def judged_collections(
+    index: list[Path] | None, topics: Path | None, qrels: Path | None, also: Sequence[str]
+) -> list[JudgedCollection]:
+    """The first collection, of the options for one, and the others."""
+    if index is None or topics is None or qrels is None:
+        first = {"--index": index, "--topics": topics, "--qrels": qrels}
+        missing = " and ".join(flag for flag, value in first.items() if value is None)
+        raise ParameterError(f"--also needs {missing}, too: {', '.join(first)} are the first collection, --also others")
+    return [JudgedCollection(index, topics, qrels), *map(parse_also, also)]
+
+
 def also_files(text: str) -> list[str]:
     """The names of the files in a text ``INDEX:TOPICS:QRELS``."""
     (index,), topics, qrels = parse_also(text)

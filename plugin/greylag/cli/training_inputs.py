@@ -19,10 +19,13 @@ from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import RankingData
 from greylag.linesearch.objectives import Objective
+from greylag.models.automatic import AutomaticRecipe
 from greylag.models.index_free import IndexFreeRecipe, with_relevant, with_runs
+from greylag.models.lambdamart import LambdaMARTRecipe
 from greylag.models.model import span
 from greylag.models.recipes import Recipe
 from greylag.models.spelling import RANKERS, parse_learner, parse_model
+from greylag.models.stack import StackRecipe
 from greylag.models.training import sample_topics
 from greylag.models.training import with_relevant as with_judged
 from greylag.ranking import Run
@@ -74,6 +77,14 @@ class Inputs:
     positions: PositionalIndex | None
     recipe: Recipe
     query_form: QueryForm = QueryForm()
+
+    @property
+    def depth(self) -> int | None:
+        """The number of documents of a topic that are learned from; None if these are all."""
+        if not isinstance(self.recipe, AutomaticRecipe | StackRecipe | LambdaMARTRecipe):
+            return None
+        depth, longest = self.recipe.sources.depth, max(map(len, self.first.rankings), default=0)
+        return depth if depth < longest else None
 
 
 def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -> Inputs:

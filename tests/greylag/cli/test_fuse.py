@@ -98,7 +98,7 @@ def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command
 def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[object]) -> None:
     out = ["--out", tmp_path / "out.run"]
     assert "--folds needs --qrels" in refused("fuse", *judged[:4], *out, "--folds", 3)
-    assert "--method rrf and --qrels" in refused("fuse", *judged, *out, "--method", "rrf")
+    assert "--method excludes --qrels" in refused("fuse", *judged, *out, "--method", "rrf")
     assert "two runs or more" in refused("fuse", *judged[2:], *out)
     assert "are the same run" in refused("fuse", *judged, "--run", judged[1], *out)
     assert "8 queries cannot be split into 9 folds" in refused("fuse", *judged, *out, "--folds", 9)

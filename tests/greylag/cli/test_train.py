@@ -137,6 +137,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
         (["--model", "svmdiv", "--measure", "map"], "--measure is for --model automatic or mrf"),
         (["--model", "svmdiv", "--relevance-level", "2"], "--relevance-level is for --model automatic or mrf"),
+        (["--model", "svmdiv", "--most-topics", "2"], "--most-topics is for --model automatic or mrf"),
         (["--measure", "nDCG", "--relevance-level", "2"], "nDCG use all grades"),
     ],
 )
@@ -167,12 +168,14 @@ def test_the_stack(
     learned = RankingModel.load(model)
     assert learned.provenance["preset"] == "stack"
     assert learned.provenance["held_out"]["folds"] == 4
+    assert "of the top 200" not in told, "of rankings of 30 documents, all are learned from"
     assert len(read_run(tmp_path / "held-out.run")) == 8
     assert len(re.findall(r"^[+-]\d\S*  ", told, re.MULTILINE)) == len(learned.features) <= 5 * 2 + 1
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
-    assert command("train", *few[:4], *words[6:], *options)[0] == 0
+    code, told, _ = command("train", *few[:4], *words[6:], *options)
+    assert (code, "of the top 200 documents" in told) == (0, True)
     learned = RankingModel.load(model)
     assert command("rerank", *few[:4], "--model", model, "--out", out, "--tag", "x")[0] == 0
     lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")

@@ -48,3 +48,12 @@ def test_what_does_not_go_together_is_refused(
     words = ["--index", made / "index", "--topics", made / "topics.tsv", "--qrels", made / "qrels.txt"]
     assert reason in refused("train", *words, *more, "--out", tmp_path / "model.json")
     assert not (tmp_path / "model.json").exists()
+
+
+@pytest.mark.parametrize(("lacking", "named"), [("--index", "--index"), ("--topics --qrels", "--topics and --qrels")])
+def test_a_first_collection_that_is_not_whole_is_refused(
+    refused: Refused, made: Path, tmp_path: Path, lacking: str, named: str
+) -> None:
+    first = {"--index": made / "index", "--topics": made / "topics.tsv", "--qrels": made / "qrels.txt"}
+    words = [word for flag, file in first.items() if flag not in lacking.split() for word in (flag, file)]
+    assert f"--also needs {named}, too" in refused("train", *words, "--also", "a:b:c", "--out", tmp_path / "x")
