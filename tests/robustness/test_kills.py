@@ -44,6 +44,8 @@ COMMANDS = {
     "train --model cssvm": f"train {RANKED} {SUBTOPICS} --model cssvm(depth=8,k=2,M=2,validate=true) --out out.json",
     "experiment": f"experiment {DEMO / 'demo.yaml'} --out out",
 }
+QUICK = "rerank", "train --folds"
+"""Those that are killed in every run of the tests."""
 
 CODE = """
 import sys
@@ -120,22 +122,24 @@ def words(name: str, made: Path, jobs: int = 1) -> list[str]:
     return given if name == "index" else ["--jobs", str(jobs), *given]
 
 
-def kept(folder: Path) -> list[str]:
-    """The keys of what a killed command had kept; none if it had no file of them, or had removed it before its end."""
+def kept(folder: Path, before: set[str]) -> set[str]:
+    """The keys of what killed commands had kept; none if there is no file of them, or it was removed at the end."""
     logs = [path for path in folder.rglob("*") if path.name.endswith((SUFFIX, ".greylag-work"))]
-    return (folder / "keys").read_text().splitlines() if logs else []
+    return before | {*(folder / "keys").read_text().splitlines()} if logs else set()
 
 
 def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: Ended, seconds: float) -> str:
-    """Kill a command, at a random time or after a random part of its work, and repeat it; what is wrong, or ""."""
-    process = start(words(name, made, rng.choice([1, 2])), folder)
-    if expected.keys and rng.random() < 0.7:
-        wait_for(process, folder / "keys", rng.randrange(len(expected.keys)))
-    else:
-        time.sleep(rng.uniform(0.1, 1.0) * seconds)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    before = kept(folder)
+    """Kill a command twice, at random times or after random parts of its work, and repeat it; what is wrong, or ""."""
+    before = set[str]()
+    for _ in range(2):
+        process = start(words(name, made, rng.choice([1, 2])), folder)
+        if expected.keys and rng.random() < 0.7:
+            wait_for(process, folder / "keys", rng.randrange(len(expected.keys)))
+        else:
+            time.sleep(rng.uniform(0.1, 1.0) * seconds)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        before = kept(folder, before)
     again = finish(start(words(name, made, rng.choice([1, 2])), folder), folder)
     # What a finished step told, such as what was indexed, is not told again.
     if again.code or not {*again.errors.splitlines()} <= {*expected.errors.splitlines()}:
@@ -144,7 +148,7 @@ def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: 
         names = again.files.keys() | expected.files.keys()
         differing = sorted(name for name in names if again.files.get(name) != expected.files.get(name))
         return f"another outcome: {differing}, {again.printed}"
-    if twice := set(before) & set(again.keys):
+    if twice := before & set(again.keys):
         return f"{len(twice)} of {len(before)} parts were done twice, such as {min(twice)}"
     return f"left {strays(folder)}" if strays(folder) else ""
 
@@ -161,7 +165,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long if name != "rerank" else ()) for name in COMMANDS]
+    "name", [pytest.param(name, marks=pytest.mark.long if name not in QUICK else ()) for name in COMMANDS]
 )
 def test_a_killed_command_goes_on(name: str, prepared: Path, tmp_path: Path) -> None:
     for part in ("whole", "killed"):

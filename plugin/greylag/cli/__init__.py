@@ -63,6 +63,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        # Only the names, by which click knows commands and proposes similar ones.
         commands: dict[str, Any] = dict.fromkeys(COMMANDS)
         self.commands = commands
 
@@ -90,6 +91,7 @@ def _after_command(option: Any) -> Any:
     """An option of all commands as a hidden option of one, where it overrides the one before the command."""
 
     def override(context: Any, parameter: Any, value: Any) -> None:
+        # Its default must not override what was given before the command.
         if context.get_parameter_source(parameter.name).name == "COMMANDLINE":
             checked = option.callback(context, parameter, value) if option.callback else value
             context.obj = replace(context.obj, **{parameter.name: checked})
@@ -167,6 +169,7 @@ def main() -> None:
     warnings.showwarning = lambda message, *_: log.warning("%s", message)  # without the line of the source
     log.setLevel(logging.INFO)
     try:
+        # In standalone mode, click would print errors in its own form, and end the process.
         code = app(sys.argv[1:] or ["--help"], prog_name="greylag", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
@@ -193,7 +196,7 @@ def _code(error: BaseException) -> int:
     if isinstance(error, OSError):
         if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
             _discard_output()
-        return _fail(f"{error.filename or _place()}: {error.strerror}" if error.strerror else str(error))
+        return _fail(f"{error.filename or _subject()}: {error.strerror}" if error.strerror else str(error))
     if isinstance(error, UnicodeEncodeError):
         return _fail(f"{error.object!r:.80} is not valid UTF-8")
     if isinstance(error, RecursionError | MemoryError):
@@ -202,20 +205,20 @@ def _code(error: BaseException) -> int:
 
 
 def _usage(error: Any) -> str:
-    """What a mistake in the use of a command is told with."""
-    place = error.ctx.command_path if error.ctx else "greylag"
-    return f"{error.format_message()} (see {place} --help)"
+    """The line about a mistake in the use of a command."""
+    command = error.ctx.command_path if error.ctx else "greylag"
+    return f"{error.format_message()} (see {command} --help)"
 
 
-def _place() -> str:
-    """What an error without a file's name is about."""
+def _subject() -> str:
+    """The subject of the line about an error of the operating system that names no file."""
     from greylag.runtime.folders import in_folder
 
     return "output" if in_folder() else "the working folder was removed"
 
 
 def _discard_output() -> None:
-    """Discard what Python would write to standard output at exit."""
+    """Discard pending output: if Python failed to write it at exit, it would print a traceback."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

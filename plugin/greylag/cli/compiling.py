@@ -1,4 +1,4 @@
-"""Compiling ahead what ranking uses, for ``greylag doctor --compile``."""
+"""Compiling the loops of ranking ahead, for ``greylag doctor --compile``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MORE = "document:length,document:entropy,written:words,written:characters,laten
 
 
 def steps() -> Iterator[tuple[str, float]]:
-    """Compile what ranking uses; yield the name of each step and the seconds that it took.
+    """Compile the loops of ranking; yield the name of each step and the seconds that it took.
 
     Numba compiles a function for the types of its arguments, and those of files that are mapped into memory are
     read-only. So all is used twice, on arrays of both kinds.

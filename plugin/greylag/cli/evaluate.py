@@ -174,6 +174,7 @@ def evaluate(
         _check_runs(runs, shared.topics(topics), docids, depth)
         return
     judged = _read_judgements(shared, qrels, letor, measures, level, topics, subtopics=subtopics)
+    # The baseline has the first row; it may be among the runs, too.
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
     if predicted:
         guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
@@ -197,7 +198,7 @@ def evaluate(
         _draw(figure, shown, significance)
     notes: dict[str, Any] = {
         "per_query": per_query,
-        "metadata": {name: found for name in scores if (found := read_metadata(Path(name)))},
+        "metadata": {name: content for name in scores if (content := read_metadata(Path(name)))},
         "unjudged": unjudged_at_10,
         "holes": holes,
     }
@@ -210,7 +211,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class JudgedFile:
-    """The judgements of a file, of documents or of subtopics, and what runs are scored by."""
+    """The judgements of a file, of documents or of subtopics, and the measures of runs by them."""
 
     path: Path
     qrels: Any
@@ -289,10 +290,12 @@ def _corrected(
     for name, run in runs.items():
         warn_of_coverage(name, run, people.qrels, guesses.qrels)
     against = str(baseline) if baseline else None
-    found = evaluate_with_predictions(people.scores(runs), guesses.scores(runs), against, correction=correction)
+    corrected = evaluate_with_predictions(people.scores(runs), guesses.scores(runs), against, correction=correction)
     if form == "json":
-        return json.dumps(found.to_dict(), indent=1) + "\n"
-    return _page(found.tables, []) if form == "html" else format_tables(found.tables, form, cite("prediction-powered"))
+        return json.dumps(corrected.to_dict(), indent=1) + "\n"
+    if form == "html":
+        return _page(corrected.tables, [])
+    return format_tables(corrected.tables, form, cite("prediction-powered"))
 
 
 def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None) -> dict[str, float]:
@@ -343,7 +346,7 @@ def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path]
 
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
-    """The scores as a page: what comparisons say, tables, charts."""
+    """The scores as a page: sentences of the comparisons, tables, charts."""
     from greylag.experiments.charts import result
     from greylag.experiments.report import Section, report_page
 

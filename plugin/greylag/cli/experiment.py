@@ -75,8 +75,8 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
-    place = out or Path("runs") / settings.name
-    finished = run_study(study, settings, place, n_jobs=shared.jobs, progress=tell, metadata=shared.described)
+    target = out or Path("runs") / settings.name
+    finished = run_study(study, settings, target, n_jobs=shared.jobs, progress=tell, metadata=shared.described)
     tell(f"\n{finished.summary}")
     if check:
         differing = deviations(finished.scores, settings.expected)

@@ -80,7 +80,7 @@ def fuse(
     ]
     joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
     before = list(zip(tags, run, strict=True))
-    if scored is not None and len(runs) == 1 and qrels is None:
+    if scored is not None and len(runs) == 1 and qrels is None:  # reciprocal ranks would replace its scores
         alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
         write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, before=before))
         return
@@ -120,6 +120,7 @@ def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str,
     """The runs by their tags or, if these do not tell them apart, by the names of their files."""
     if len(paths) > 1 and (twice := [path for path in paths if any(path.samefile(o) for o in paths if o is not path)]):
         raise ParameterError(f"{twice[0]} and {twice[1]} are the same run: give it once")
+    # Rows of the table are named after runs, methods and the learned fusion, so that all of these differ.
     for names in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
         if len({*names, *FUSIONS, LEARNED}) == len(names) + len(FUSIONS) + 1:
             break
@@ -127,15 +128,16 @@ def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str,
 
 
 def told(learned: LearnedFusion, folds: int | None) -> list[str]:
-    """What was learned, and how good it is beside the best run and reciprocal ranks."""
+    """Lines about a learned fusion: its weights, and its scores beside those of the runs and of other fusions."""
     from greylag.evaluation import compare, table
 
     scores, best = learned.scores, learned.best_run
     shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}
     lines = [learned.model.summary(), table(shown, compare(shown, best))]
     for baseline in (best, "rrf"):
-        (one,) = compare({baseline: scores[baseline], "Learned fusion": scores[LEARNED]}, baseline).comparisons
-        lines.append(one.verdict)
+        pair = {baseline: scores[baseline], "Learned fusion": scores[LEARNED]}
+        (comparison,) = compare(pair, baseline).comparisons
+        lines.append(comparison.verdict)
     how = (
         f"in {folds} folds"
         if folds

@@ -64,6 +64,7 @@ class Shared:
         """Query texts by qid, of a file or name."""
         from greylag.interop import named_topics
 
+        # A file comes before a name that is known to Pyserini.
         named = None if path.exists() else named_topics(path, field=self.field)
         return read_topics(path, field=self.field, lenient=self.lenient) if named is None else named
 
@@ -108,6 +109,7 @@ class Shared:
 
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:
+    # When the option is read, so that the folders of prebuilt names are inputs of the command, too.
     from greylag.lucene.open_index import folders
 
     return paths and [*folders(paths, positions=True)]
@@ -163,7 +165,7 @@ TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
 def measures_at(names: Iterable[str], level: int | None, qrels: Path) -> list[Measure]:
     """The measures of these names, at a level where they give none; proposes one that judgements of a name need."""
     measures = [parse_measure(name, rel=level or 1) for name in names]
-    levelled = [measure for measure in measures if not (measure.family.by_grade or measure.family.from_ir_measures)]
+    levelled = [measure for measure in measures if measure.family.has_level]
     if level is not None and not levelled:
         raise ParameterError(f"--relevance-level changes nothing: {', '.join(map(str, measures))} use all grades")
     lowest = ", ".join(str(measure) for measure in levelled if measure.rel == 1)
@@ -180,6 +182,7 @@ def given_options(context: typer.Context) -> set[str]:
     """The long names of the options that are on the command line."""
     given = set()
     for parameter in context.command.params:
+        # By source: a default is no choice, and excludes nothing.
         source = context.get_parameter_source(parameter.name or "")
         if source is not None and source.name == "COMMANDLINE":
             given.add(parameter.opts[-1])  # the long name of -m is the last
@@ -197,7 +200,7 @@ def check_rules(context: typer.Context, rules: Rules) -> None:
 
 
 class Kind(NamedTuple):
-    """What a spelling may name, such as a model: a line about it, and its options."""
+    """Something with a name and options, such as a model: a line about it, and its options."""
 
     summary: str
     options: Mapping[str, Parameter]

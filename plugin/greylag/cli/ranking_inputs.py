@@ -34,7 +34,7 @@ _log = logging.getLogger("greylag")
 
 @dataclass(frozen=True)
 class Chain:
-    """What ranks: the fusion of several runs, if there is one, and then stages, each with its name."""
+    """The fusion of several runs, if there is one, and the stages after it, each with its name."""
 
     fusion: FusionModel | None
     stages: Sequence[tuple[str, Stage]]
@@ -176,6 +176,7 @@ def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | R
         raise ParameterError(f"the model fuses {len(model.runs)} runs, {', '.join(model.runs)}: give --run for each")
     left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
     for path, run in zip(paths, runs, strict=True):
+        # The mark tells of topics, and is no part of the name that the model knows.
         name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in model.runs), None)
         if name is not None:
             if name in placed:

@@ -1,4 +1,4 @@
-"""What surrounds a command: its files are checked, work may be done on a cluster, and interrupted work is kept."""
+"""Around a command: its files are checked, it may work on a cluster, and interrupted work is kept."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(context, **values)
             except Exception as error:
+                # Numba passes on whatever reading a damaged file raises, such as EOFError.
                 if "/numba/core/caching.py" in "".join(format_exception(error)):  # in this thread or a worker
                     raise DependencyError(
                         f"Numba's cache of compiled code is damaged or cannot be written ({type(error).__name__}: "
@@ -62,14 +63,15 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     seen: list[Path] = []
     inputs = list(inputs)
     for out in outputs:
-        place = Path(os.path.realpath(out))
+        # Real paths show what links to the same name, which need not exist yet; samefile shows hard links.
+        real = Path(os.path.realpath(out))
         for path in inputs:
             if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
                 raise ParameterError(f"{out} is the input {path}, which it would replace: write to another file")
-            if os.path.isdir(path) and place.is_relative_to(os.path.realpath(path)):
+            if os.path.isdir(path) and real.is_relative_to(os.path.realpath(path)):
                 raise ParameterError(f"{out} is inside the input folder {path}: write to another place")
         for other in seen:
-            if place == Path(os.path.realpath(other)) or (out.exists() and other.exists() and out.samefile(other)):
+            if real == Path(os.path.realpath(other)) or (out.exists() and other.exists() and out.samefile(other)):
                 raise ParameterError(f"{out} would be written twice: {other} is the same file")
         seen.append(out)
 
@@ -91,6 +93,7 @@ def resumed(name: str, shared: Shared, values: Mapping[str, Any]) -> Iterator[No
     from greylag.runtime.files import is_file
 
     out, digest = values["out"], dependencies(name, shared, values)
+    # There is no keeping beside a pipe or device, nor for an input that a second process could not read again.
     if digest is None or (os.path.lexists(out) and not is_file(out)):
         yield
     else:
@@ -110,6 +113,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
     def digest() -> str:
         from greylag.runtime.software import code, versions
 
+        # Not the number of workers, nor where they are: results do not depend on them.
         content = [name, shared.field, shared.lenient, values, stamps, code(), versions()]
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -119,7 +123,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
 def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
     """The paths with the states of their files; None for one that cannot be read twice."""
     for path in paths:
-        if path.is_dir():
+        if path.is_dir():  # an index, of which each commit of Lucene has a new file of this name
             yield str(path), [file_stamp(file) for file in sorted(path.glob("segments_*"))]
         else:
             yield (str(path), file_stamp(path)) if path.is_file() else None

@@ -1,4 +1,4 @@
-"""What reaches the terminal: above the progress line, and without control characters of files' texts."""
+"""Output to the terminal: above the progress line, and without the control characters of files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from greylag.tables import visible
 
 @contextmanager
 def above_progress() -> Iterator[None]:
-    """Let what is printed in the block stand above the progress line, if there is one."""
+    """Print in the block above the progress line, if there is one."""
     tqdm = sys.modules.get("tqdm")  # not imported as long as there has been no progress
     with nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode():
         yield

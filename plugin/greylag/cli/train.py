@@ -190,6 +190,7 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
     """Train a model that ranks, write it, and say what was learned."""
     name = asked.name
     if folds and files.out_run is not None and files.index is not None and name == "automatic":
+        # Before anything is trained: the baselines' runs are outputs that no option names.
         names = {f"tuned {baseline}": Run(()) for baseline in map(str, TUNED)}
         check_outputs([files.out_run, *baseline_runs(files.out_run, names)], shared.inputs)
     inputs = read_inputs(shared, files, asked, folds)
@@ -259,7 +260,7 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
 
 
 def _learned(name: str, recipe: Recipe, result: TrainingResult) -> str:
-    """What was learned: features with weights, a baseline's parameters and whether to try others, or what was tried."""
+    """Lines about a model: features with weights, or a baseline's parameters and where to search on, or the choice."""
     model = result.model
     if isinstance(recipe, BaselineRecipe):
         ends = (

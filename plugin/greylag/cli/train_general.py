@@ -64,6 +64,7 @@ def train_general(shared: Shared, collections: Sequence[JudgedCollection], objec
     for (folders, topics, qrels), index in zip(collections, indexes, strict=True):
         judged, texts = shared.qrels(qrels, None, topics), shared.topics(topics)
         run = search_first(folders, {qid: text for qid, text in texts.items() if qid in judged}, shared.jobs)
+        # Several sets of topics may share an index.
         name = ",".join(map(str, folders))
         name = name if name not in learned_from else f"{name}:{topics}:{qrels}"
         learned_from[name] = general_data(run, judged, index, features, n_jobs=shared.jobs)
@@ -73,6 +74,7 @@ def train_general(shared: Shared, collections: Sequence[JudgedCollection], objec
     tell(f"{objective} of BM25's top 100, and as reranked by weights of the other collections")
     first = [str(feature) for feature in features].index("score@z")
     for name, (data, *_) in learned_from.items():
+        # A collection is ranked too well by its own weights; the others' rank it as they would rank a new one.
         others = np.mean([own for other, own in weights.items() if other != name], axis=0)
         before, after = (
             float(objective.evaluate(data, linear_scores(data, columns, values)).mean())

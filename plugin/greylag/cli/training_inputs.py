@@ -105,12 +105,13 @@ def _from_index(
 ) -> Inputs:
     if files.topics is None:
         raise ParameterError(f"give --topics: --model {asked.name} needs the queries' texts")
+    # Before files are read, so that a mistake in the model's options is told at once.
     spelt = parse_model(
         asked.text, asked.objective, features=asked.features, pool=asked.pool, preselection=asked.preselect
     )  # fmt: skip
     first = None if files.run is None else shared.run(files.run, files.topics)
     judged, positions = shared.qrels(qrels, first, files.topics), PositionalIndex.from_lucene(index)
-    if first is None:  # without folds, nothing is ranked but what is learned from
+    if first is None:  # without folds, only topics that are learned from are ranked
         topics = shared.topics(files.topics)
         relevant = with_judged(topics, judged, asked.objective)
         drawn = sample_topics(relevant, asked.most_topics)

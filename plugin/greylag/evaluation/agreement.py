@@ -61,7 +61,7 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
 def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Warnings for measures whose relevance level no document has; `ParameterError` if that is true of all measures."""
     top = max((max(_grades(of_query).values(), default=0) for of_query in judgements.values()), default=0)
-    empty = [measure for measure in measures if not _is_graded(measure) and measure.rel > top]
+    empty = [measure for measure in measures if measure.family.has_level and measure.rel > top]
     if not empty:
         return []
     level = min(measure.rel for measure in empty)
@@ -69,11 +69,6 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
     if len(empty) == len(measures):
         raise ParameterError(f"{reason}: give a lower --relevance-level, or other judgements")
     return [f"{reason}: the scores by {', '.join(map(str, empty))} are 0"]
-
-
-def _is_graded(measure: Measure) -> bool:
-    """Whether a measure has no relevance level that is known here."""
-    return measure.family.by_grade or measure.family.from_ir_measures
 
 
 def _grades(of_query: Mapping[str, Any]) -> Mapping[str, int]:

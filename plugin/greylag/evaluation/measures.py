@@ -44,6 +44,11 @@ class Family:
     recall: float = 0.0  # of interpolated precision
     summary: Literal["mean", "sum", "geometric mean"] = "mean"  # over queries
 
+    @property
+    def has_level(self) -> bool:
+        """Whether it has a relevance level that is known here."""
+        return not (self.by_grade or self.from_ir_measures)
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:

@@ -18,7 +18,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate
-from greylag.evaluation.significance import Correction, check_comparable, correct
+from greylag.evaluation.significance import Correction, check_comparable, correct, marked_p
 from greylag.ranking import FloatArray, Run
 from greylag.tables import Marked, Printed, Table
 from greylag.trec import Qrels
@@ -82,7 +82,7 @@ class Corrections(Printed):
         tables = [Table("\n".join([*self.sentences, counts]), header, rows)]
         if self.differences:
             changes = [
-                (row.run, row.baseline, str(row.measure), *_cells(row.estimate, "+.4f"), _starred(row.corrected_p))
+                (row.run, row.baseline, str(row.measure), *_cells(row.estimate, "+.4f"), marked_p(row.corrected_p))
                 for row in self.differences
             ]
             tables.append(Table("", ("run", "against", *header[1:], "corrected p"), changes))
@@ -307,7 +307,3 @@ def _cells(estimated: Estimate, form: str) -> list[Marked | float]:
     figures = (estimated.people, estimated.predicted, estimated.corrected, *estimated.interval)
     cells = [Marked(figure, form) for figure in figures]
     return [*cells, Marked(estimated.weight, ".2f"), Marked(estimated.worth, ".0f")]
-
-
-def _starred(p: float | None) -> Marked | None:
-    return None if p is None else Marked(p, mark="*" if p < SIGNIFICANCE_LEVEL else "")

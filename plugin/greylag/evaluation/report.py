@@ -59,7 +59,7 @@ def table(
     per_query : bool, default False
         Give the scores of each query instead.
     metadata : mapping, optional
-        What runs' files say of how they were made (ir_metadata), by name of run: whole in JSON, shortened in notes.
+        How runs were made, as their files say (ir_metadata), by name of run: whole in JSON, shortened in notes.
     unjudged : mapping, optional
         The share of the top 10 documents without judgements, by name of run: in JSON, and in a note if it is not 0.
     holes : Holes, optional
@@ -88,10 +88,10 @@ def table(
 def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()) -> str:
     """Tables as text, TSV, Markdown, or LaTeX with comments on the works to cite; in text, the captions come last."""
     if form == "text":
-        notes = [found.caption for found in tables if found.caption]
-        return "\n".join([*(as_text(replace(found, caption="")) for found in tables), *notes]) + "\n" * bool(notes)
+        notes = [shown.caption for shown in tables if shown.caption]
+        return "\n".join([*(as_text(replace(shown, caption="")) for shown in tables), *notes]) + "\n" * bool(notes)
     if form == "latex":
-        labelled = [as_latex(found, f"tab:greylag-{number}") for number, found in enumerate(tables, 1)]
+        labelled = [as_latex(shown, f"tab:greylag-{number}") for number, shown in enumerate(tables, 1)]
         return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
     return "\n".join(map({"tsv": as_tsv, "markdown": as_markdown}[form], tables))
 
@@ -142,7 +142,7 @@ def _equivalence_note(significance: Significance) -> str:
 
 
 def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:
-    """What to cite for the measures and the tests."""
+    """BibTeX for the measures and the tests."""
     kinds = [measure.family for measure in measures]
     own = [kind.from_subtopics or kind.from_grades or kind.from_ir_measures for kind in kinds]
     names = [*map(str, measures), *([] if all(own) else ["trec_eval"])]
@@ -176,7 +176,7 @@ def _letters(
         if c.corrected_p < SIGNIFICANCE_LEVEL and c.direction:
             better, other = (c.run, c.baseline) if c.direction > 0 else (c.baseline, c.run)
             worse.setdefault((better, c.measure), []).append(labels[other])
-    return labels, {place: ("" if few else ",").join(found) for place, found in worse.items()}
+    return labels, {cell: ("" if few else ",").join(letters) for cell, letters in worse.items()}
 
 
 def _query_table(scores: Mapping[str, Scores]) -> Table:
@@ -246,18 +246,18 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     for summary in ("sum", "geometric mean"):
         if names := ", ".join(str(measure) for measure in measures if measure.family.summary == summary):
             notes.append(f"Not a mean but a {summary} over queries: {names}.")
-    found: dict[str, list[str]] = {}  # what is said of several runs is said once
+    runs_of: dict[str, list[str]] = {}  # the runs that a note is about
     for name, run in scores.items():
         if run.missing:
             text = f"{len(run.missing)} missing, scored as empty rankings ({_few(run.missing)})."
-            found.setdefault(text, []).append(name)
+            runs_of.setdefault(text, []).append(name)
         if run.unjudged:
             text = f"{len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)})."
-            found.setdefault(text, []).append(name)
+            runs_of.setdefault(text, []).append(name)
         if run.seen:
             text = "a model ranked topics that it was trained on, which says nothing about others."
-            found.setdefault(text, []).append(name)
-    notes += [f"{', '.join(names)}: {text}" for text, names in found.items()]
+            runs_of.setdefault(text, []).append(name)
+    notes += [f"{', '.join(names)}: {text}" for text, names in runs_of.items()]
     if significance:
         notes.append(f"Letters: significantly better than that run, corrected p below {SIGNIFICANCE_LEVEL}.")
     return notes

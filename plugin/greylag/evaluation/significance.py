@@ -156,7 +156,7 @@ class Significance(Printed):
     comparisons: tuple[Comparison, ...]  # by baseline, run and measure
     correction: Correction | Literal["max-t"] = "holm"  # the last by `best_of_many`, with simultaneous intervals
     most: ClassVar[int] = 60  # rows of the table
-    family: Family = "all"  # what p is corrected over: all comparisons, or those by the same measure
+    family: Family = "all"  # p is corrected over all comparisons, or over those by the same measure
 
     @property
     def method(self) -> str:
@@ -180,8 +180,8 @@ class Significance(Printed):
         kinds = [str] * 3 + [float] * (len(whole.header) - 6) + [int] * 3
         columns = {**dict(zip(("run", *whole.header[1:]), kinds, strict=True)), "statistic": float}
         rows = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in whole.rows]
-        found = [[*row, c.statistic] for row, c in zip(rows, self.comparisons, strict=True)]
-        return as_frame(columns, found, library)
+        whole_rows = [[*row, c.statistic] for row, c in zip(rows, self.comparisons, strict=True)]
+        return as_frame(columns, whole_rows, library)
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
         """The comparison of a run with the baseline by a measure; None for the baseline itself."""
@@ -208,7 +208,7 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
             None if c.effect_size is None else Marked(c.effect_size, "+.2f"),
             c.detectable,
             c.corrected_p,
-            *([_marked_p(c.equivalence_p)] if equivalence else []),
+            *([marked_p(c.equivalence_p)] if equivalence else []),
             c.p,
             c.wins,
             c.ties,
@@ -231,7 +231,8 @@ def narrow_table(*significances: Significance) -> Table:
     return replace(whole, header=("run", *whole.header[1:shown]), rows=[row[:shown] for row in whole.rows])
 
 
-def _marked_p(p: float | None) -> Cell:
+def marked_p(p: float | None) -> Cell:
+    """A p value, with a star if it is below `SIGNIFICANCE_LEVEL`; None if there is none."""
     return None if p is None else Marked(p, mark="*" if p < SIGNIFICANCE_LEVEL else "")
 
 

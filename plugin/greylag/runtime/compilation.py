@@ -36,7 +36,7 @@ def compiled(**options: Any) -> Callable[[Any], Any]:
 
 
 class _Announcer(Listener):
-    """Says what the first command after an installation or an update spends its time on."""
+    """Says why the first command after an installation or an update takes longer."""
 
     def on_start(self, event: Event) -> None:
         function = event.data["dispatcher"]
@@ -52,7 +52,7 @@ register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 @cache
 def _announce() -> None:
-    """Log once what takes the time."""
+    """Log once that compiling takes the time."""
     _log.info("compiling what is used for the first time; greylag doctor --compile does so ahead")
 
 

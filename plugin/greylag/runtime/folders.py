@@ -102,7 +102,7 @@ def _unlocked(target: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove or restore what killed processes left in a folder; what is in use is left alone."""
+    """Remove or restore the leftovers of killed processes in a folder; files in use are left alone."""
     with suppress(OSError):
         for name in os.listdir(folder):
             if match := _LOCK.fullmatch(name):
@@ -159,9 +159,9 @@ def scratch_folder() -> Iterator[Path]:
     """A private temporary folder; those that killed processes left are removed."""
     with ExitStack() as stack:
         try:
-            place = Path(tempfile.gettempdir())
-            sweep(place)
-            folder, _ = stack.enter_context(claimed(place / uuid.uuid4().hex))
+            temporary = Path(tempfile.gettempdir())
+            sweep(temporary)
+            folder, _ = stack.enter_context(claimed(temporary / uuid.uuid4().hex))
             folder.mkdir(mode=0o700)
             (folder / MARK).touch()
         except OSError as error:
@@ -258,7 +258,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def _sync_tree(folder: Path) -> None:
-    for place, _, names in os.walk(folder):
+    for below, _, names in os.walk(folder):
         for name in names:
-            sync(Path(place, name))
-        sync(Path(place))
+            sync(Path(below, name))
+        sync(Path(below))

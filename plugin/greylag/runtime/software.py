@@ -1,4 +1,4 @@
-"""What results depend on besides their inputs: versions and code."""
+"""The software that results depend on: versions of packages, and greylag's code."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def versions() -> dict[str, str]:
 
 @cache
 def numerical() -> dict[str, str]:
-    """What all workers of a map need alike: greylag's code, and the packages that results depend on to the last bit."""
+    """The software that all workers of a map need alike, since results depend on it to the last bit."""
     packages = ("greylag", "joblib", "numba", "numpy", "scipy")
     return {**{name: version(name) for name in packages}, "the source code": code()[:12]}

@@ -334,7 +334,7 @@ def _write(
     """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
     check_names("tag", tags)
     reranks = isinstance(inputs, Run | RunFile | JoinedRuns)
-    items: Iterable[Any] = inputs.rankings if reranks else _queries(inputs)
+    items: Iterable[Any] = inputs.rankings if reranks else map(Query, inputs, inputs.values())
     tags = [marked(tag, inputs.tag) for tag in tags] if reranks else tags
     work, qids = partial(_ranked_lines, rank, tuple(tags)), [*part.among(inputs, inputs)]
     texts = parallel_map(work, part.among(items, inputs), what=f"run {what}", n_jobs=n_jobs, total=len(qids))
@@ -359,10 +359,6 @@ def tell_empty(qids: Sequence[str], n: int) -> None:
     """Log which of `n` queries have no documents."""
     if qids:
         _log.warning("%d of %d queries have no documents: %s", len(qids), n, ", ".join(map(repr, qids[:5])))
-
-
-def _queries(topics: Mapping[str, str]) -> Iterator[Query]:
-    return (Query(qid, text) for qid, text in topics.items())
 
 
 def _ranked_lines(rank: Callable[[Any], Sequence[Ranking]], tags: Sequence[str], item: Any) -> list[str]:
@@ -443,6 +439,7 @@ def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
         if not rank:
             faults.repair(line, f"rank {text.decode()!r} is not a positive integer", "skips the document")
             continue
+        # Ranks may have gaps, as where documents were left out, but have to rise.
         if before >= (qid, rank) and before[0] == qid:
             faults.repair(line, f"rank {rank} is not above the one before it, {before[1]}", "sorts by rank")
         before = qid, rank
@@ -509,6 +506,7 @@ def _score(text: bytes, line: int, faults: Faults) -> float | None:
 def _ranking(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
     docids = tuple(scores)
     values = np.fromiter(scores.values(), np.float32, len(docids))
+    # Most files are in order, and sorting names is slow. Both keys descend, as in trec_eval.
     if (values[1:] >= values[:-1]).any():
         order = sorted(range(len(docids)), key=lambda i: (values[i], docids[i]), reverse=True)
         docids, values = tuple(docids[i] for i in order), values[order]

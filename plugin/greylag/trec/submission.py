@@ -103,9 +103,9 @@ class _Checks:
             self.refuse("scores", number, f"score {score.decode()!r} is not a number")
         elif before is not None and value > before[1]:
             self.refuse("scores", number, f"score {score.decode()} is higher than the one before it, {before[1]:g}")
-        place = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
+        counted = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
         # After a fault, count on from what was there, so that one mistake is not reported at every line below.
-        self.last[qid] = place, value if math.isfinite(value) else math.inf
+        self.last[qid] = counted, value if math.isfinite(value) else math.inf
 
     def finish(self, known: Callable[[set[bytes]], set[bytes]] | None) -> None:
         """Look at the whole: topics without documents, and documents that the index lacks."""

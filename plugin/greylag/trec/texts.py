@@ -99,18 +99,19 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
         content = read_text(path, faults)
         lines = filter(None, map(bytes.strip, io.BytesIO(content)))
         first = next((line for line in lines if not line.startswith(b"# ")), b"")  # runs have comments at their head
+        # Tabs decide first: a text may have as many words as a line of scores has columns.
         if first.count(b"\t") == 2 or len(first.split()) not in (4, 6):
             return _aspect_texts(path, content.decode().removesuffix("\n").split("\n"))
         columns = "qid aspect docid score" if len(first.split()) == 4 else "qid Q0 docid rank score tag"
         order = [columns.split().index(name) for name in ("qid", "docid", "score")]
         name_at = 1 if len(first.split()) == 4 else 5
-        found: AspectScores = {}
+        by_query: AspectScores = {}
         for number, row in split_rows([content], columns, faults, comments=True):
-            qid, docid, text = (row[place].decode() for place in order)
+            qid, docid, text = (row[column].decode() for column in order)
             aspect, score = row[name_at].decode(), parse_number(text.encode())
             if not math.isfinite(score):
                 raise FormatError(path, number, f"score {text!r:.40} is not a finite number")
-            scores = found.setdefault(qid, {}).setdefault(aspect, {})
+            scores = by_query.setdefault(qid, {}).setdefault(aspect, {})
             if docid in scores:
                 raise FormatError(
                     path,
@@ -119,7 +120,7 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
                     + ("; the tag of a run names its aspect: give each run its own" if name_at == 5 else ""),
                 )
             scores[docid] = score
-    return found
+    return by_query
 
 
 def _aspect_texts(path: str | Path, lines: list[str]) -> dict[str, tuple[str, ...]]:

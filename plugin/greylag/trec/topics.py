@@ -119,6 +119,7 @@ def _json(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]
 def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     for line, top in _elements(text, _TOP, "</top>"):
         _, *parts = _TAG.split(top)
+        # Tags and the texts after them, in turn. Of a tag that is there twice, the first counts.
         fields: dict[str, str] = {}
         for tag, words in zip(parts[::2], parts[1::2], strict=True):
             fields.setdefault(tag.lower(), _LABEL.sub("", words))
@@ -168,11 +169,11 @@ def _only_title(path: str | Path, field: str, form: str) -> None:
 def _elements(text: str, opening: re.Pattern[str], closing: str) -> Iterator[tuple[int, str]]:
     """The line and content of each element; it ends at its closing tag, at the next element, or with the text."""
     end = re.compile(closing, re.IGNORECASE)
-    line, place, content = 1, 0, -1
+    line, counted, content = 1, 0, -1  # lines are counted up to `counted`; `content` is where the element's text begins
     for match in (*opening.finditer(text), None):
         if content >= 0:
             closed = end.search(text, content, match.start() if match else len(text))
             yield line, text[content : closed.start() if closed else match.start() if match else len(text)]
         if match:
-            line += text.count("\n", place, match.start())
-            place, content = match.start(), match.end()
+            line += text.count("\n", counted, match.start())
+            counted, content = match.start(), match.end()

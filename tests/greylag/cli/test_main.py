@@ -165,12 +165,6 @@ def test_a_reader_that_stops_early() -> None:
     assert process.returncode == 1
 
 
-def test_as_a_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "greylag", "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"greylag {greylag.__version__}\n"
-    assert Path(greylag.__file__).with_name("__main__.py").exists()
-
-
 @pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
 def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
     """Python itself may be interrupted before it runs a line of greylag."""

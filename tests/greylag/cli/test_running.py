@@ -1,4 +1,4 @@
-"""What surrounds commands: outputs are no inputs; killed ones go on; a worker dies; the same bytes."""
+"""Around commands: outputs are no inputs; interrupts say what is kept; a worker of a cluster dies; the bars."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from greylag.runtime.cache import beside
 from tests.greylag.cli.conftest import COMPILING, Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
 
-CHAIN = ["--stage", "manifold", "--stage", "mmr(k=5)"]
 IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
 # Keeps one result every 50 ms, so that a signal comes before the end on a fast machine, too.
 SLOWLY = """
@@ -118,51 +117,20 @@ def start(*words: object, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def stop_after(process: subprocess.Popen[str], log: Path, size: int, number: signal.Signals) -> bool:
-    """Send a signal when the log has this size; whether that was before the end."""
+def interrupt_after(process: subprocess.Popen[str], log: Path, size: int) -> None:
+    """Interrupt a process when the log has this size."""
     while process.poll() is None:
         if log.exists() and log.stat().st_size >= size:
-            process.send_signal(number)
+            process.send_signal(signal.SIGINT)
             break
         time.sleep(0.002)
-    return process.wait(timeout=120) != 0
-
-
-def words_of(name: str, ranked: list[object], made: Path, out: Path) -> list[object]:
-    if name == "rerank":
-        return ["--jobs", "1", "rerank", *ranked, *CHAIN, "--out", out]
-    more = ["--model", "mrf", "--features", "FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8", "--folds", "3"]
-    return ["train", *ranked, "--qrels", made / "qrels.txt", *more, "--out-run", f"{out}.held-out", "--out", out]
-
-
-@pytest.mark.parametrize("name", ["rerank", "train"])
-def test_killed_again_and_again(name: str, ranked: list[object], made: Path, tmp_path: Path) -> None:
-    expected = tmp_path / "expected"
-    expected.mkdir()
-    whole = start(*words_of(name, ranked, made, expected / "out"))
-    told, errors = whole.communicate(timeout=120)
-    assert whole.returncode == 0, errors
-    (tmp_path / "killed").mkdir()
-    out, kills, size = tmp_path / "killed" / "out", 0, 100
-    log, words = beside(out), words_of(name, ranked, made, out)
-    for _ in range(3):
-        kills += stop_after(start(*words), log, size, signal.SIGKILL)
-        assert not out.exists() or not log.exists()
-        size = max(size, log.stat().st_size if log.exists() else 0) + 20_000
-    last = start(*words)
-    assert last.communicate(timeout=120)[0] == told
-    assert last.returncode == 0
-    assert kills > 1
-    for path in expected.iterdir():
-        assert (tmp_path / "killed" / path.name).read_bytes() == path.read_bytes()
-    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == sorted(os.listdir(expected))
 
 
 def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
     process = start(*words, before=SLOWLY)
-    threading.Thread(target=stop_after, args=(process, log, 5_000, signal.SIGINT)).start()
+    threading.Thread(target=interrupt_after, args=(process, log, 5_000)).start()
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     assert errors.startswith(f"greylag: interrupted; kept in {log}: run bm25-manifold (")
