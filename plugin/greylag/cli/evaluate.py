@@ -195,7 +195,10 @@ def evaluate(
     if holes and significance:
         significance = compare_with_holes(significance, read, judged.qrels, holes)
     if figure is not None and significance:
-        _draw(figure, shown, significance)
+        from greylag.experiments.charts import changes_figure
+        from greylag.experiments.figures import write_figure
+
+        write_figure(figure, changes_figure([(shown, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
         "metadata": {name: content for name in scores if (content := read_metadata(Path(name)))},
@@ -317,14 +320,6 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
                 f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
             )
     return shares
-
-
-def _draw(path: Path, scores: Mapping[str, evaluation.Scores], significance: Significance) -> None:
-    """Draw the changes of each topic."""
-    from greylag.experiments.charts import changes_figure
-    from greylag.experiments.figures import write_figure
-
-    write_figure(path, changes_figure([(scores, significance)]))
 
 
 def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path] | None, depth: int) -> None:

@@ -88,7 +88,11 @@ def fuse(
     made: dict[str, Any] = {"method": str(fusion)}
     name, seen = str(fusion), ""
     if qrels is not None:
-        learned = learn(shared, run_names(run, runs), joined, qrels, measure, level, folds)
+        from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
+        from greylag.models.learned_fusion import learn_fusion
+
+        [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
+        learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
         if model_out is not None:
             learned.model.save(model_out)
         tell("\n".join(told(learned, folds)))
@@ -97,23 +101,6 @@ def fuse(
     tag = marked(tag or name, joined.tag, seen)
     metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=before)
     write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
-
-
-def learn(
-    shared: Shared,
-    runs: dict[str, Run | RunFile],
-    joined: JoinedRuns,
-    qrels: Path,
-    measure: str | None,
-    level: int | None,
-    folds: int | None,
-) -> LearnedFusion:
-    """Learn a fusion of runs by name."""
-    from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
-    from greylag.models.learned_fusion import learn_fusion
-
-    [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
-    return learn_fusion(runs, shared.qrels(qrels, joined), maximised, folds=folds)
 
 
 def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:

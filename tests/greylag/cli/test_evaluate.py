@@ -116,10 +116,16 @@ def test_a_level_is_proposed_where_published_figures_have_it(
     assert not caplog.text
 
 
-def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def half(made: Path, tmp_path: Path) -> Path:
+    """BM25's run with half of its documents under new names."""
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
-    half = tmp_path / "half.run"
-    half.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
+    path = tmp_path / "half.run"
+    path.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
+    return path
+
+
+def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path, half: Path) -> None:
     words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
     assert command(*words, made / "bm25.run")[2] == ""
     code, told, err = command(*words, half)
@@ -213,11 +219,8 @@ def test_a_margin_tells_whether_runs_are_the_same(command: Command, made: Path, 
     assert "same" not in command(*words)[1]
 
 
-def test_unjudged_documents_under_three_views(command: Command, made: Path, runs: list[Path], tmp_path: Path) -> None:
-    """Half of BM25's documents under new names: with them as relevant, the order is turned round."""
-    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
-    half = tmp_path / "half.run"
-    half.write_text("".join(line.replace(" Q0 ", " Q0 new-") if n % 2 else line for n, line in enumerate(lines)))
+def test_unjudged_documents_under_three_views(command: Command, made: Path, runs: list[Path], half: Path) -> None:
+    """With the unknown documents as relevant, the order is turned round."""
     words = ["evaluate", "--qrels", made / "qrels.txt", half, "--baseline", runs[0], "--unjudged", "-m", "P@5"]
     code, shown, _ = command(*words)
     assert code == 0
@@ -271,26 +274,9 @@ def test_few_judgements_of_people_beside_predicted_ones(
 
 
 def test_predicted_judgements_that_are_refused(refused: Refused, runs: list[Path], predicted: list[object]) -> None:
-    people, guesses = Path(str(predicted[1])), Path(str(predicted[3]))
     words = ["evaluate", *predicted, runs[1]]
     assert "--predicted excludes --unjudged" in refused(*words, "--unjudged")
-    assert "nothing to correct by" in refused(*words[:4], made_the_same(people, guesses), runs[1])
-    assert "lack 10 of the 10 topics" in refused(*words[:4], without(guesses, people), runs[1])
-    assert "nothing to correct by" in refused(*words[:4], people, runs[1])
-
-
-def made_the_same(people: Path, guesses: Path) -> Path:
-    """Predicted judgements in which the topics of people have theirs."""
-    path = guesses.with_name("same.txt")
-    write_qrels({**read_qrels(guesses), **read_qrels(people)}, path)
-    return path
-
-
-def without(guesses: Path, people: Path) -> Path:
-    """Predicted judgements without the topics of people."""
-    path, known = guesses.with_name("others.txt"), read_qrels(people)
-    write_qrels({qid: judged for qid, judged in read_qrels(guesses).items() if qid not in known}, path)
-    return path
+    assert "nothing to correct by" in refused(*words[:4], words[2], runs[1])
 
 
 def test_a_submission_is_checked(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:

@@ -27,12 +27,6 @@ def test_text_and_arrays_agree(command: Command, made: Path, ranked: list[object
     assert lines[1].endswith(f"# {arrays['docids'][1]}")
 
 
-def test_named_features(command: Command, ranked: list[object], tmp_path: Path) -> None:
-    out = tmp_path / "f.npz"
-    assert command("features", *ranked, "--features", "SD/ordered/LM-O-4,FI/term/BM25", "--out", out)[0] == 0
-    assert np.load(out)["names"].tolist() == ["SD/ordered/LM-O-4", "FI/term/BM25"]
-
-
 def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[object], tmp_path: Path) -> None:
     prior, out = tmp_path / "prior.tsv", tmp_path / "f.npz"
     prior.write_text("demo-001 0.5\ndemo-002 2\n")

@@ -55,8 +55,9 @@ def link(kind: str, path: Path) -> Path:
     return path if kind == "same" else other
 
 
-@pytest.mark.parametrize("kind", ["same", "symbolic", "hard"])
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize(
+    ("name", "kind"), [*((name, "same") for name in OPTIONS), ("fuse", "symbolic"), ("fuse", "hard")]
+)
 def test_an_output_that_is_an_input_is_refused(name: str, kind: str, refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_text("mine")
