@@ -80,10 +80,10 @@ TAKING = {
     "--pool": [name for name, ranker in RANKERS.items() if "pool" in ranker.takes],
     "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
     "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
+    "--letor": list(RANKERS),
     "--titles": list(DIVERSIFIERS),
     "--measure": list(RANKERS),
     "--relevance-level": list(RANKERS),
-    "--letor": list(RANKERS),
     "--most-topics": list(RANKERS),
 }
 """The models that take an option which others do not take; the first that is wrong is told."""
