@@ -199,7 +199,7 @@ class PreparedChoice:
                 average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
             ), None
         parts = learner.parts(judged)
-        rows = cross_fit_baselines(rows, self.features, tuned, parts)
+        rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
         if recipe.translate:
             index, mu = self.features.index, tuned.parameters.mu
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)

@@ -142,9 +142,7 @@ def learn_fusion(
     named = _named(runs)
     objective, joined = Objective.parse(measure), JoinedRuns(tuple(named.values()))
     check_qrels(qrels)
-    highest = max((grade for qid in joined for grade in qrels.get(qid, {}).values()), default=0)
-    if objective.name == "ERR" and objective.max_grade is None:  # the same scale in all folds
-        objective = replace(objective, max_grade=max(1, highest))
+    objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
     judged = {
         qid: grades for qid, grades in at_level(qrels, objective.rel).items() if max(grades.values(), default=0) > 0
     }

@@ -93,6 +93,14 @@ def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
         assert tuned == replace(CANDIDATES, rankings=own).tune(qids), "other queries make no difference"
 
 
+def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades() -> None:
+    graded = {qid: {docid: 1 + place % 2 for place, docid in enumerate(of_one)} for qid, of_one in QRELS.items()}
+    graded["q0"] = {**graded["q0"], next(iter(graded["q0"])): 4}
+    err = Objective.parse("ERR@5")
+    prepared = SOURCES.prepare(Run(tuple(RANKINGS)), graded, INDEX, err)
+    assert prepared.tune(QIDS[1:]) == replace(prepared, objective=replace(err, max_grade=4)).tune(QIDS[1:])
+
+
 def test_the_features_are_those_of_an_extractor() -> None:
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
