@@ -186,8 +186,6 @@ class PreparedChoice:
         """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
         recipe, given = self.recipe, frozenset(qids)
         judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in given]
-        if not judged:
-            raise ParameterError("no topic has a relevant document: greylag rerank ranks without judgements")
         tuned = self.features.tune(judged)
         rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)

@@ -13,7 +13,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
-from greylag.learning.extraction import training_data
+from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.learner import Learner, after_each_round
 from greylag.learning.letor import bound_columns, listed_run
 from greylag.learning.preselect import MMRPreselection
@@ -198,9 +198,11 @@ def linear_model(
 
 def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:
     """The data of queries with a document of at least this grade; a line of the log says how many others there are."""
-    judged = [qid for qid, grades in zip(data.qids, data.relevant_grades, strict=True) if (grades >= rel).any()]
-    if not judged:
-        raise ParameterError(f"none of {len(data.qids)} topics has a relevant document: there is nothing to learn from")
+    relevant = {
+        qid: {str(number): int(grade) for number, grade in enumerate(grades)}  # of documents that need no name here
+        for qid, grades in zip(data.qids, data.relevant_grades, strict=True)
+    }
+    judged = judged_topics(data.qids, relevant, rel)
     if others := len(data.qids) - len(judged):
         _log.info("%s: left out are %d of %d topics, which have no relevant document", name, others, len(data.qids))
         return data.select_queries(judged)

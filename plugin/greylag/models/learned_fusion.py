@@ -29,7 +29,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Scores, parse_measure
 from greylag.evaluation.folds import split_folds
 from greylag.fusion import FUSIONS, Fusion, fusion_columns
-from greylag.hints import check_qrels
+from greylag.learning.extraction import judged_topics
 from greylag.learning.listwise import ListwiseRegression
 from greylag.linesearch.data import Qrels, RankingData, linear_scores, positive_grades
 from greylag.linesearch.objectives import Objective
@@ -141,16 +141,9 @@ def learn_fusion(
     """
     named = _named(runs)
     objective, joined = Objective.parse(measure), JoinedRuns(tuple(named.values()))
-    check_qrels(qrels)
     objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
-    judged = {
-        qid: grades for qid, grades in at_level(qrels, objective.rel).items() if max(grades.values(), default=0) > 0
-    }
-    if not any(qid in judged for qid in joined):
-        raise ParameterError(
-            f"no topic of the runs has a relevant document in the judgements (runs: {next(iter(joined), None)!r} "
-            f"first, judgements: {next(iter(qrels), None)!r}): check that both are for the same topics"
-        )
+    levelled = at_level(qrels, objective.rel)
+    judged = {qid: levelled[qid] for qid in judged_topics(joined, qrels, objective.rel)}
     learner = ListwiseRegression(objective, penalty=penalty or (5.0 if len(named) < 4 else 30.0))
     topics = _Topics.gather(tuple(named), joined, judged, learner, seed)
     qids = topics.data.qids

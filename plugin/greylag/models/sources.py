@@ -23,7 +23,7 @@ from greylag.features.spec import EXPANSION, Pool, candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.extraction import CountedRankings, training_data
+from greylag.learning.extraction import CountedRankings, judged_topics, training_data
 from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, linear_scores, spaced
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
@@ -136,10 +136,8 @@ class FeatureSources:
             _log.info(
                 "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
             )
+        judged = [rankings[qid] for qid in judged_topics(rankings, qrels, objective.rel)]
         qrels = at_level(qrels, objective.rel)
-        judged = [
-            ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
-        ]
         grades = (grade for ranking in judged for grade in qrels[ranking.qid].values())
         return PreparedSources(self, objective.on_scale_of(grades), judged, qrels, index, n_jobs)
 
@@ -178,7 +176,7 @@ class PreparedSources:
         numbers = {ranking.qid: number for number, ranking in enumerate(self.rankings)}
         queries = [numbers[qid] for qid in qids if qid in numbers]
         if not queries:
-            raise ParameterError("none of the training queries has a relevant document: check the query ids")
+            raise ParameterError("none of the training topics has a relevant document: train on more topics")
 
         def best(values: FloatArray) -> tuple[int, ...]:
             """The place of the first of the best settings, from the measure by setting and query."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
 
@@ -17,8 +17,8 @@ from greylag.features.feature import Feature
 from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import judged_topics
 from greylag.linesearch.data import Qrels
-from greylag.linesearch.objectives import Objective
 from greylag.missing_documents import gathered
 from greylag.models.automatic import BASELINES, INCUMBENT, AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
@@ -38,7 +38,6 @@ from greylag.models.recipes import (
 from greylag.models.source_gains import sources_table
 from greylag.ranking import Run
 from greylag.tables import as_text, html_text, visible
-from greylag.trec import at_level
 
 HELD_OUT, FIRST = "held out", "first stage"
 MOST_TOPICS = 5_000
@@ -182,7 +181,7 @@ def train(
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
-    relevant = with_relevant(given, qrels, recipe.measure)
+    relevant = judged_topics(given, qrels, recipe.measure.rel)
     drawn = sample_topics(relevant, most_topics, seed=seed)
     kept = frozenset(given if len(drawn) == len(relevant) else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
@@ -206,12 +205,6 @@ def train(
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
     return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice, of_baselines)
-
-
-def with_relevant(qids: Iterable[str], qrels: Qrels, measure: Objective) -> list[str]:
-    """The queries with a relevant document by the level of the measure, in their order."""
-    judged = at_level(qrels, measure.rel)
-    return [qid for qid in qids if any(grade > 0 for grade in judged.get(qid, {}).values())]
 
 
 def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]:

@@ -55,7 +55,7 @@ def test_selections_keep_the_origin() -> None:
 
 
 def test_no_training_queries() -> None:
-    with pytest.raises(ParameterError, match="none of the ranked queries has a relevant document"):
+    with pytest.raises(ParameterError, match="none of 1 topics has a relevant document"):
         training_data(RANKINGS[1:2], QRELS, EXTRACTOR)
     with pytest.raises(ParameterError, match="none of the queries 7, 8 has training data"):
         random_data(1).select_queries(["7", "8"])
@@ -139,12 +139,6 @@ def test_only_what_changes_counts_is_counted_again(features: str, counts: int, m
     for parameters in SETTINGS * 2:
         counted.data(parameters)
     assert len(made) == counts
-
-
-def test_no_relevant_document() -> None:
-    index = collection()
-    with pytest.raises(ParameterError, match="none of the ranked queries has a relevant document"):
-        CountedRankings(tuple(rankings(index)[0]), {}, index, EXPANSION)
 
 
 def test_folds_partition_the_queries_evenly() -> None:
