@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from greylag.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
 from greylag.learning.learner import Selection, after_each_round
 from greylag.linesearch.data import RankingData, centred, linear_scores, weighted_sum
@@ -181,7 +181,7 @@ def held_out_means(
     """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
 
     def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
-        training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+        training = data.select_queries(without(data.qids, held_out))
         values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
         sums: FloatArray = values.sum(axis=1)
         return sums
@@ -254,7 +254,7 @@ class GreedyCommittee:
         """The sum of the members' weights, each divided by the spread of its scores, shape (f,)."""
         columns, weights = centred(data), np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
-            training = [qid for qid in data.qids if qid not in fold]
+            training = without(data.qids, fold)
             member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
             rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))

@@ -46,6 +46,12 @@ class Selection:
         added = [after - before for before, after in pairwise(sizes)]
         return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))
 
+    def over(self, data: RankingData) -> FloatArray:
+        """The final weights of all columns of `data`, shape (f,), 0 for those that are not selected."""
+        weights = np.zeros(len(data.specs))
+        weights[list(self.columns)] = self.weights
+        return weights
+
     def predict(self, data: RankingData | ArrayLike) -> FloatArray:
         """The documents' scores, shape (n,), by the final weights; higher is better.
 

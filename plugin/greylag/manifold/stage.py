@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import ClassVar, Literal, get_args
@@ -133,10 +133,8 @@ class ManifoldRanker(Stage):
         n = len(top)
         docids, y = self._documents(top)
         # Vectors of others may not be hashable.
-        join = _joined if self.vectors is None else _joined.__wrapped__
-        W = join(
-            self._vectors, (top.qid, top.query), docids, self.graph, self.neighbours, self.affinity, self.sigma
-        )  # fmt: skip
+        join: Callable[..., AffinityGraph] = _joined if self.vectors is None else _joined.__wrapped__
+        W = join(self._vectors, (top.qid, top.query), docids, self.graph, self.neighbours, self.affinity, self.sigma)
         # The query is the first point, with confidence 1.
         f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
         # Equal documents differ in the last digits of conjugate gradients, and would leave their order.

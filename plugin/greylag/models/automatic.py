@@ -148,6 +148,7 @@ class AutomaticRecipe(Recipe):
     ) -> PreparedChoice:
         """The judged rankings; features are computed once their parameters are tuned."""
         general = self.general or general_model(texts=index.words is not None)
+        # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))
         return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
@@ -191,12 +192,13 @@ class PreparedChoice:
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
         candidates = recipe.candidates(tuned, self.general, rows.names)
         made: dict[str, Any] = {"set_aside": []}
-        if len(judged) == 1:
+        if len(judged) == 1:  # nothing can be held out
             made["adapted"] = list(map(str, INCUMBENT))
             return selected_model(
                 average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
             ), None
         parts = learner.parts(judged)
+        # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
         rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
         if recipe.translate:
             index, mu = self.features.index, tuned.parameters.mu

@@ -18,12 +18,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from greylag.evaluation.folds import without
 from greylag.features.extract import FeatureExtractor
 from greylag.features.learned.translation import Translation, learn_translation
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels, RankingData
-from greylag.models.choice import without
 from greylag.models.sources import PreparedSources, TunedRM3
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
@@ -87,7 +87,7 @@ def cross_fit_baselines(
     parts : sequence of sequences of str
         All queries of `data`, in at least two parts.
     """
-    columns = [data.names.index(name) for name in tuned.features]
+    columns = data.columns_of(tuned.features)
     by_qid = {ranking.qid: ranking for ranking in features.rankings}
 
     def cross_fit(part: Sequence[str]) -> list[FloatArray]:

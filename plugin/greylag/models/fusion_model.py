@@ -76,7 +76,7 @@ class FusionModel(SavedModel):
             )
         if self.method in FUSIONS:
             return FUSIONS[self.method](rankings)
-        docids, columns = fusion_columns(rankings)
+        docids, columns = fusion_columns(rankings)  # by run, its scores and then its ranks, as weights are
         scores = weighted_sum(columns, np.ravel(self.weights))
         return Ranking.sort(rankings[0].qid, rankings[0].query, docids, scores)
 

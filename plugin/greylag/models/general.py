@@ -144,6 +144,7 @@ def learn_general(
 
 def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
     """The mean of the collections' weights, divided by the sum of its magnitudes, to four decimals."""
+    # Only ratios count: as shares, weights can be compared and read. Four decimals are beyond what judgements tell.
     weights = np.mean(learned, axis=0)
     return np.asarray((weights / np.abs(weights).sum()).round(4))
 
@@ -159,8 +160,7 @@ def collection_weights(
 
 def _unit_weights(data: RankingData, objective: Objective | str, penalty: float) -> FloatArray:
     """The weights of all features by listwise regression, divided by their length, shape (f,)."""
-    selection, weights = ListwiseRegression(objective, penalty=penalty).fit(data), np.zeros(len(data.specs))
-    weights[list(selection.columns)] = selection.weights
+    weights = ListwiseRegression(objective, penalty=penalty).fit(data).over(data)
     length = float(np.sqrt(np.sum(weights**2)))
     if length == 0:
         raise ParameterError("no feature tells relevant documents from others")

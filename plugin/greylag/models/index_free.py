@@ -93,7 +93,7 @@ class IndexFreeRecipe(Recipe):
             if given.names != data.names:
                 raise ParameterError(f"the columns are {span(given.names)}, but those to learn from {span(data.names)}")
             given = replace(given, specs=every)
-        named = [data.names.index(name) for name in columns] or range(len(every))
+        named = data.columns_of(columns) or range(len(every))
         features = tuple(every[column] for column in named)
         return cls(features, learner, data=replace(data, specs=every), validation=given, **options)
 
@@ -132,13 +132,13 @@ class PreparedColumns:
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
                 f"may be chance: judge at least {FEWEST}, of which folds leave some out"
             )
-        alone = self._alone(data)
+        alone = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:
             made = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
             data = recipe.preselection.select(data)
         validation = recipe.validation
         if validation is not None:
-            validation = validation.select_features([validation.names.index(name) for name in data.names])
+            validation = validation.select_features(validation.columns_of(data.names))
         made["baselines"] = {
             BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
             for candidate in alone
@@ -169,7 +169,7 @@ class PreparedColumns:
         measure = self.recipe.measure
 
         def mean(candidate: Candidate) -> float:
-            columns = [data.names.index(name) for name in candidate.features]
+            columns = data.columns_of(candidate.features)
             return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
 
         if self.recipe.data is not None:
@@ -190,7 +190,7 @@ def linear_model(
     candidates, set_aside = useful_features(data)
     selection = learner.fit(candidates, n_jobs=n_jobs)
     if validation is not None:
-        held_out = validation.select_features([validation.names.index(name) for name in candidates.names])
+        held_out = validation.select_features(validation.columns_of(candidates.names))
         means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
         selection = selection.head(int(np.argmax(means)) + 1)
     return selected_model(selection, candidates, learner, {"set_aside": set_aside})
@@ -225,6 +225,7 @@ def checked_runs(data: RankingData) -> RankingData:
             raise FormatError(
                 spec.file, None, "gives all documents of a topic one score, or has none of them: leave it out"
             )
+        # Under another name, a run twice has twice the weight in sums, and its weights are arbitrary.
         twin = seen.setdefault(data.features[:, column].tobytes(), name)
         if twin != name:
             raise FormatError(name, None, f"has the scores of {twin}: give each run once")

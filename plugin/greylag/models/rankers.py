@@ -148,6 +148,7 @@ class EstimatorRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the predictions."""
+        # An estimator may give any value to made-up features, so that it is asked about known documents only.
         known = self.extractor.knows(ranking.docids)
         scores = np.zeros(len(ranking))
         if known.any():

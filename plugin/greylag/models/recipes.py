@@ -13,7 +13,7 @@ import numpy as np
 
 from greylag import __version__
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
@@ -166,7 +166,7 @@ def selected_model(
     selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> RankingModel:
     """The model of a learner's selection from `data`."""
-    origin = data.origin
+    origin = data.origin  # None without an index
     options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
     return RankingModel(
         features=tuple(as_feature(data.specs[column]) for column in selection.columns),
@@ -190,6 +190,7 @@ def selected_model(
 
 def _spreads(data: RankingData, columns: Sequence[int]) -> list[float]:
     """The standard deviation of features within a query, over all queries."""
+    # Between queries, features differ by much more, which changes no ranking.
     values = data.features[:, list(columns)]
     parts = [values[first:end] for first, end in pairwise(data.offsets.tolist()) if end > first]
     return [float(spread) for spread in np.sqrt(np.vstack([(part - part.mean(axis=0)) ** 2 for part in parts]).mean(0))]
@@ -262,10 +263,9 @@ def cross_validate(
     models: list[RankingModel] = []
     seconds: list[float] = []
 
-    def work(test: Collection[str], prepared: Prepared) -> tuple[RankingModel, float]:
+    def work(test: Sequence[str], prepared: Prepared) -> tuple[RankingModel, float]:
         start = time.perf_counter()
-        held_out = frozenset(test)
-        model = prepared.fit([qid for qid in qids if qid not in held_out], n_jobs=n_jobs)
+        model = prepared.fit(without(qids, test), n_jobs=n_jobs)
         return model, time.perf_counter() - start
 
     if prepared is None:
@@ -326,6 +326,7 @@ def rerank_by_fold(
     tag : str, default "greylag"
         The tag of the resulting run.
     """
+    # One run over all folds, so that workers are not idle at the end of each.
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
     tested = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of), first.tag)
     return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

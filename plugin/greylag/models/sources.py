@@ -28,6 +28,7 @@ from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, 
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
 from greylag.models.baselines import Baseline, Grid, parameter_grid
+from greylag.models.model import RankingModel
 from greylag.models.rankers import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
@@ -60,6 +61,7 @@ class TunedRM3:
     @property
     def bm25(self) -> str:
         """The stage of BM25, as features spell it."""
+        # Numbers of the grid may be integers, and 1 and 1.0 would be two features.
         return f"rm3(b={float(self.parameters.b)},k1={float(self.parameters.k1)},original_weight=1.0)"
 
     @property
@@ -250,6 +252,7 @@ class PreparedSources:
 
     def data(self, tuned: TunedRM3) -> RankingData:
         """All features of all documents."""
+        # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
         pool = counted.data(tuned.parameters)
         groups = self.sources.features(tuned, texts=self.index.words is not None)
@@ -283,18 +286,32 @@ class PreparedSources:
         return cast(T, self._kept[key])
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedLearner:
+    """A recipe that learns from all features with tuned parameters, by a function of these and of the training rows."""
+
+    learn: Callable[[TunedRM3, RankingData, int | None], RankingModel]
+    features: PreparedSources
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries."""
+        tuned = self.features.tune(qids)
+        return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
+
+
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
     """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
 
     Of two documents with the same best rank, that of `data` comes first.
     """
-    if np.diff(data.offsets).max(initial=0) <= depth:
+    if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
         return data
     kept, offsets = [], [0]
     for first, end in pairwise(data.offsets.tolist()):
         order = np.argsort(-scores[first:end], kind="stable")
         ranks = np.empty(end - first, dtype=np.int64)
         ranks[order] = np.arange(end - first)
+        # In turn: ranks 0, 2, 4, ... are the data's own, and 1, 3, 5, ... those by scores.
         best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
         kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
         offsets.append(offsets[-1] + len(kept[-1]))

@@ -192,6 +192,7 @@ def _weighted(
     tune = values.pop("tune", False)
     if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
+    # Learners and features share one list of options; a learner would refuse those of features.
     of_features = {name: values.pop(name) for name in parameters(FeatureParameters) if name in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),

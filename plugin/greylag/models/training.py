@@ -182,6 +182,7 @@ def train(
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     relevant = judged_topics(given, qrels, recipe.measure.rel)
+    # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
     drawn = sample_topics(relevant, most_topics, seed=seed)
     kept = frozenset(given if len(drawn) == len(relevant) else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
@@ -196,6 +197,7 @@ def train(
         )  # fmt: skip
         known = {str(feature): feature for feature in (recipe.features if isinstance(recipe, IndexFreeRecipe) else ())}
         of_baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
+        # A feature file has no first stage: its order of lines means nothing.
         runs = {**({} if BEST_COLUMN in of_baselines else {FIRST: first}), HELD_OUT: held_out.run, **of_baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
@@ -229,6 +231,7 @@ def held_out_baselines(
     if any("baselines" not in model.provenance for model in held_out.models):  # a fold had one query to learn from
         return {}
 
+    # Baselines have the model's collection, parameters and query form, so that only features and weights differ.
     def alone(model: RankingModel, name: str) -> RankingModel:
         weights = model.provenance["baselines"][name]
         features = tuple(known.get(text) or parse_feature(text) for text in weights)
