@@ -92,13 +92,14 @@ class CountedRankings:
             extractor = FeatureExtractor(self.index, tuple(self.features[column] for column in columns), parameters)
             values[:, columns] = extractor.weigh(self._counts(extractor))
         data = replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
+        # Without a lock: at worst, two threads weigh the same.
         if (len(self._kept) + 1) * values.nbytes <= KEPT:
             self._kept[parameters] = data
         return data
 
     def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
         key = extractor.specs, extractor.counting
-        with self._lock:
+        with self._lock:  # counting takes long, so that others wait for the counts
             if key not in self._counted:
                 self._counted[key] = extractor.count(self.rankings)
             return self._counted[key]

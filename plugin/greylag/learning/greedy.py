@@ -74,6 +74,7 @@ class GreedySelection:
                     optima = best_steps(problem, scores, directions, parallel)
                 else:
                     optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
+                # Of equal optima, the first: the result does not depend on which thread was done earlier.
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
                 if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
                     break
@@ -256,6 +257,7 @@ class GreedyCommittee:
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
             training = without(data.qids, fold)
             member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
+            # Means are within queries, so that the whole data is centred as the member's part is.
             rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
             weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
@@ -267,6 +269,7 @@ class GreedyCommittee:
             return weights
         if self.prior not in data.names:
             raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        # As much as all members together, whose scores have a spread of 1 each.
         column, trusted = data.names.index(self.prior), weights.copy()
         trusted[column] += self.folds / (centred(data.select_features([column])).std() or 1.0)
         return trusted

@@ -71,7 +71,7 @@ class Selection:
     def head(self, rounds: int) -> Selection:
         """The result of the first rounds (of all rounds if there were fewer)."""
         check_counts(rounds=rounds)
-        history = self.history[:rounds]
+        history = self.history[:rounds]  # a learner of all weights at once has one round
         return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
 
 

@@ -94,7 +94,7 @@ class ListwiseRegression:
                         _loss, weights, arguments, jac=True, method="L-BFGS-B",
                         options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
                     ).x  # fmt: skip
-                if len(columns) == len(data.specs):
+                if len(columns) == len(data.specs):  # the next penalty begins with all features
                     start = weights
                 if len(columns) <= most:
                     break
@@ -120,8 +120,10 @@ def _loss(
     """The function to minimise and its gradient, for weights of features multiplied by `units`."""
     sizes = np.diff(data.offsets)
     scores = data.features @ (weights * units)
+    # Shares depend on differences alone, and exp of scores below 0 does not overflow.
     scores -= np.repeat(_by_query(np.maximum, scores, data), sizes)
     shares = np.exp(scores)
+    # The sum of a query is at least 1, unless it has no documents.
     sums = np.maximum(_by_query(np.add, shares, data), 1e-300)
     shares *= np.repeat((totals > 0) / sums, sizes)
     targets = gains / np.repeat(np.where(totals > 0, totals, 1.0), sizes)

@@ -14,7 +14,7 @@ from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
 from greylag.learning.extraction import judged_topics, training_data
-from greylag.learning.learner import Learner, after_each_round
+from greylag.learning.learner import Learner
 from greylag.learning.letor import bound_columns, listed_run
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import Qrels, RankingData, linear_scores
@@ -24,7 +24,7 @@ from greylag.models.choice import Candidate, Choice, System, cross_folds
 from greylag.models.lambdamart import LambdaMART, trees_model
 from greylag.models.model import RankingModel, span
 from greylag.models.rankers import ModelRanker
-from greylag.models.recipes import Recipe, noted, selected_model, useful_features
+from greylag.models.recipes import Recipe, noted, selected_model, train_on_data
 from greylag.models.source_gains import source_gains
 from greylag.ranking import Run
 from greylag.trec import at_level, read_run
@@ -139,6 +139,7 @@ class PreparedColumns:
         validation = recipe.validation
         if validation is not None:
             validation = validation.select_features(validation.columns_of(data.names))
+        # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
         made["baselines"] = {
             BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
             for candidate in alone
@@ -153,7 +154,7 @@ class PreparedColumns:
                 made["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
             model = selected_model(selection, data, learner, made)
         else:
-            model = linear_model(learner, data, validation, n_jobs=n_jobs)
+            model = train_on_data(data, learner, validation=validation, n_jobs=n_jobs)
         if recipe.data is not None:
             made["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
         model = noted(model, made)
@@ -183,19 +184,6 @@ class PreparedColumns:
         return sorted(every, key=mean, reverse=True)
 
 
-def linear_model(
-    learner: Learner, data: RankingData, validation: RankingData | None, *, n_jobs: int | None = None
-) -> RankingModel:
-    """The model that a learner makes of the data, of as many of its rounds as are best for the validation queries."""
-    candidates, set_aside = useful_features(data)
-    selection = learner.fit(candidates, n_jobs=n_jobs)
-    if validation is not None:
-        held_out = validation.select_features(validation.columns_of(candidates.names))
-        means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
-        selection = selection.head(int(np.argmax(means)) + 1)
-    return selected_model(selection, candidates, learner, {"set_aside": set_aside})
-
-
 def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:
     """The data of queries with a document of at least this grade; a line of the log says how many others there are."""
     relevant = {
@@ -211,6 +199,7 @@ def with_relevant(data: RankingData, rel: int, name: str = "training") -> Rankin
 
 def checked_runs(data: RankingData) -> RankingData:
     """The data of runs that differ and rank by something; the first stage is left out if it ranks by nothing."""
+    # Other reasons are those of twins, of which runs are told below by name.
     constant = {column for column, reason in data.distinct[1].items() if reason.endswith("constant within every query")}
     seen: dict[bytes, str] = {}
     for column, spec in enumerate(data.specs):

@@ -143,6 +143,7 @@ class RankingModel(SavedModel):
         tuned in training are named by their baseline.
         """
         names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
+        # A stage with all its parameters fills a line, and "RM3" says the same.
         stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
         for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
             names = [f"{name}{text.removeprefix(stage)}" if text.startswith(stage) else text for text in names]
@@ -203,6 +204,7 @@ class RankingModel(SavedModel):
             The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
             that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
         """
+        # As paths: ``a.run`` and ``./a.run`` are one file.
         known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
         places: dict[Path, str] = {}
         for name, file in files.items():

@@ -20,7 +20,7 @@ from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import checked_rankings, training_data
-from greylag.learning.learner import Learner, Selection
+from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
@@ -134,7 +134,12 @@ class PreparedFeatures:
 
 
 def train_on_data(
-    data: RankingData, learner: Learner, *, n_jobs: int | None = None, provenance: Mapping[str, Any] | None = None
+    data: RankingData,
+    learner: Learner,
+    *,
+    validation: RankingData | None = None,
+    n_jobs: int | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> RankingModel:
     """Train a linear model on extracted features, leaving out trivial and duplicate ones.
 
@@ -144,6 +149,8 @@ def train_on_data(
         Extracted by `training_data` or read from a file. Columns of a file become features ``column:NAME``.
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
+    validation : RankingData, optional
+        Other queries with the same columns. Of a learner's rounds, as many are kept as are best for them.
     n_jobs : int, optional
         Number of workers; the model does not depend on it.
     provenance : mapping, optional
@@ -151,6 +158,10 @@ def train_on_data(
     """
     candidates, set_aside = useful_features(data)
     selection = learner.fit(candidates, n_jobs=n_jobs)
+    if validation is not None:
+        held_out = validation.select_features(validation.columns_of(candidates.names))
+        means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
+        selection = selection.head(int(np.argmax(means)) + 1)
     return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
 
 
@@ -270,6 +281,7 @@ def cross_validate(
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    # Coarse: a fold uses threads itself. The data goes to other processes once, as an argument of all folds.
     for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
         fold = {"fold": len(models) + 1, "folds": len(parts), "seed": seed}
         models.append(noted(model, {**(provenance or {}), **fold}))

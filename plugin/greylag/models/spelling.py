@@ -150,6 +150,7 @@ def parse_model(
         if value and key not in ranker.takes:
             raise ParameterError(f"{name} takes no {key}")
     values = read_options(name, options, ranker.options)
+    # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = QueryOptions(**{key: values.pop(key) for key in _QUERIES if key in values})
     recipe = ranker.recipe(Objective.parse(objective), values, **{key: asked[key] for key in ranker.takes})
     return SpeltModel(recipe, queries.form)

@@ -166,15 +166,6 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
 
 
-def test_the_values_that_are_tried_by_default() -> None:
-    grid = FeatureSources().grid
-    assert grid["k1"] == (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0)
-    assert grid["b"] == (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
-    assert grid["mu"] == (50, 100, 250, 500, 1000, 2000, 4000)
-    assert (grid["fb_docs"], grid["fb_terms"]) == ((5, 10, 20), (10, 30, 100))
-    assert grid["original_weight"] == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-
-
 def test_bad_recipes() -> None:
     with pytest.raises(ParameterError, match="depth must be an integer of at least 1, not 0"):
         FeatureSources(depth=0)
