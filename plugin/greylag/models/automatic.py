@@ -185,17 +185,17 @@ class PreparedChoice:
 
     def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
         """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
-        recipe, given = self.recipe, frozenset(qids)
-        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in given]
+        recipe, training = self.recipe, frozenset(qids)
+        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in training]
         tuned = self.features.tune(judged)
         rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
         candidates = recipe.candidates(tuned, self.general, rows.names)
-        made: dict[str, Any] = {"set_aside": []}
+        provenance: dict[str, Any] = {"set_aside": []}
         if len(judged) == 1:  # nothing can be held out
-            made["adapted"] = list(map(str, INCUMBENT))
+            provenance["adapted"] = list(map(str, INCUMBENT))
             return selected_model(
-                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
+                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, provenance
             ), None
         parts = learner.parts(judged)
         # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
@@ -213,7 +213,7 @@ class PreparedChoice:
             for candidate in candidates
             if candidate.system in BASELINES
         }
-        made |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
+        provenance |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
         if recipe.sources.more:  # whoever adds features wants to know which are worth their trouble
-            made["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
-        return selected_model(selection, rows, learner, made), choice
+            provenance["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
+        return selected_model(selection, rows, learner, provenance), choice

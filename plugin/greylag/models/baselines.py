@@ -224,7 +224,7 @@ class PreparedBaseline:
             parameters = best.parameters
         last = self.counted[-1]
         judged = {ranking.qid for ranking in last.rankings}
-        made = {
+        provenance = {
             "greylag": __version__,
             "baseline": recipe.baseline.name,
             "tuned": [name for step in recipe.steps for name in step.tuned],
@@ -233,7 +233,7 @@ class PreparedBaseline:
             "queries": [qid for qid in qids if qid in judged],
         }
         return RankingModel(
-            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=made
+            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
         ).for_collection(last.index)
 
 

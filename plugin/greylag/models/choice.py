@@ -39,7 +39,7 @@ LEAD = 2.0
 
 
 class System(NamedTuple):
-    """What is compared: one of a family, of which the best takes part in averages."""
+    """A ranker to compare: one of a family, of which the best takes part in averages."""
 
     family: str  # such as "listwise"
     label: str = ""  # its difference from others of the family, such as "penalty 10"
@@ -168,8 +168,8 @@ class Choice(Printed):
 
     def compared(self, members: Members) -> Comparison | None:
         """The comparison of a system with the baseline; None for that."""
-        found = self.best.all.comparisons if self.best.all else ()
-        return next((comparison for comparison in found if comparison.run == title(members)), None)
+        comparisons = self.best.all.comparisons if self.best.all else ()
+        return next((comparison for comparison in comparisons if comparison.run == title(members)), None)
 
     def table(self) -> Table:
         """The table that is printed: the best system of each family, the choice, and its members."""
@@ -340,7 +340,9 @@ class _Scored:
         """The choice by these queries."""
         order = self.order(queries)
         sizes = range(1, len(order) + 1)
-        best = max((order[:size] for size in sizes), key=lambda one: round(self.values(one)[queries].mean(), 12))
+        best = max(
+            (order[:size] for size in sizes), key=lambda members: round(self.values(members)[queries].mean(), 12)
+        )
         if not self.incumbent:
             return best
         # The best of many is favoured by having been picked: a lead within the noise would not last on other queries.

@@ -224,9 +224,9 @@ def _cliques(
     vocabulary = np.unique(terms[terms != FILLER])
     located, rows = index.locate(vocabulary, np.array([document])), table.rows(vocabulary, np.arange(len(terms)))
     offsets, _, codes, several = table.occurrences(located, rows, first=feature.positional, lead=feature.lead)
-    tf, found = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
+    tf, occurring = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
     # A code is the least width that matches; below 0, it is -1 less the row of counts, as terms occur several times.
-    tf[found] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
+    tf[occurring] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index, feature.lead), model.parameters)
     of_cliques = weighting.clique(cf, df)
     lengths = index.document_lengths[document : document + 1]

@@ -126,7 +126,7 @@ class PreparedColumns:
     def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
         """As `fit`, with the systems that `Automatic` tried."""
         data, recipe = self.data.select_queries(qids), self.recipe
-        learner, made, choice = recipe.learner, dict[str, Any](), None
+        learner, provenance, choice = recipe.learner, dict[str, Any](), None
         if len(data.qids) < FEWEST:
             raise ParameterError(
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
@@ -134,13 +134,13 @@ class PreparedColumns:
             )
         alone = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:
-            made = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
+            provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
             data = recipe.preselection.select(data)
         validation = recipe.validation
         if validation is not None:
             validation = validation.select_features(validation.columns_of(data.names))
         # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
-        made["baselines"] = {
+        provenance["baselines"] = {
             BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
             for candidate in alone
             if len(candidate.features) == 1 and candidate.system != FIRST
@@ -149,15 +149,15 @@ class PreparedColumns:
             model = trees_model(learner, data, validation)
         elif isinstance(learner, Automatic):
             selection, choice = learner.choose(data, baselines=alone, validation=validation, n_jobs=n_jobs)
-            made |= {"set_aside": [], "choice": choice.to_dict()}
+            provenance |= {"set_aside": [], "choice": choice.to_dict()}
             if recipe.data is None:
-                made["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
-            model = selected_model(selection, data, learner, made)
+                provenance["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
+            model = selected_model(selection, data, learner, provenance)
         else:
             model = train_on_data(data, learner, validation=validation, n_jobs=n_jobs)
         if recipe.data is not None:
-            made["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
-        model = noted(model, made)
+            provenance["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
+        model = noted(model, provenance)
         if validation is not None:
             ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
             scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])

@@ -229,21 +229,23 @@ class _Topics:
         objective, learned = Objective.parse(self.learner.objective), dict[str, float]()
         for part in split_folds(qids, min(FOLDS, len(qids)), self.seed):
             test, weights = self.data.select_queries(part), self.weights(without(qids, part))
-            found = objective.evaluate(test, linear_scores(test, range(len(weights)), weights))
-            learned |= dict(zip(part, found.tolist(), strict=True))
-        places = {qid: place for place, qid in enumerate(self.data.qids)}
-        rows = [places[qid] for qid in qids]
+            of_part = objective.evaluate(test, linear_scores(test, range(len(weights)), weights))
+            learned |= dict(zip(part, of_part.tolist(), strict=True))
+        numbers = {qid: number for number, qid in enumerate(self.data.qids)}
+        rows = [numbers[qid] for qid in qids]
         fixed = {name: values[rows] for name, values in self.fixed.items()}
         return {**fixed, LEARNED: np.array([learned[qid] for qid in qids])}
 
     def model(self, qids: Sequence[str], values: Mapping[str, FloatArray] | None = None) -> FusionModel:
         """The model of these topics, chosen by the values that cross-validation over them gives."""
         chosen = LEARNED if len(qids) < ENOUGH else chosen_system(values or self.values(qids))
-        made = {
+        provenance = {
             "greylag": __version__, "learner": type(self.learner).__name__, "penalty": self.learner.penalty,
             "queries": list(qids), "chosen": chosen,
         }  # fmt: skip
-        model = FusionModel(self.names, LEARNED, ((0.0, 0.0),) * len(self.names), str(self.learner.objective), made)
+        model = FusionModel(
+            self.names, LEARNED, ((0.0, 0.0),) * len(self.names), str(self.learner.objective), provenance
+        )
         if chosen in FUSIONS:
             return replace(model, method=chosen, weights=())
         if chosen in self.names:  # by its ranks alone, which are its order
@@ -310,8 +312,8 @@ def _values(
         np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64),
         (positive_grades(judgements.values()),) * len(systems),
     )  # fmt: skip
-    found = objective.evaluate(data, -np.arange(float(len(docids))))
-    return dict(zip(systems, found.tolist(), strict=True))
+    values = objective.evaluate(data, -np.arange(float(len(docids))))
+    return dict(zip(systems, values.tolist(), strict=True))
 
 
 def _noted(model: FusionModel, folds: int, scores: Mapping[str, Scores]) -> FusionModel:

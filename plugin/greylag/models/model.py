@@ -108,7 +108,7 @@ class RankingModel(SavedModel):
         return f"RankingModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
 
     def summary(self) -> str:
-        """What was learned, from what, and how well, in a few lines."""
+        """The model in a few lines: how it was learned, how well it does, and its weights."""
         origin = self.provenance
         lines = [self._outline()]
         if "learner" in origin:

@@ -126,11 +126,11 @@ class PreparedFeatures:
 
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
         """The model for these training queries."""
-        data, made, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
+        data, provenance, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
         if preselection is not None:
-            made = {"pool": len(data.specs), "preselect": str(preselection)}
+            provenance = {"pool": len(data.specs), "preselect": str(preselection)}
             data = preselection.select(data)
-        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=made)
+        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
 
 
 def train_on_data(
@@ -294,15 +294,15 @@ def cross_validate(
 
 def training_line(model: RankingModel) -> str:
     """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
-    made, chosen = model.provenance, list(map(str, model.features))
-    if "baseline" in made:
-        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]]
-    if "choice" in made:
-        chosen = [" + ".join(made["choice"]["chosen"])]
-    if "adapted" in made:
-        chosen = [" + ".join(made["adapted"])]
-    score = model.training_scores[-1] if model.training_scores else made["training_score"]
-    return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
+    provenance, chosen = model.provenance, list(map(str, model.features))
+    if "baseline" in provenance:
+        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in provenance["tuned"]]
+    if "choice" in provenance:
+        chosen = [" + ".join(provenance["choice"]["chosen"])]
+    if "adapted" in provenance:
+        chosen = [" + ".join(provenance["adapted"])]
+    score = model.training_scores[-1] if model.training_scores else provenance["training_score"]
+    return f"{model.objective} {score:.4f} on {len(provenance['queries'])} training queries with {', '.join(chosen)}"
 
 
 def as_run(rankings: Rankings) -> Run:
