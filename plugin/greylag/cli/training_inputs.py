@@ -15,6 +15,7 @@ from greylag.features.feature import Feature
 from greylag.features.spec import Pool
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import judged_topics
 from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import RankingData
@@ -27,7 +28,6 @@ from greylag.models.recipes import Recipe
 from greylag.models.spelling import RANKERS, parse_learner, parse_model
 from greylag.models.stack import StackRecipe
 from greylag.models.training import sample_topics
-from greylag.models.training import with_relevant as with_judged
 from greylag.ranking import Run
 from greylag.trec import Qrels
 
@@ -113,9 +113,9 @@ def _from_index(
     judged, positions = shared.qrels(qrels, first, files.topics), PositionalIndex.from_lucene(index)
     if first is None:  # without folds, only topics that are learned from are ranked
         topics = shared.topics(files.topics)
-        relevant = with_judged(topics, judged, asked.objective)
+        relevant = judged_topics(topics, judged, asked.objective.rel)
         drawn = sample_topics(relevant, asked.most_topics)
-        if drawn and (not folds or len(drawn) < len(relevant)):
+        if not folds or len(drawn) < len(relevant):
             topics = {qid: topics[qid] for qid in drawn}
         first = search_first(index, topics, shared.jobs, stack=RANKERS[asked.name].union)
     return Inputs(first, judged, positions, *spelt)

@@ -15,3 +15,9 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
         raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
     fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
     return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]
+
+
+def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
+    """The queries that are not in a part, in their order: those to train on while it is held out."""
+    held_out = frozenset(part)
+    return tuple(qid for qid in qids if qid not in held_out)

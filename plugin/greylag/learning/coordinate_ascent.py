@@ -118,6 +118,7 @@ def _explore(
         for axis in axes:
             optimum = line_search(problem, scores, linear_scores(data, columns, axis), floor=value)
             if optimum.value > value + EQUAL:
+                # The weights that are kept decide: rounding may put documents in another order than along the line.
                 trial = best + optimum.step * axis
                 moved = linear_scores(data, columns, trial)
                 reached = mean(problem, moved)

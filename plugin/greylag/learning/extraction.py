@@ -92,13 +92,14 @@ class CountedRankings:
             extractor = FeatureExtractor(self.index, tuple(self.features[column] for column in columns), parameters)
             values[:, columns] = extractor.weigh(self._counts(extractor))
         data = replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
+        # Without a lock: at worst, two threads weigh the same.
         if (len(self._kept) + 1) * values.nbytes <= KEPT:
             self._kept[parameters] = data
         return data
 
     def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
         key = extractor.specs, extractor.counting
-        with self._lock:
+        with self._lock:  # counting takes long, so that others wait for the counts
             if key not in self._counted:
                 self._counted[key] = extractor.count(self.rankings)
             return self._counted[key]
@@ -128,17 +129,24 @@ def checked_rankings(given: Any) -> tuple[Ranking, ...]:
     return items
 
 
-def judged_rankings(rankings: Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
-    """The rankings whose query has a relevant document, without documents that are unknown to the extractor."""
+def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
+    """The topics with a document of at least this grade, in their order; an error if there are none."""
     check_qrels(qrels)
-    judged = tuple(
-        ranking.select(extractor.knows(ranking.docids))
-        for ranking in rankings
-        if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
-    )
+    given = list(qids)
+    judged = [qid for qid in given if any(grade >= rel for grade in qrels.get(qid, {}).values())]
     if not judged:
-        raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
+        known, theirs = any(qid in qrels for qid in given), next(iter(qrels), None)
+        others = "" if known else f"; the judgements are for others, such as {theirs!r} (not {given[:1]})"
+        raise ParameterError(
+            f"none of {len(given)} topics has a relevant document{others} (greylag rerank needs no judgements)"
+        )
     return judged
+
+
+def judged_rankings(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
+    """The rankings whose query has a relevant document, without documents that are unknown to the extractor."""
+    judged = frozenset(judged_topics((ranking.qid for ranking in rankings), qrels))
+    return tuple(ranking.select(extractor.knows(ranking.docids)) for ranking in rankings if ranking.qid in judged)
 
 
 def _rows(rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from greylag.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
 from greylag.learning.learner import Selection, after_each_round
 from greylag.linesearch.data import RankingData, centred, linear_scores, weighted_sum
@@ -74,6 +74,7 @@ class GreedySelection:
                     optima = best_steps(problem, scores, directions, parallel)
                 else:
                     optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
+                # Of equal optima, the first: the result does not depend on which thread was done earlier.
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
                 if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
                     break
@@ -181,7 +182,7 @@ def held_out_means(
     """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
 
     def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
-        training = data.select_queries([qid for qid in data.qids if qid not in held_out])
+        training = data.select_queries(without(data.qids, held_out))
         values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
         sums: FloatArray = values.sum(axis=1)
         return sums
@@ -254,8 +255,9 @@ class GreedyCommittee:
         """The sum of the members' weights, each divided by the spread of its scores, shape (f,)."""
         columns, weights = centred(data), np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
-            training = [qid for qid in data.qids if qid not in fold]
+            training = without(data.qids, fold)
             member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
+            # Means are within queries, so that the whole data is centred as the member's part is.
             rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
             weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
@@ -267,6 +269,7 @@ class GreedyCommittee:
             return weights
         if self.prior not in data.names:
             raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
+        # As much as all members together, whose scores have a spread of 1 each.
         column, trusted = data.names.index(self.prior), weights.copy()
         trusted[column] += self.folds / (centred(data.select_features([column])).std() or 1.0)
         return trusted

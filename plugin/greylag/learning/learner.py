@@ -46,6 +46,12 @@ class Selection:
         added = [after - before for before, after in pairwise(sizes)]
         return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))
 
+    def over(self, data: RankingData) -> FloatArray:
+        """The final weights of all columns of `data`, shape (f,), 0 for those that are not selected."""
+        weights = np.zeros(len(data.specs))
+        weights[list(self.columns)] = self.weights
+        return weights
+
     def predict(self, data: RankingData | ArrayLike) -> FloatArray:
         """The documents' scores, shape (n,), by the final weights; higher is better.
 
@@ -65,7 +71,7 @@ class Selection:
     def head(self, rounds: int) -> Selection:
         """The result of the first rounds (of all rounds if there were fewer)."""
         check_counts(rounds=rounds)
-        history = self.history[:rounds]
+        history = self.history[:rounds]  # a learner of all weights at once has one round
         return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
 
 

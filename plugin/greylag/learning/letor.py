@@ -101,7 +101,7 @@ def _write_npz(path: str | Path, names: list[str], rows: Iterable[tuple[Ranking,
 
 
 class _Block(NamedTuple):
-    """What some lines say; a query has the number of its successive documents."""
+    """The content of some lines; a query has the number of its successive documents."""
 
     lines: int
     names: dict[int, str]

@@ -73,9 +73,9 @@ class ListwiseRegression:
     def path(self, data: RankingData, penalties: Sequence[float]) -> list[Selection]:
         """As `fit` with each penalty in turn; one begins where the one before ended, which saves most of the steps."""
         from scipy.optimize import minimize  # slow to import
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
 
-        objective = Objective.parse(self.objective)
+        threads, objective = ThreadpoolController(), Objective.parse(self.objective)
         gains = objective.gains(data)
         totals = _by_query(np.add, gains, data)
         if not totals.any():
@@ -88,13 +88,13 @@ class ListwiseRegression:
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
-                with threadpool_limits(1, "blas"):  # sums depend on the number of threads
-                    arguments = seen, gains, totals, units[columns], penalty, centre[columns]
+                arguments = seen, gains, totals, units[columns], penalty, centre[columns]
+                with threads.limit(limits=1, user_api="blas"):  # sums depend on the number of threads
                     weights = minimize(
                         _loss, weights, arguments, jac=True, method="L-BFGS-B",
                         options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
                     ).x  # fmt: skip
-                if len(columns) == len(data.specs):
+                if len(columns) == len(data.specs):  # the next penalty begins with all features
                     start = weights
                 if len(columns) <= most:
                     break
@@ -120,8 +120,10 @@ def _loss(
     """The function to minimise and its gradient, for weights of features multiplied by `units`."""
     sizes = np.diff(data.offsets)
     scores = data.features @ (weights * units)
+    # Shares depend on differences alone, and exp of scores below 0 does not overflow.
     scores -= np.repeat(_by_query(np.maximum, scores, data), sizes)
     shares = np.exp(scores)
+    # The sum of a query is at least 1, unless it has no documents.
     sums = np.maximum(_by_query(np.add, shares, data), 1e-300)
     shares *= np.repeat((totals > 0) / sums, sizes)
     targets = gains / np.repeat(np.where(totals > 0, totals, 1.0), sizes)

@@ -175,6 +175,11 @@ class RankingData:
                 dropped[column] = f"{name} ranks as {self.specs[twin]} does"
         return kept, dropped
 
+    def columns_of(self, names: Iterable[str]) -> list[int]:
+        """The numbers of the columns with these names, which the data has."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return [numbers[name] for name in names]
+
     def select_queries(self, qids: Sequence[str]) -> RankingData:
         """The data of `qids`, in their order, without those that the data lacks; an error if none is left."""
         known = {qid: place for place, qid in enumerate(self.qids)}

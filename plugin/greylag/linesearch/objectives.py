@@ -5,8 +5,8 @@ To add one, give its term in `greylag.linesearch.kernels.term` and enter it in `
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,6 +120,15 @@ class Objective:
         if parsed.judged_only:
             raise ParameterError(f"{parsed} cannot be optimised: leave judged_only out")
         return cls(parsed.family.name, parsed.cutoff, rel=parsed.rel)
+
+    def on_scale_of(self, grades: Iterable[int]) -> Objective:
+        """The same measure with a `max_grade` for ERR, the highest of these grades, if it has none.
+
+        Otherwise, parts of the judgements would be measured by scales of their own.
+        """
+        if self.name != "ERR" or self.max_grade is not None:
+            return self
+        return replace(self, max_grade=max(1, max(grades, default=1)))
 
     @property
     def code(self) -> int:

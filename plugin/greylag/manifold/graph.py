@@ -11,6 +11,7 @@ D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data M
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -166,13 +167,12 @@ def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float
 def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
     """The kNN graph's edges (i, j), i < j."""
     from sklearn.neighbors import NearestNeighbors
-    from threadpoolctl import threadpool_limits
 
     k = min(neighbours, points.shape[0] - 1)
     if sparse.issparse(points):
         nearest = _sparse_neighbours(points, k)
     else:
-        with threadpool_limits(1, user_api="openmp"):
+        with _threads().limit(limits=1, user_api="openmp"):
             nearest = NearestNeighbors(n_neighbors=k).fit(points).kneighbors_graph()
     joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
     rows, columns = sparse.triu(joined, 1).nonzero()
@@ -183,19 +183,27 @@ def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
     """The k nearest neighbours of every point as scikit-learn chooses them, 1 in a matrix of shape (n, n)."""
     from sklearn.neighbors import NearestNeighbors
     from sklearn.utils.extmath import row_norms
-    from threadpoolctl import threadpool_limits
 
     from greylag.manifold.products import nearest
 
     n = points.shape[0]
     neighbours, tied = nearest(_arrays(points), _arrays(points.tocsc()), row_norms(points, squared=True), k)
     if tied.any():  # scikit-learn chooses between points at the same distance
-        with threadpool_limits(1, user_api="openmp"):
+        with _threads().limit(limits=1, user_api="openmp"):
             chosen = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points[tied], return_distance=False)
         is_other = chosen != np.flatnonzero(tied)[:, None]
         is_other[is_other.all(axis=1), 0] = False  # more equal points than neighbours, and the point is not among them
         neighbours[tied] = chosen[is_other].reshape(-1, k)
     return sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+@cache  # finding the libraries takes longer than finding a query's neighbours
+def _threads() -> Any:
+    """The controller of the threads of scikit-learn, which has to be loaded before it is made."""
+    import sklearn.neighbors  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:

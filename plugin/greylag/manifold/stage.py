@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import lru_cache
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -13,7 +14,7 @@ from greylag.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
-from greylag.manifold.graph import Affinity, Graph, affinity_graph
+from greylag.manifold.graph import Affinity, AffinityGraph, Graph, affinity_graph
 from greylag.manifold.ranking import limit_or_step, manifold_ranking
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
@@ -131,17 +132,9 @@ class ManifoldRanker(Stage):
         top = ranking.head(self.depth)
         n = len(top)
         docids, y = self._documents(top)
-        points = self._points(top, docids)
-        affinity = self.affinity or ("cosine" if issparse(points) and self.sigma is None else "rbf")
-        if affinity == "cosine" and points.min() < 0:
-            raise ParameterError(
-                f"query {top.qid}: a vector has the coordinate {points.min():.3g}, but affinities must not be "
-                "negative: use affinity='rbf'"
-            )
-        sigma = self.sigma if affinity == "rbf" else None
-        W = affinity_graph(
-            points, graph=self.graph, neighbours=self.neighbours, affinity=AFFINITIES[affinity], sigma=sigma
-        )
+        # Vectors of others may not be hashable.
+        join: Callable[..., AffinityGraph] = _joined if self.vectors is None else _joined.__wrapped__
+        W = join(self._vectors, (top.qid, top.query), docids, self.graph, self.neighbours, self.affinity, self.sigma)
         # The query is the first point, with confidence 1.
         f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
         # Equal documents differ in the last digits of conjugate gradients, and would leave their order.
@@ -163,9 +156,33 @@ class ManifoldRanker(Stage):
         y |= {d: max(grades[d], 0) / max(highest, 1) for d, has in zip(judged, known, strict=True) if has}
         return tuple(y), np.array(list(y.values()))
 
-    def _points(self, top: Ranking, docids: tuple[str, ...]) -> Matrix:
-        """Unit vectors, the query's first; sparse ones over the coordinates that are used."""
-        query, documents = self._vectors.query(top.qid, top.query), self._vectors.documents(docids)
-        if not issparse(documents):
-            return unit_rows(np.concatenate([query, documents]))
-        return drop_empty_columns(vstack([query, documents], format="csr"))
+
+# A model has several features of manifold ranking, which differ in alpha or y and have the same graph: it is most of
+# their work. As many are kept as some threads need for the queries that they are at.
+@lru_cache(maxsize=16)
+def _joined(
+    vectors: Vectors,
+    query: tuple[str, str],
+    docids: tuple[str, ...],
+    graph: Graph,
+    neighbours: int,
+    affinity: Similarity | None,
+    sigma: float | None,
+) -> AffinityGraph:
+    """The graph of a query (qid, text), which is the first point, and documents; not to be written to."""
+    points = _points(vectors.query(*query), vectors.documents(docids))
+    affinity = affinity or ("cosine" if issparse(points) and sigma is None else "rbf")
+    if affinity == "cosine" and points.min() < 0:
+        raise ParameterError(
+            f"query {query[0]}: a vector has the coordinate {points.min():.3g}, but affinities must not be "
+            "negative: use affinity='rbf'"
+        )
+    sigma = sigma if affinity == "rbf" else None
+    return affinity_graph(points, graph=graph, neighbours=neighbours, affinity=AFFINITIES[affinity], sigma=sigma)
+
+
+def _points(query: Matrix, documents: Matrix) -> Matrix:
+    """Unit vectors, the query's first; sparse ones over the coordinates that are used."""
+    if not issparse(documents):
+        return unit_rows(np.concatenate([query, documents]))
+    return drop_empty_columns(vstack([query, documents], format="csr"))

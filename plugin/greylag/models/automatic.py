@@ -148,6 +148,7 @@ class AutomaticRecipe(Recipe):
     ) -> PreparedChoice:
         """The judged rankings; features are computed once their parameters are tuned."""
         general = self.general or general_model(texts=index.words is not None)
+        # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))
         return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
@@ -184,22 +185,21 @@ class PreparedChoice:
 
     def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
         """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
-        recipe, given = self.recipe, frozenset(qids)
-        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in given]
-        if not judged:
-            raise ParameterError("no topic has a relevant document: greylag rerank ranks without judgements")
+        recipe, training = self.recipe, frozenset(qids)
+        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in training]
         tuned = self.features.tune(judged)
         rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
         candidates = recipe.candidates(tuned, self.general, rows.names)
-        made: dict[str, Any] = {"set_aside": []}
-        if len(judged) == 1:
-            made["adapted"] = list(map(str, INCUMBENT))
+        provenance: dict[str, Any] = {"set_aside": []}
+        if len(judged) == 1:  # nothing can be held out
+            provenance["adapted"] = list(map(str, INCUMBENT))
             return selected_model(
-                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, made
+                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, provenance
             ), None
         parts = learner.parts(judged)
-        rows = cross_fit_baselines(rows, self.features, tuned, parts)
+        # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
+        rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
         if recipe.translate:
             index, mu = self.features.index, tuned.parameters.mu
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
@@ -213,7 +213,7 @@ class PreparedChoice:
             for candidate in candidates
             if candidate.system in BASELINES
         }
-        made |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
+        provenance |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
         if recipe.sources.more:  # whoever adds features wants to know which are worth their trouble
-            made["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
-        return selected_model(selection, rows, learner, made), choice
+            provenance["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
+        return selected_model(selection, rows, learner, provenance), choice

@@ -141,6 +141,7 @@ def tune_on_data(
     def attempt(parameters: FeatureParameters) -> Tuned:
         return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
 
+    # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
     tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
     return max(tried, key=lambda tuned: tuned.training_score)
 
@@ -197,6 +198,7 @@ class BaselineRecipe(Recipe):
 
     def at_ends(self, model: RankingModel) -> list[str]:
         """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
+        # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
         values = {name: self.grid[name] for step in self.steps for name in step.tuned}
         chosen = {name: getattr(model.parameters, name) for name in values}
         return [
@@ -217,12 +219,12 @@ class PreparedBaseline:
         """The model for these training queries; of equally good values, the first."""
         recipe, parameters = self.recipe, self.recipe.base
         for step, rankings in each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
-            settings = parameter_grid(recipe.grid, step.tuned, parameters)
+            settings = parameter_grid(recipe.grid, step.tuned, parameters)  # beside what was tuned before
             best = tune_on_data(step, settings, rankings.data, qids, recipe.measure, n_jobs=n_jobs)
             parameters = best.parameters
         last = self.counted[-1]
         judged = {ranking.qid for ranking in last.rankings}
-        made = {
+        provenance = {
             "greylag": __version__,
             "baseline": recipe.baseline.name,
             "tuned": [name for step in recipe.steps for name in step.tuned],
@@ -231,7 +233,7 @@ class PreparedBaseline:
             "queries": [qid for qid in qids if qid in judged],
         }
         return RankingModel(
-            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=made
+            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
         ).for_collection(last.index)
 
 

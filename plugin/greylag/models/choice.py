@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.evaluation.folds import without
 from greylag.evaluation.measures import parse_measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
@@ -30,6 +31,7 @@ from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
 from greylag.tables import Marked, Printed, Row, Table
 
+# In descending order, as each regression begins with the weights of the one before.
 PENALTIES = (1000.0, 100.0, 10.0, 1.0)
 """Of listwise regression, to choose from."""
 LEAD = 2.0
@@ -37,7 +39,7 @@ LEAD = 2.0
 
 
 class System(NamedTuple):
-    """What is compared: one of a family, of which the best takes part in averages."""
+    """A ranker to compare: one of a family, of which the best takes part in averages."""
 
     family: str  # such as "listwise"
     label: str = ""  # its difference from others of the family, such as "penalty 10"
@@ -68,7 +70,7 @@ class Candidate:
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> dict[System, FloatArray]:
         """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
-        named = data.select_features([data.names.index(name) for name in self.features]) if self.features else data
+        named = data.select_features(data.columns_of(self.features)) if self.features else data
         if self.learner is None:
             columns, learned = named.names, {self.system: np.array(self.weights)}
         else:
@@ -77,10 +79,11 @@ class Candidate:
             centred = isinstance(self.learner, ListwiseRegression) and self.learner.centre
             useful = seen if centred else useful_features(seen)[0]
             columns, learned = useful.names, self._learn(self.learner, useful, n_jobs)
-        places, scaled = [data.names.index(name) for name in columns], {}
+        numbers, scaled = data.columns_of(columns), {}
         for system, of_columns in learned.items():
             weights = np.zeros(len(data.specs))
-            weights[places] = of_columns
+            weights[numbers] = of_columns
+            # Learners give scores of any scale. With one of 1, each member has as much of a say in an average.
             scaled[system] = weights / (_spread(data, weights) or 1.0)
         return scaled
 
@@ -90,10 +93,10 @@ class Candidate:
         if isinstance(learner, ListwiseRegression) and self.penalties:
             systems = [System(family, f"penalty {penalty:g}") for penalty in self.penalties]
             return {
-                system: _every_weight(selection, data)
+                system: selection.over(data)
                 for system, selection in zip(systems, learner.path(data, self.penalties), strict=True)
             }
-        return {self.system: _every_weight(learner.fit(data, n_jobs=n_jobs), data)}
+        return {self.system: learner.fit(data, n_jobs=n_jobs).over(data)}
 
 
 def listwise(objective: Objective) -> Candidate:
@@ -165,8 +168,8 @@ class Choice(Printed):
 
     def compared(self, members: Members) -> Comparison | None:
         """The comparison of a system with the baseline; None for that."""
-        found = self.best.all.comparisons if self.best.all else ()
-        return next((comparison for comparison in found if comparison.run == title(members)), None)
+        comparisons = self.best.all.comparisons if self.best.all else ()
+        return next((comparison for comparison in comparisons if comparison.run == title(members)), None)
 
     def table(self) -> Table:
         """The table that is printed: the best system of each family, the choice, and its members."""
@@ -260,6 +263,7 @@ def choose(
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
     for training, held in folds:
+        # What fails in one fold has no values for its queries, and need not be learned in others.
         waiting = [candidate for candidate in candidates if candidate.system not in left_out]
         results = parallel_map(_fit, waiting, training, n_jobs, what="systems", n_jobs=n_jobs, coarse=True)
         learned = dict[System, FloatArray]()
@@ -273,6 +277,7 @@ def choose(
     singles = [system for system in weights[0] if all(system in learned for learned in weights)]
     if not singles:
         raise ParameterError(f"nothing could be learned: {'; '.join(dict.fromkeys(left_out.values()))}")
+    # An average that lacks a member is not the one that was named beforehand.
     known = incumbent if set(incumbent) <= set(singles) else ()
     qids = tuple(qids)
     scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known)
@@ -284,6 +289,7 @@ def choose(
     measure = parse_measure(str(objective))
     scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
+    # Means that are equal but for rounding: the first wins, here and below.
     baseline = max(compared, key=lambda system: round(float(values[(system,)].mean()), 12))
     best = best_of_many(scores, str(baseline), rule=scored.rule)
     return Choice(objective, qids, values, left_out, scored.choose(every), baseline, best)
@@ -293,12 +299,6 @@ def cross_folds(data: RankingData, parts: Sequence[Sequence[str]]) -> Iterator[F
     """The folds of a cross-validation: each holds out a part of the queries of the data."""
     for part in each(parts, "inner folds"):
         yield data.select_queries(without(data.qids, part)), data.select_queries(part)
-
-
-def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
-    """The queries that are not in the part, in their order."""
-    held_out = frozenset(part)
-    return tuple(qid for qid in qids if qid not in held_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +314,7 @@ class _Scored:
 
     def values(self, members: Members) -> FloatArray:
         """The measure of each query by the average of the members, shape (q,)."""
-        key = frozenset(members)
+        key = frozenset(members)  # equal weights: the order does not matter
         if key not in self._kept:
             values = np.empty(len(self.qids))
             for data, learned in self.folds:
@@ -340,9 +340,12 @@ class _Scored:
         """The choice by these queries."""
         order = self.order(queries)
         sizes = range(1, len(order) + 1)
-        best = max((order[:size] for size in sizes), key=lambda one: round(self.values(one)[queries].mean(), 12))
+        best = max(
+            (order[:size] for size in sizes), key=lambda members: round(self.values(members)[queries].mean(), 12)
+        )
         if not self.incumbent:
             return best
+        # The best of many is favoured by having been picked: a lead within the noise would not last on other queries.
         leads = (self.values(best) - self.values(self.incumbent))[queries]
         error = leads.std(ddof=1) / np.sqrt(len(leads)) if len(leads) > 1 else np.inf
         return best if leads.mean() > LEAD * error else self.incumbent
@@ -351,13 +354,6 @@ class _Scored:
         """The choice by these queries, for `best_of_many`."""
         members = self.choose(queries)
         return title(members), self.values(members)
-
-
-def _every_weight(selection: Selection, data: RankingData) -> FloatArray:
-    """The weights of all columns, 0 for those that are not selected."""
-    weights = np.zeros(len(data.specs))
-    weights[list(selection.columns)] = selection.weights
-    return weights
 
 
 def _fit(candidate: Candidate, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray] | str:
@@ -381,6 +377,7 @@ def average(
     chosen: Members, candidates: Sequence[Candidate], rows: RankingData, objective: Objective, n_jobs: int | None
 ) -> Selection:
     """The average of the chosen systems, learned on all training queries; largest spread of scores first."""
+    # The path of a family's penalties is learned whole, as its start decides the last digits.
     families = {system.family for system in chosen}
     fitted = [candidate.fit(rows, n_jobs=n_jobs) for candidate in candidates if candidate.system.family in families]
     members = [weights for systems in fitted for system, weights in systems.items() if system in chosen]

@@ -18,15 +18,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from greylag.evaluation.folds import without
 from greylag.features.extract import FeatureExtractor
-from greylag.features.learned.translation import learn_translation
+from greylag.features.learned.translation import Translation, learn_translation
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.models.sources import PreparedSources, TunedRM3
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
-from greylag.runtime.progress import each
 
 
 def add_translation(
@@ -54,30 +54,29 @@ def add_translation(
     """
     by_qid = {ranking.qid: ranking for ranking in rankings}
 
-    def values(held_out: Sequence[str]) -> list[FloatArray]:
-        own = frozenset(held_out)
-        others = [by_qid[qid] for qid in data.qids if qid not in own]
-        translated = learn_translation(index, others, qrels, mu=mu).bind(index, {})
-        return [translated(documents(qid)) for qid in held_out]
+    def learn(held_out: Sequence[str]) -> Translation:
+        others = [by_qid[qid] for qid in without(data.qids, held_out)]
+        return learn_translation(index, others, qrels, mu=mu)
 
-    def documents(qid: str) -> Ranking:
-        number = numbers[qid]
-        docids = data.docids[data.offsets[number] : data.offsets[number + 1]]
-        return replace(by_qid[qid], docids=docids, scores=np.zeros(len(docids)))
-
-    numbers = {qid: number for number, qid in enumerate(data.qids)}
-    columns = dict[str, FloatArray]()
-    for part, of_part in zip(
-        parts, parallel_map(values, parts, what="translations", n_jobs=n_jobs, coarse=True), strict=True
-    ):
-        columns |= zip(part, of_part, strict=True)
-    feature = learn_translation(index, [by_qid[qid] for qid in data.qids], qrels, mu=mu)
-    column = np.concatenate([np.empty(0), *(columns[qid] for qid in data.qids)])
+    # The last one, which holds out nothing, is the model's.
+    *by_others, feature = parallel_map(learn, [*parts, ()], what="translations", n_jobs=n_jobs, coarse=True)
+    column = np.empty(len(data.docids))
+    for part, translation in zip(parts, by_others, strict=True):
+        values = translation.bind(index, {})
+        for qid in part:
+            first, end = data.spans[qid]
+            docids = data.docids[first:end]
+            column[first:end] = values(replace(by_qid[qid], docids=docids, scores=np.zeros(len(docids))))
     return replace(data, specs=(*data.specs, feature), features=np.column_stack([data.features, column]))
 
 
 def cross_fit_baselines(
-    data: RankingData, features: PreparedSources, tuned: TunedRM3, parts: Sequence[Sequence[str]]
+    data: RankingData,
+    features: PreparedSources,
+    tuned: TunedRM3,
+    parts: Sequence[Sequence[str]],
+    *,
+    n_jobs: int | None = None,
 ) -> RankingData:
     """The data with BM25 and RM3 by parameters that the other parts tune; the names of features are those of `tuned`.
 
@@ -88,19 +87,25 @@ def cross_fit_baselines(
     parts : sequence of sequences of str
         All queries of `data`, in at least two parts.
     """
-    columns = [data.names.index(name) for name in tuned.features]
-    values, numbers = data.features.copy(), {qid: number for number, qid in enumerate(data.qids)}
-    for part in each(parts, "parameters"):
-        own = frozenset(part)
-        by_others = features.tune([qid for qid in data.qids if qid not in own])
+    columns = data.columns_of(tuned.features)
+    by_qid = {ranking.qid: ranking for ranking in features.rankings}
+
+    def cross_fit(part: Sequence[str]) -> list[FloatArray]:
+        """The columns of each query of the part."""
+        by_others = features.tune(without(data.qids, part))
         if by_others == tuned:
-            continue
+            return [data.features[slice(*data.spans[qid]), columns] for qid in part]
         extract = FeatureExtractor(features.index, tuple(map(parse_feature, by_others.features)), by_others.parameters)
-        for ranking in features.rankings:
-            if ranking.qid in own:
-                known = ranking.select(extract.knows(ranking.docids))
-                rows = slice(*data.offsets[numbers[ranking.qid] : numbers[ranking.qid] + 2])
-                place = {docid: number for number, docid in enumerate(known.docids)}
-                kept = [place[docid] for docid in data.docids[rows]]
-                values[rows, columns] = extract(known)[kept]
+        return [values_of(by_qid[qid], extract) for qid in part]
+
+    def values_of(ranking: Ranking, extract: FeatureExtractor) -> FloatArray:
+        known = ranking.select(extract.knows(ranking.docids))  # all of it, as RM3 depends on the whole ranking
+        numbers = {docid: number for number, docid in enumerate(known.docids)}
+        return extract(known)[[numbers[docid] for docid in data.docids[slice(*data.spans[ranking.qid])]]]
+
+    values = data.features.copy()
+    fitted = parallel_map(cross_fit, parts, what="baselines", n_jobs=n_jobs, coarse=True)
+    for part, of_part in zip(parts, fitted, strict=True):
+        for qid, of_query in zip(part, of_part, strict=True):
+            values[slice(*data.spans[qid]), columns] = of_query
     return replace(data, features=values)

@@ -149,8 +149,10 @@ def explain_documents(
             raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
         if document < 0:
             raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
+    # Scores are those of the ranker itself; everything below is computed by other code, and has to add up to them.
     ranked = ModelRanker(model, index, transfer=transfer)(ranking)
     ranking = model.query_form.apply(ranking)
+    # The relevance model is estimated on the whole ranking, as in extraction, and only if a feature needs it.
     expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)
     query = QueryTerms.of(index, ranking, model.parameters, expand=expands)
     others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
@@ -179,6 +181,7 @@ def explain_documents(
 def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking, row: int) -> list[FeatureShare]:
     """The contributions of the features that trees split by, found by walking down each tree."""
     values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row]
+    # A tree's value at the root is the same for all documents, and is in no score: what is left are the steps down.
     total = np.zeros(len(values))
     for root in trees.roots.tolist():
         node = root
@@ -196,6 +199,7 @@ def _translated(
     """The terms of the query with their translated frequencies, found by going through the words of the document."""
     tf, length = index.term_frequencies([document]), float(index.document_lengths[document])
     counts = {index.term(word): n for word, n in zip(tf.indices.tolist(), tf.data.tolist(), strict=True)}
+    # A word with translations keeps only a share of its own occurrences.
     changing = {word for words in feature.table.values() for word in words}
     shares = []
     for term, times in sorted(Counter(index.query_terms(query).tolist()).items()):
@@ -220,8 +224,9 @@ def _cliques(
     vocabulary = np.unique(terms[terms != FILLER])
     located, rows = index.locate(vocabulary, np.array([document])), table.rows(vocabulary, np.arange(len(terms)))
     offsets, _, codes, several = table.occurrences(located, rows, first=feature.positional, lead=feature.lead)
-    tf, found = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
-    tf[found] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
+    tf, occurring = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
+    # A code is the least width that matches; below 0, it is -1 less the row of counts, as terms occur several times.
+    tf[occurring] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
     weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index, feature.lead), model.parameters)
     of_cliques = weighting.clique(cf, df)
     lengths = index.document_lengths[document : document + 1]

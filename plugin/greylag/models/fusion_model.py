@@ -76,7 +76,7 @@ class FusionModel(SavedModel):
             )
         if self.method in FUSIONS:
             return FUSIONS[self.method](rankings)
-        docids, columns = fusion_columns(rankings)
+        docids, columns = fusion_columns(rankings)  # by run, its scores and then its ranks, as weights are
         scores = weighted_sum(columns, np.ravel(self.weights))
         return Ranking.sort(rankings[0].qid, rankings[0].query, docids, scores)
 
@@ -87,14 +87,16 @@ class FusionModel(SavedModel):
         return html_text(self.summary())
 
     def summary(self) -> str:
-        """What was learned, from what, and how well, in a few lines."""
-        made = self.provenance
+        """The model in a few lines: how it was learned, how well it does, and its weights."""
+        origin = self.provenance
         lines = [f"Fusion of {len(self.runs)} runs, {self.method}"]
-        if "queries" in made:
-            lines.append(f"{self.objective} maximised by {made['learner']} on {len(made['queries'])} topics")
-        if made.get("chosen", LEARNED) != LEARNED:
-            lines.append(f"{made['chosen']} in its place: better in cross-validation by more than two standard errors")
-        if held_out := dict(made.get("held_out", {})):
+        if "queries" in origin:
+            lines.append(f"{self.objective} maximised by {origin['learner']} on {len(origin['queries'])} topics")
+        if origin.get("chosen", LEARNED) != LEARNED:
+            lines.append(
+                f"{origin['chosen']} in its place: better in cross-validation by more than two standard errors"
+            )
+        if held_out := dict(origin.get("held_out", {})):
             folds = held_out.pop("folds")
             scores = ", ".join(f"{measure} {value:.4f}" for measure, value in held_out.items())
             lines.append(f"{scores} on held-out topics, in {folds:.0f}-fold cross-validation")

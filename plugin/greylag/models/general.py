@@ -15,7 +15,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.written import WrittenForm
 from greylag.index.positional import PositionalIndex
-from greylag.learning.extraction import training_data
+from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.listwise import ListwiseRegression
 from greylag.linesearch.data import Qrels, RankingData, spaced
 from greylag.linesearch.objectives import Objective
@@ -144,6 +144,7 @@ def learn_general(
 
 def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
     """The mean of the collections' weights, divided by the sum of its magnitudes, to four decimals."""
+    # Only ratios count: as shares, weights can be compared and read. Four decimals are beyond what judgements tell.
     weights = np.mean(learned, axis=0)
     return np.asarray((weights / np.abs(weights).sum()).round(4))
 
@@ -159,8 +160,7 @@ def collection_weights(
 
 def _unit_weights(data: RankingData, objective: Objective | str, penalty: float) -> FloatArray:
     """The weights of all features by listwise regression, divided by their length, shape (f,)."""
-    selection, weights = ListwiseRegression(objective, penalty=penalty).fit(data), np.zeros(len(data.specs))
-    weights[list(selection.columns)] = selection.weights
+    weights = ListwiseRegression(objective, penalty=penalty).fit(data).over(data)
     length = float(np.sqrt(np.sum(weights**2)))
     if length == 0:
         raise ParameterError("no feature tells relevant documents from others")
@@ -210,14 +210,6 @@ def rankings_by_depth(run: Run, qrels: Qrels) -> dict[int, Run]:
     judged, longest = judged_topics(run, qrels), max((len(ranking) for ranking in run.rankings), default=0)
     depths = [depth for depth, before in zip(DEPTHS, [0, *DEPTHS], strict=False) if longest > before]
     return {depth: Run(tuple(run[qid].head(depth) for qid in spaced(judged, DEPTHS[depth]))) for depth in depths}
-
-
-def judged_topics(qids: Iterable[str], qrels: Qrels) -> list[str]:
-    """The topics with a relevant document; an error if there are none."""
-    judged = [qid for qid in qids if any(grade > 0 for grade in qrels.get(qid, {}).values())]
-    if not judged:
-        raise ParameterError("none of the ranked queries has a relevant document in the qrels: check the query ids")
-    return judged
 
 
 def without_texts(features: Iterable[Feature]) -> tuple[Feature, ...]:

@@ -13,8 +13,8 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
-from greylag.learning.extraction import training_data
-from greylag.learning.learner import Learner, after_each_round
+from greylag.learning.extraction import judged_topics, training_data
+from greylag.learning.learner import Learner
 from greylag.learning.letor import bound_columns, listed_run
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import Qrels, RankingData, linear_scores
@@ -24,7 +24,7 @@ from greylag.models.choice import Candidate, Choice, System, cross_folds
 from greylag.models.lambdamart import LambdaMART, trees_model
 from greylag.models.model import RankingModel, span
 from greylag.models.rankers import ModelRanker
-from greylag.models.recipes import Recipe, noted, selected_model, useful_features
+from greylag.models.recipes import Recipe, noted, selected_model, train_on_data
 from greylag.models.source_gains import source_gains
 from greylag.ranking import Run
 from greylag.trec import at_level, read_run
@@ -93,7 +93,7 @@ class IndexFreeRecipe(Recipe):
             if given.names != data.names:
                 raise ParameterError(f"the columns are {span(given.names)}, but those to learn from {span(data.names)}")
             given = replace(given, specs=every)
-        named = [data.names.index(name) for name in columns] or range(len(every))
+        named = data.columns_of(columns) or range(len(every))
         features = tuple(every[column] for column in named)
         return cls(features, learner, data=replace(data, specs=every), validation=given, **options)
 
@@ -126,20 +126,21 @@ class PreparedColumns:
     def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
         """As `fit`, with the systems that `Automatic` tried."""
         data, recipe = self.data.select_queries(qids), self.recipe
-        learner, made, choice = recipe.learner, dict[str, Any](), None
+        learner, provenance, choice = recipe.learner, dict[str, Any](), None
         if len(data.qids) < FEWEST:
             raise ParameterError(
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
                 f"may be chance: judge at least {FEWEST}, of which folds leave some out"
             )
-        alone = self._alone(data)
+        alone = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:
-            made = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
+            provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
             data = recipe.preselection.select(data)
         validation = recipe.validation
         if validation is not None:
-            validation = validation.select_features([validation.names.index(name) for name in data.names])
-        made["baselines"] = {
+            validation = validation.select_features(validation.columns_of(data.names))
+        # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
+        provenance["baselines"] = {
             BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
             for candidate in alone
             if len(candidate.features) == 1 and candidate.system != FIRST
@@ -148,15 +149,15 @@ class PreparedColumns:
             model = trees_model(learner, data, validation)
         elif isinstance(learner, Automatic):
             selection, choice = learner.choose(data, baselines=alone, validation=validation, n_jobs=n_jobs)
-            made |= {"set_aside": [], "choice": choice.to_dict()}
+            provenance |= {"set_aside": [], "choice": choice.to_dict()}
             if recipe.data is None:
-                made["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
-            model = selected_model(selection, data, learner, made)
+                provenance["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
+            model = selected_model(selection, data, learner, provenance)
         else:
-            model = linear_model(learner, data, validation, n_jobs=n_jobs)
+            model = train_on_data(data, learner, validation=validation, n_jobs=n_jobs)
         if recipe.data is not None:
-            made["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
-        model = noted(model, made)
+            provenance["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
+        model = noted(model, provenance)
         if validation is not None:
             ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
             scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
@@ -169,7 +170,7 @@ class PreparedColumns:
         measure = self.recipe.measure
 
         def mean(candidate: Candidate) -> float:
-            columns = [data.names.index(name) for name in candidate.features]
+            columns = data.columns_of(candidate.features)
             return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
 
         if self.recipe.data is not None:
@@ -183,24 +184,13 @@ class PreparedColumns:
         return sorted(every, key=mean, reverse=True)
 
 
-def linear_model(
-    learner: Learner, data: RankingData, validation: RankingData | None, *, n_jobs: int | None = None
-) -> RankingModel:
-    """The model that a learner makes of the data, of as many of its rounds as are best for the validation queries."""
-    candidates, set_aside = useful_features(data)
-    selection = learner.fit(candidates, n_jobs=n_jobs)
-    if validation is not None:
-        held_out = validation.select_features([validation.names.index(name) for name in candidates.names])
-        means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
-        selection = selection.head(int(np.argmax(means)) + 1)
-    return selected_model(selection, candidates, learner, {"set_aside": set_aside})
-
-
 def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:
     """The data of queries with a document of at least this grade; a line of the log says how many others there are."""
-    judged = [qid for qid, grades in zip(data.qids, data.relevant_grades, strict=True) if (grades >= rel).any()]
-    if not judged:
-        raise ParameterError(f"none of {len(data.qids)} topics has a relevant document: there is nothing to learn from")
+    relevant = {
+        qid: {str(number): int(grade) for number, grade in enumerate(grades)}  # of documents that need no name here
+        for qid, grades in zip(data.qids, data.relevant_grades, strict=True)
+    }
+    judged = judged_topics(data.qids, relevant, rel)
     if others := len(data.qids) - len(judged):
         _log.info("%s: left out are %d of %d topics, which have no relevant document", name, others, len(data.qids))
         return data.select_queries(judged)
@@ -209,6 +199,7 @@ def with_relevant(data: RankingData, rel: int, name: str = "training") -> Rankin
 
 def checked_runs(data: RankingData) -> RankingData:
     """The data of runs that differ and rank by something; the first stage is left out if it ranks by nothing."""
+    # Other reasons are those of twins, of which runs are told below by name.
     constant = {column for column, reason in data.distinct[1].items() if reason.endswith("constant within every query")}
     seen: dict[bytes, str] = {}
     for column, spec in enumerate(data.specs):
@@ -223,6 +214,7 @@ def checked_runs(data: RankingData) -> RankingData:
             raise FormatError(
                 spec.file, None, "gives all documents of a topic one score, or has none of them: leave it out"
             )
+        # Under another name, a run twice has twice the weight in sums, and its weights are arbitrary.
         twin = seen.setdefault(data.features[:, column].tobytes(), name)
         if twin != name:
             raise FormatError(name, None, f"has the scores of {twin}: give each run once")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, selected_model, useful_features
-from greylag.models.sources import FeatureSources, PreparedSources
+from greylag.models.sources import FeatureSources, PreparedLearner, TunedRM3
 from greylag.ranking import Run
 
 
@@ -63,6 +63,7 @@ class LambdaMART:
     def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
         """The trees for `data`; as many of the first as are best for the validation queries, if there are any."""
         lightgbm = _lightgbm()
+        # LightGBM's labels are small whole numbers: gains are numbered, and `label_gain` gives them back.
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
@@ -71,6 +72,7 @@ class LambdaMART:
             "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
             "deterministic": True, "force_row_wise": True, "verbosity": -1,
         }  # fmt: skip
+        # A query without documents is no group of LightGBM's.
         sizes = [size for size in np.diff(data.offsets).tolist() if size]
         training = lightgbm.Dataset(data.features, label=labels, group=sizes, params=settings)
         booster = lightgbm.train(settings, training, num_boost_round=self.trees)
@@ -91,6 +93,7 @@ class LambdaMART:
     def _best(self, booster: Any, validation: RankingData) -> int:
         """The number of trees that is best for the validation queries."""
         objective, scores, means = Objective.parse(self.objective), np.zeros(len(validation.docids)), list[float]()
+        # Tree by tree: the scores of the first n trees are not computed n times.
         for tree in range(booster.num_trees()):
             scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
             means.append(float(objective.evaluate(validation, scores).mean()))
@@ -99,6 +102,7 @@ class LambdaMART:
 
 def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:
     """Append a node of LightGBM's dump, and those below it: (split, threshold, value, gain); its number."""
+    # In the order of a walk, node before children, so that the links of a node are known only after them.
     number = len(nodes)
     links.append((0, 0))
     if "leaf_value" in node:
@@ -146,30 +150,23 @@ class LambdaMARTRecipe(Recipe):
 
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedTrees:
+    ) -> PreparedLearner:
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
-        return PreparedTrees(self, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+        return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
-
-@dataclass(frozen=True, eq=False)
-class PreparedTrees:
-    """A `LambdaMARTRecipe` and its features."""
-
-    recipe: LambdaMARTRecipe
-    features: PreparedSources
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries; it does not depend on `n_jobs`."""
-        return trees_model(self.recipe.learner, self.features.training(self.features.tune(qids), qids))
+    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> RankingModel:
+        """The trees for training rows; they grow in one thread."""
+        return trees_model(self.learner, rows)
 
 
 def trees_model(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> RankingModel:
     """The model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
     useful, set_aside = useful_features(data)
     if validation is not None:
-        validation = validation.select_features([validation.names.index(name) for name in useful.names])
+        validation = validation.select_features(validation.columns_of(useful.names))
     trees = learner.grow(useful, validation)
     scores = trees.scores(useful.features)
+    # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
     grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
     value = float(Objective.parse(learner.objective).evaluate(grown, scores).mean())
     selection = Selection((len(useful.specs),), ((1.0,),), (value,))

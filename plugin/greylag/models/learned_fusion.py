@@ -16,7 +16,7 @@ scores is better than reciprocal ranks, and few judgements are enough).
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
@@ -27,9 +27,9 @@ import numpy as np
 from greylag import __version__
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, parse_measure
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.fusion import FUSIONS, Fusion, fusion_columns
-from greylag.hints import check_qrels
+from greylag.learning.extraction import judged_topics
 from greylag.learning.listwise import ListwiseRegression
 from greylag.linesearch.data import Qrels, RankingData, linear_scores, positive_grades
 from greylag.linesearch.objectives import Objective
@@ -141,18 +141,9 @@ def learn_fusion(
     """
     named = _named(runs)
     objective, joined = Objective.parse(measure), JoinedRuns(tuple(named.values()))
-    check_qrels(qrels)
-    highest = max((grade for qid in joined for grade in qrels.get(qid, {}).values()), default=0)
-    if objective.name == "ERR" and objective.max_grade is None:  # the same scale in all folds
-        objective = replace(objective, max_grade=max(1, highest))
-    judged = {
-        qid: grades for qid, grades in at_level(qrels, objective.rel).items() if max(grades.values(), default=0) > 0
-    }
-    if not any(qid in judged for qid in joined):
-        raise ParameterError(
-            f"no topic of the runs has a relevant document in the judgements (runs: {next(iter(joined), None)!r} "
-            f"first, judgements: {next(iter(qrels), None)!r}): check that both are for the same topics"
-        )
+    objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
+    levelled = at_level(qrels, objective.rel)
+    judged = {qid: levelled[qid] for qid in judged_topics(joined, qrels, objective.rel)}
     learner = ListwiseRegression(objective, penalty=penalty or (5.0 if len(named) < 4 else 30.0))
     topics = _Topics.gather(tuple(named), joined, judged, learner, seed)
     qids = topics.data.qids
@@ -164,12 +155,15 @@ def learn_fusion(
     _check_runs(named, topics.data)
     if folds is None:
         values, measured = topics.values(qids), parse_measure(str(objective))
+        # On what was learned from: without folds, no file is read a second time.
         scores = {
             name: Scores.single(measured, dict(zip(qids, of_one.tolist(), strict=True)))
             for name, of_one in values.items()
         }
         return LearnedFusion(_noted(topics.model(qids, values), min(FOLDS, len(qids)), scores), None, scores)
-    by_qid = {qid: model for part, model in topics.folds(qids, folds) for qid in part}
+    by_qid = dict[str, FusionModel]()
+    for part in split_folds(qids, folds, seed):
+        by_qid |= dict.fromkeys(part, topics.model(without(qids, part)))
     held_out = HeldOutFusion(by_qid, topics.model(qids))
     scores = _scores(tuple(named), joined, judged, objective, held_out)
     return LearnedFusion(_noted(held_out.others, folds, scores), held_out, scores)
@@ -195,6 +189,7 @@ class _Topics:
             if (judgements := judged.get(rankings[0].qid)) is None:
                 continue
             docids, columns = fusion_columns(rankings)
+            # Odd columns are 60 / (60 + rank): the documents that some run has at `DEPTH` or above.
             near = np.flatnonzero((columns[:, 1::2] >= 60 / (60 + DEPTH)).any(axis=1))
             grades = np.array([judgements.get(docids[row], 0) for row in near], dtype=np.int64)
             if not (objective.rel <= grades).any():
@@ -207,6 +202,8 @@ class _Topics:
             relevant = positive_grades(judgements.values())
             kept.append(_Topic(rankings[0].qid, known, columns[near], grades, relevant, fixed))
             taken += kept[-1].columns.nbytes
+            # Each doubling drops every second of the topics so far, and of those to come: distances stay equal, and the
+            # number of topics need not be known beforehand.
             if taken > ROOM and len(kept) > 2 * ENOUGH:
                 step, kept = 2 * step, kept[::2]
                 taken = sum(topic.columns.nbytes for topic in kept)
@@ -225,41 +222,36 @@ class _Topics:
 
     def weights(self, qids: Sequence[str]) -> FloatArray:
         """The weights that these topics tell, shape (2 runs,)."""
-        selection, weights = self.learner.fit(self.data.select_queries(qids)), np.zeros(len(self.data.specs))
-        weights[list(selection.columns)] = selection.weights
-        return weights
+        return self.learner.fit(self.data.select_queries(qids)).over(self.data)
 
     def values(self, qids: Sequence[str]) -> dict[str, FloatArray]:
         """The measure of each topic, shape (q,), by all systems; by the learned when the topic is held out."""
         objective, learned = Objective.parse(self.learner.objective), dict[str, float]()
-        for part, others in _split(qids, min(FOLDS, len(qids)), self.seed):
-            test, weights = self.data.select_queries(part), self.weights(others)
-            found = objective.evaluate(test, linear_scores(test, range(len(weights)), weights))
-            learned |= dict(zip(part, found.tolist(), strict=True))
-        places = {qid: place for place, qid in enumerate(self.data.qids)}
-        rows = [places[qid] for qid in qids]
+        for part in split_folds(qids, min(FOLDS, len(qids)), self.seed):
+            test, weights = self.data.select_queries(part), self.weights(without(qids, part))
+            of_part = objective.evaluate(test, linear_scores(test, range(len(weights)), weights))
+            learned |= dict(zip(part, of_part.tolist(), strict=True))
+        numbers = {qid: number for number, qid in enumerate(self.data.qids)}
+        rows = [numbers[qid] for qid in qids]
         fixed = {name: values[rows] for name, values in self.fixed.items()}
         return {**fixed, LEARNED: np.array([learned[qid] for qid in qids])}
 
     def model(self, qids: Sequence[str], values: Mapping[str, FloatArray] | None = None) -> FusionModel:
         """The model of these topics, chosen by the values that cross-validation over them gives."""
         chosen = LEARNED if len(qids) < ENOUGH else chosen_system(values or self.values(qids))
-        made = {
+        provenance = {
             "greylag": __version__, "learner": type(self.learner).__name__, "penalty": self.learner.penalty,
             "queries": list(qids), "chosen": chosen,
         }  # fmt: skip
-        model = FusionModel(self.names, LEARNED, ((0.0, 0.0),) * len(self.names), str(self.learner.objective), made)
+        model = FusionModel(
+            self.names, LEARNED, ((0.0, 0.0),) * len(self.names), str(self.learner.objective), provenance
+        )
         if chosen in FUSIONS:
             return replace(model, method=chosen, weights=())
-        if chosen in self.names:
+        if chosen in self.names:  # by its ranks alone, which are its order
             return replace(model, weights=tuple((0.0, float(name == chosen)) for name in self.names))
         pairs: Any = tuple(map(tuple, self.weights(qids).reshape(-1, 2).tolist()))
         return replace(model, weights=pairs)
-
-    def folds(self, qids: Sequence[str], folds: int) -> Iterator[tuple[Sequence[str], FusionModel]]:
-        """Each fold with the model of the others."""
-        for part, others in _split(qids, folds, self.seed):
-            yield part, self.model(others)
 
 
 class _Topic(NamedTuple):
@@ -313,21 +305,15 @@ def _values(
         [docid for docid in fuse(rankings).docids if among is None or docid in among][: objective.depth]
         for fuse in systems.values()
     ]
+    # Each system's ranking stands as a query, so that one call evaluates all of them.
     docids = tuple(chain.from_iterable(ranked))
     data = RankingData(
         (), tuple(systems), np.cumsum([0, *map(len, ranked)]), docids, np.empty((len(docids), 0)),
         np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64),
         (positive_grades(judgements.values()),) * len(systems),
     )  # fmt: skip
-    found = objective.evaluate(data, -np.arange(float(len(docids))))
-    return dict(zip(systems, found.tolist(), strict=True))
-
-
-def _split(qids: Sequence[str], folds: int, seed: int) -> Iterator[tuple[list[str], list[str]]]:
-    """Each fold, and the topics of the others."""
-    for part in split_folds(qids, folds, seed):
-        held = set(part)
-        yield part, [qid for qid in qids if qid not in held]
+    values = objective.evaluate(data, -np.arange(float(len(docids))))
+    return dict(zip(systems, values.tolist(), strict=True))
 
 
 def _noted(model: FusionModel, folds: int, scores: Mapping[str, Scores]) -> FusionModel:

@@ -108,7 +108,7 @@ class RankingModel(SavedModel):
         return f"RankingModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
 
     def summary(self) -> str:
-        """What was learned, from what, and how well, in a few lines."""
+        """The model in a few lines: how it was learned, how well it does, and its weights."""
         origin = self.provenance
         lines = [self._outline()]
         if "learner" in origin:
@@ -143,9 +143,11 @@ class RankingModel(SavedModel):
         tuned in training are named by their baseline.
         """
         names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
+        # A stage with all its parameters fills a line, and "RM3" says the same.
         stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
         for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
             names = [f"{name}{text.removeprefix(stage)}" if text.startswith(stage) else text for text in names]
+        # Equal scores are those of one round, in which all weights were learned.
         scores, spreads = self.training_scores, self.provenance.get("spreads")
         if len(set(scores)) > 1 or not spreads or len(spreads) != len(names):
             after = [f"  {self.objective} {score:.4f}" if len(set(scores)) > 1 else "" for score in scores]
@@ -181,6 +183,7 @@ class RankingModel(SavedModel):
                 return replace(feature, features=tuple(map(bound, feature.features)))
             return known.get(str(feature), feature)
 
+        # Columns without names are known by number alone, and in another file these may be other features.
         if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
             raise ModelError(
                 f"the file has the columns {span(data.names)}, but the model was trained on {span(trained)}: give a "
@@ -201,6 +204,7 @@ class RankingModel(SavedModel):
             The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
             that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
         """
+        # As paths: ``a.run`` and ``./a.run`` are one file.
         known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
         places: dict[Path, str] = {}
         for name, file in files.items():
@@ -217,6 +221,7 @@ class RankingModel(SavedModel):
 
     def as_dict(self) -> dict[str, Any]:
         """The entries of the model's file."""
+        # Models made by hand have no scores; a row has the entry all the same, as files have one layout.
         scores = self.training_scores or [None] * len(self.weights)
         learned = {name: feature.as_dict() for name, feature in learned_features(self.features).items()}
         return {

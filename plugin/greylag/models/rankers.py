@@ -108,13 +108,17 @@ class RM3Stage(Stage):
         if not 0 <= self.original_weight <= 1:
             raise ParameterError(f"original_weight must be in [0, 1], not {self.original_weight}")
         parameters = FeatureParameters(k1=self.k1, b=self.b, fb_docs=self.fb_docs, fb_terms=self.fb_terms, mu=self.mu)
-        object.__setattr__(self, "_extractor", FeatureExtractor(self.index, RM3_PARTS, parameters))
+        # The expansion, which is most of the work, has no weight beside an original query of weight 1.
+        features = RM3_PARTS if self.original_weight < 1 else RM3_PARTS[:1]
+        object.__setattr__(self, "_extractor", FeatureExtractor(self.index, features, parameters))
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents of one query."""
-        by_query, by_feedback = self._extractor(ranking).T
-        n_terms = max(1, len(self.index.query_terms(ranking.query)))
-        return ranking.rescore(self.original_weight * by_query / n_terms + (1 - self.original_weight) * by_feedback)
+        by_query, *by_feedback = self._extractor(ranking).T
+        scores = self.original_weight * by_query / max(1, len(self.index.query_terms(ranking.query)))
+        for feedback in by_feedback:
+            scores = scores + (1 - self.original_weight) * feedback
+        return ranking.rescore(scores)
 
 
 class Estimator(Protocol):
@@ -144,6 +148,7 @@ class EstimatorRanker(Stage):
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the predictions."""
+        # An estimator may give any value to made-up features, so that it is asked about known documents only.
         known = self.extractor.knows(ranking.docids)
         scores = np.zeros(len(ranking))
         if known.any():

@@ -13,14 +13,14 @@ import numpy as np
 
 from greylag import __version__
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import checked_rankings, training_data
-from greylag.learning.learner import Learner, Selection
+from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.preselect import MMRPreselection
 from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
@@ -126,15 +126,20 @@ class PreparedFeatures:
 
     def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
         """The model for these training queries."""
-        data, made, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
+        data, provenance, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
         if preselection is not None:
-            made = {"pool": len(data.specs), "preselect": str(preselection)}
+            provenance = {"pool": len(data.specs), "preselect": str(preselection)}
             data = preselection.select(data)
-        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=made)
+        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
 
 
 def train_on_data(
-    data: RankingData, learner: Learner, *, n_jobs: int | None = None, provenance: Mapping[str, Any] | None = None
+    data: RankingData,
+    learner: Learner,
+    *,
+    validation: RankingData | None = None,
+    n_jobs: int | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> RankingModel:
     """Train a linear model on extracted features, leaving out trivial and duplicate ones.
 
@@ -144,6 +149,8 @@ def train_on_data(
         Extracted by `training_data` or read from a file. Columns of a file become features ``column:NAME``.
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
+    validation : RankingData, optional
+        Other queries with the same columns. Of a learner's rounds, as many are kept as are best for them.
     n_jobs : int, optional
         Number of workers; the model does not depend on it.
     provenance : mapping, optional
@@ -151,6 +158,10 @@ def train_on_data(
     """
     candidates, set_aside = useful_features(data)
     selection = learner.fit(candidates, n_jobs=n_jobs)
+    if validation is not None:
+        held_out = validation.select_features(validation.columns_of(candidates.names))
+        means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
+        selection = selection.head(int(np.argmax(means)) + 1)
     return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
 
 
@@ -166,7 +177,7 @@ def selected_model(
     selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> RankingModel:
     """The model of a learner's selection from `data`."""
-    origin = data.origin
+    origin = data.origin  # None without an index
     options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
     return RankingModel(
         features=tuple(as_feature(data.specs[column]) for column in selection.columns),
@@ -190,6 +201,7 @@ def selected_model(
 
 def _spreads(data: RankingData, columns: Sequence[int]) -> list[float]:
     """The standard deviation of features within a query, over all queries."""
+    # Between queries, features differ by much more, which changes no ranking.
     values = data.features[:, list(columns)]
     parts = [values[first:end] for first, end in pairwise(data.offsets.tolist()) if end > first]
     return [float(spread) for spread in np.sqrt(np.vstack([(part - part.mean(axis=0)) ** 2 for part in parts]).mean(0))]
@@ -262,14 +274,14 @@ def cross_validate(
     models: list[RankingModel] = []
     seconds: list[float] = []
 
-    def work(test: Collection[str], prepared: Prepared) -> tuple[RankingModel, float]:
+    def work(test: Sequence[str], prepared: Prepared) -> tuple[RankingModel, float]:
         start = time.perf_counter()
-        held_out = frozenset(test)
-        model = prepared.fit([qid for qid in qids if qid not in held_out], n_jobs=n_jobs)
+        model = prepared.fit(without(qids, test), n_jobs=n_jobs)
         return model, time.perf_counter() - start
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    # Coarse: a fold uses threads itself. The data goes to other processes once, as an argument of all folds.
     for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
         fold = {"fold": len(models) + 1, "folds": len(parts), "seed": seed}
         models.append(noted(model, {**(provenance or {}), **fold}))
@@ -282,15 +294,15 @@ def cross_validate(
 
 def training_line(model: RankingModel) -> str:
     """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
-    made, chosen = model.provenance, list(map(str, model.features))
-    if "baseline" in made:
-        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in made["tuned"]]
-    if "choice" in made:
-        chosen = [" + ".join(made["choice"]["chosen"])]
-    if "adapted" in made:
-        chosen = [" + ".join(made["adapted"])]
-    score = model.training_scores[-1] if model.training_scores else made["training_score"]
-    return f"{model.objective} {score:.4f} on {len(made['queries'])} training queries with {', '.join(chosen)}"
+    provenance, chosen = model.provenance, list(map(str, model.features))
+    if "baseline" in provenance:
+        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in provenance["tuned"]]
+    if "choice" in provenance:
+        chosen = [" + ".join(provenance["choice"]["chosen"])]
+    if "adapted" in provenance:
+        chosen = [" + ".join(provenance["adapted"])]
+    score = model.training_scores[-1] if model.training_scores else provenance["training_score"]
+    return f"{model.objective} {score:.4f} on {len(provenance['queries'])} training queries with {', '.join(chosen)}"
 
 
 def as_run(rankings: Rankings) -> Run:
@@ -326,6 +338,7 @@ def rerank_by_fold(
     tag : str, default "greylag"
         The tag of the resulting run.
     """
+    # One run over all folds, so that workers are not idle at the end of each.
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
     tested = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of), first.tag)
     return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

@@ -57,11 +57,13 @@ def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
     known, names = list(features), dict[str, set[str]]()
     for feature in known:
         names.setdefault(source_of(feature), set()).add(str(feature))
+    # The sources may overlap: a run is one by itself, and one of all runs.
     runs = [feature for feature in known if isinstance(feature.base, RunScore)]
     if len({feature.base for feature in runs}) > 1:
         names["runs"] = set(map(str, runs))
     if (indexed := {str(feature) for feature in known if feature.base.needs_index}) and len(indexed) < len(known):
         names["the index"] = indexed
+    # Without a source that is everything, there would be nothing to learn from.
     return {name: frozenset(of_source) for name, of_source in names.items() if len(of_source) < len(known)}
 
 

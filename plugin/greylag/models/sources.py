@@ -9,27 +9,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import chain, pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from greylag.checks import check_counts
+from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, Pool, candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.extraction import CountedRankings, training_data
-from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, spaced
+from greylag.learning.extraction import CountedRankings, judged_topics, training_data
+from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, linear_scores, spaced
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
-from greylag.models.baselines import Baseline, BaselineRecipe, Grid, PreparedBaseline, parameter_grid
+from greylag.models.baselines import Baseline, Grid, parameter_grid
+from greylag.models.model import RankingModel
 from greylag.models.rankers import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.runtime.parallel import parallel_map, rebuilt
-from greylag.runtime.progress import each
+from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
 from greylag.trec import at_level
 
 T = TypeVar("T")
@@ -59,6 +61,7 @@ class TunedRM3:
     @property
     def bm25(self) -> str:
         """The stage of BM25, as features spell it."""
+        # Numbers of the grid may be integers, and 1 and 1.0 would be two features.
         return f"rm3(b={float(self.parameters.b)},k1={float(self.parameters.k1)},original_weight=1.0)"
 
     @property
@@ -135,18 +138,18 @@ class FeatureSources:
             _log.info(
                 "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
             )
+        judged = [rankings[qid] for qid in judged_topics(rankings, qrels, objective.rel)]
         qrels = at_level(qrels, objective.rel)
-        judged = [
-            ranking for ranking in rankings.rankings if any(grade > 0 for grade in qrels.get(ranking.qid, {}).values())
-        ]
-        return PreparedSources(self, objective, judged, qrels, index, n_jobs)
+        grades = (grade for ranking in judged for grade in qrels[ranking.qid].values())
+        return PreparedSources(self, objective.on_scale_of(grades), judged, qrels, index, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedSources:
     """Judged rankings and their features; each step that does not depend on the training queries is done once.
 
-    All rankings are of queries with a relevant document.
+    All rankings are of queries with a relevant document. `scope` is a path of `reserved_path`, under which an
+    interrupted command keeps these steps.
     """
 
     sources: FeatureSources
@@ -155,6 +158,7 @@ class PreparedSources:
     qrels: Qrels
     index: PositionalIndex
     n_jobs: int | None = None
+    scope: str = field(default_factory=reserved_path)
     _kept: dict[object, Any] = field(init=False, repr=False, default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -165,28 +169,82 @@ class PreparedSources:
 
         With more than `SEARCHED` rankings, only that many are used, at equal distances.
         """
-        if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its counts
-            sample = self._once("sample", lambda: replace(self, rankings=spaced(self.rankings, SEARCHED)))
+        if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
+            sample = self._once("sample", self._sample)
             drawn = {ranking.qid for ranking in sample.rankings}
             shared = [qid for qid in qids if qid in drawn]
             if len(shared) >= min(len(qids), SEARCHED // 2):
                 return sample.tune(shared)
-        # A map of one item, whose result an interrupted command keeps
-        (tuned,) = parallel_map(self._tune, [tuple(qids)], what="parameters", n_jobs=self.n_jobs, coarse=True)
-        return tuned
+        numbers = {ranking.qid: number for number, ranking in enumerate(self.rankings)}
+        queries = [numbers[qid] for qid in qids if qid in numbers]
+        if not queries:
+            raise ParameterError("none of the training topics has a relevant document: train on more topics")
 
-    def _tune(self, qids: Sequence[str]) -> TunedRM3:
-        grid = self.sources.grid
-        bm25, smoothed = (self._baseline(one).fit(qids, n_jobs=1).parameters for one in (baselines.BM25, baselines.LM))
-        best, tuned = -np.inf, TunedRM3(bm25, 1.0)
-        for parameters in each(parameter_grid(grid, ("fb_docs", "fb_terms"), bm25), "feedback"):
-            data = self._feedback(parameters).select_queries(qids)
-            for weight in grid["original_weight"]:
-                scores = weight * data.features[:, 0] + (1 - weight) * data.features[:, 1]
-                value = float(self.objective.evaluate(data, scores).mean())
-                if value > best:
-                    best, tuned = value, TunedRM3(replace(parameters, mu=smoothed.mu), weight)
-        return tuned
+        def best(values: FloatArray) -> tuple[int, ...]:
+            """The place of the first of the best settings, from the measure by setting and query."""
+            means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
+            return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1])))
+
+        bm25, smoothed = (
+            settings[best(values)[0]] for settings, values in map(self._tried, (baselines.BM25, baselines.LM))
+        )
+        settings, values = self._tried_feedback(bm25)
+        setting, weight = best(values)
+        parameters = replace(settings[setting], mu=smoothed.mu)
+        return TunedRM3(parameters, self.sources.grid["original_weight"][weight])
+
+    def _sample(self) -> PreparedSources:
+        return replace(self, rankings=spaced(self.rankings, SEARCHED), scope=f"{self.scope}.sample")
+
+    # The measure of a query by one setting does not depend on other queries. So it is computed for all queries at once,
+    # and a fold's best setting is that of the highest mean over its training queries.
+
+    def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
+        """The settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
+        settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
+        counted = cache(lambda: self._counted(self.rankings, baseline.features))
+
+        def measure(parameters: FeatureParameters) -> FloatArray:
+            data = counted().data(parameters)
+            columns, weights = range(len(baseline.weights)), np.array(baseline.weights)
+            return self.objective.evaluate(data, linear_scores(data, columns, weights))
+
+        return settings, self._values(baseline.name, settings, measure)
+
+    def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
+        """The settings of RM3 after this BM25, and the measure of each query by each and by the original weight.
+
+        The measure has the shape (s, w, q).
+        """
+        settings = parameter_grid(self.sources.grid, ("fb_docs", "fb_terms"), bm25)
+        lengths = [max(1, len(self.index.query_terms(ranking.query))) for ranking in self.rankings]
+
+        @cache
+        def counted() -> CountedRankings:
+            first = RM3Stage(self.index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
+            return self._counted(first.run(self.rankings, n_jobs=self.n_jobs).rankings, RM3_PARTS)
+
+        def measure(parameters: FeatureParameters) -> FloatArray:
+            data = counted().data(parameters)
+            by_query, by_feedback = data.features.T
+            by_query = by_query / np.repeat(lengths, data.groups)
+            scores = (weight * by_query + (1 - weight) * by_feedback for weight in self.sources.grid["original_weight"])
+            return np.stack([self.objective.evaluate(data, of_weight) for of_weight in scores])
+
+        return settings, self._values(f"RM3 after BM25 of k1 {bm25.k1} and b {bm25.b}", settings, measure)
+
+    def _values(
+        self, name: str, settings: Sequence[FeatureParameters], measure: Callable[[FeatureParameters], FloatArray]
+    ) -> FloatArray:
+        """The results of `measure` for the settings, computed once for all folds."""
+
+        def table() -> FloatArray:
+            at = f"{self.scope}.{name}"
+            return np.array(
+                [*parallel_map(measure, settings, what="parameters", n_jobs=self.n_jobs, coarse=True, at=at)]
+            )
+
+        return self._once(name, table)
 
     def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
         """All features of the rows to train on: each query's top documents by RM3 and by the incoming ranking."""
@@ -194,6 +252,7 @@ class PreparedSources:
 
     def data(self, tuned: TunedRM3) -> RankingData:
         """All features of all documents."""
+        # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
         pool = counted.data(tuned.parameters)
         groups = self.sources.features(tuned, texts=self.index.words is not None)
@@ -214,31 +273,9 @@ class PreparedSources:
             by_rm3 = data.features[:, data.names.index(f"stage:{tuned.rm3}")]
             return top_rows(data, by_rm3, self.sources.depth)
 
-        starts = range(0, len(self.rankings), BLOCK)
-        return concatenated(list(parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True)))
-
-    def _baseline(self, baseline: Baseline) -> PreparedBaseline:
-        recipe = BaselineRecipe(baseline, objective=self.objective, grid=self.sources.grid)
-        return self._once(
-            baseline.name, lambda: PreparedBaseline(recipe, [self._counted(self.rankings, baseline.features)])
-        )
-
-    def _feedback(self, parameters: FeatureParameters) -> RankingData:
-        """The two parts of RM3, the first divided by the query's length, for rankings by BM25."""
-        k1, b = parameters.k1, parameters.b
-
-        def counted() -> CountedRankings:
-            first = RM3Stage(self.index, original_weight=1.0, k1=k1, b=b).run(self.rankings, n_jobs=self.n_jobs)
-            return self._counted(first.rankings, RM3_PARTS)
-
-        def shares() -> RankingData:
-            data = self._once(("BM25", k1, b), counted).data(parameters)
-            texts = {ranking.qid: ranking.query for ranking in self.rankings}
-            lengths = [max(1, len(self.index.query_terms(texts[qid]))) for qid in data.qids]
-            divisors = np.stack([np.repeat(lengths, np.diff(data.offsets)), np.ones(len(data.docids))], axis=1)
-            return replace(data, features=data.features / divisors)
-
-        return self._once(("RM3", parameters), shares)
+        starts, at = range(0, len(self.rankings), BLOCK), f"{self.scope}.{tuned}"
+        blocks = parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True, at=at)
+        return concatenated(list(blocks))
 
     def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
         return CountedRankings(tuple(rankings), self.qrels, self.index, features)
@@ -249,18 +286,32 @@ class PreparedSources:
         return cast(T, self._kept[key])
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedLearner:
+    """A recipe that learns from all features with tuned parameters, by a function of these and of the training rows."""
+
+    learn: Callable[[TunedRM3, RankingData, int | None], RankingModel]
+    features: PreparedSources
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries."""
+        tuned = self.features.tune(qids)
+        return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
+
+
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
     """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
 
     Of two documents with the same best rank, that of `data` comes first.
     """
-    if np.diff(data.offsets).max(initial=0) <= depth:
+    if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
         return data
     kept, offsets = [], [0]
     for first, end in pairwise(data.offsets.tolist()):
         order = np.argsort(-scores[first:end], kind="stable")
         ranks = np.empty(end - first, dtype=np.int64)
         ranks[order] = np.arange(end - first)
+        # In turn: ranks 0, 2, 4, ... are the data's own, and 1, 3, 5, ... those by scores.
         best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
         kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
         offsets.append(offsets[-1] + len(kept[-1]))

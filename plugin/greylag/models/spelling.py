@@ -150,6 +150,7 @@ def parse_model(
         if value and key not in ranker.takes:
             raise ParameterError(f"{name} takes no {key}")
     values = read_options(name, options, ranker.options)
+    # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = QueryOptions(**{key: values.pop(key) for key in _QUERIES if key in values})
     recipe = ranker.recipe(Objective.parse(objective), values, **{key: asked[key] for key in ranker.takes})
     return SpeltModel(recipe, queries.form)
@@ -192,6 +193,7 @@ def _weighted(
     tune = values.pop("tune", False)
     if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
+    # Learners and features share one list of options; a learner would refuse those of features.
     of_features = {name: values.pop(name) for name in parameters(FeatureParameters) if name in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from greylag.index.positional import PositionalIndex
 from greylag.learning.greedy import GreedyCommittee
-from greylag.linesearch.data import Qrels
+from greylag.linesearch.data import Qrels, RankingData
 from greylag.linesearch.objectives import Objective
 from greylag.models.model import RankingModel
 from greylag.models.recipes import Recipe, train_on_data
-from greylag.models.sources import FeatureSources, PreparedSources
+from greylag.models.sources import FeatureSources, PreparedLearner, TunedRM3
 from greylag.ranking import Run
 
 
@@ -48,26 +47,16 @@ class StackRecipe(Recipe):
 
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedStack:
+    ) -> PreparedLearner:
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
-        return PreparedStack(self, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+        return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+
+    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> RankingModel:
+        """The stack for training rows with the features of `tuned`."""
+        return train_on_data(rows, self.learner(f"stage:{tuned.rm3}"), n_jobs=n_jobs, provenance={"preset": "stack"})
 
     def learner(self, prior: str) -> GreedyCommittee:
         """The learner, for candidates with this feature as its prior."""
         return GreedyCommittee(
             self.measure, max_features=self.max_features, folds=self.inner_folds, seed=self.seed, prior=prior
         )
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedStack:
-    """A `StackRecipe` and its candidates."""
-
-    recipe: StackRecipe
-    features: PreparedSources
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The stack for these training queries."""
-        tuned = self.features.tune(qids)
-        learner, rows = self.recipe.learner(f"stage:{tuned.rm3}"), self.features.training(tuned, qids)
-        return train_on_data(rows, learner, n_jobs=n_jobs, provenance={"preset": "stack"})

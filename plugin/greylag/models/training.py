@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
 
@@ -17,8 +17,8 @@ from greylag.features.feature import Feature
 from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import judged_topics
 from greylag.linesearch.data import Qrels
-from greylag.linesearch.objectives import Objective
 from greylag.missing_documents import gathered
 from greylag.models.automatic import BASELINES, INCUMBENT, AutomaticRecipe, PreparedChoice
 from greylag.models.choice import Choice
@@ -38,7 +38,6 @@ from greylag.models.recipes import (
 from greylag.models.source_gains import sources_table
 from greylag.ranking import Run
 from greylag.tables import as_text, html_text, visible
-from greylag.trec import at_level
 
 HELD_OUT, FIRST = "held out", "first stage"
 MOST_TOPICS = 5_000
@@ -182,7 +181,8 @@ def train(
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
-    relevant = with_relevant(given, qrels, recipe.measure)
+    relevant = judged_topics(given, qrels, recipe.measure.rel)
+    # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
     drawn = sample_topics(relevant, most_topics, seed=seed)
     kept = frozenset(given if len(drawn) == len(relevant) else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
@@ -197,6 +197,7 @@ def train(
         )  # fmt: skip
         known = {str(feature): feature for feature in (recipe.features if isinstance(recipe, IndexFreeRecipe) else ())}
         of_baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
+        # A feature file has no first stage: its order of lines means nothing.
         runs = {**({} if BEST_COLUMN in of_baselines else {FIRST: first}), HELD_OUT: held_out.run, **of_baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
@@ -206,12 +207,6 @@ def train(
     else:
         model = prepared.fit(list(first), n_jobs=n_jobs)
     return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice, of_baselines)
-
-
-def with_relevant(qids: Iterable[str], qrels: Qrels, measure: Objective) -> list[str]:
-    """The queries with a relevant document by the level of the measure, in their order."""
-    judged = at_level(qrels, measure.rel)
-    return [qid for qid in qids if any(grade > 0 for grade in judged.get(qid, {}).values())]
 
 
 def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]:
@@ -236,6 +231,7 @@ def held_out_baselines(
     if any("baselines" not in model.provenance for model in held_out.models):  # a fold had one query to learn from
         return {}
 
+    # Baselines have the model's collection, parameters and query form, so that only features and weights differ.
     def alone(model: RankingModel, name: str) -> RankingModel:
         weights = model.provenance["baselines"][name]
         features = tuple(known.get(text) or parse_feature(text) for text in weights)

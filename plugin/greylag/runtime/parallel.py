@@ -78,6 +78,11 @@ def keeping(keeper: Keeper) -> Iterator[None]:
         yield
 
 
+def reserved_path() -> str:
+    """A path for the argument `at` of `parallel_map`, the same whenever the command is repeated."""
+    return (_current.get() or _Position()).number()
+
+
 def thread_count(n_jobs: int | None) -> int | None:
     """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
     _check_jobs(n_jobs)
@@ -98,6 +103,7 @@ def parallel_map(
     total: int | None = None,
     coarse: bool = False,
     prefer: Literal["threads", "processes"] = "threads",
+    at: str | None = None,
 ) -> Iterator[T]:
     """Call ``function(item, *shared)`` for every item, and yield the results in the order of the items.
 
@@ -122,6 +128,11 @@ def parallel_map(
     prefer : "threads" or "processes", default "threads"
         The backend, if `joblib.parallel_config` names none. Processes are for long calls of plain Python.
 
+    at : str, optional
+        The path that results are kept under: one of `reserved_path`, and a name for this map. It is for what several
+        folds share and the first of them computes, since a repeated command may begin with another fold. By default,
+        the position of the call in the work.
+
     Yields
     ------
     object
@@ -136,7 +147,7 @@ def parallel_map(
     """
     _check_jobs(n_jobs)
     position = _current.get() or _Position()
-    path = position.number()
+    path = position.number() if at is None else at
     if total is None and isinstance(items, Sized):
         total = len(items)
     compute, size = _turns(function, shared, position, path), 1

@@ -26,7 +26,7 @@ from greylag.experiments.tables import Table, comparison_table, means_table
 from greylag.features import FeatureParameters, parse_features
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText
-from greylag.learning.extraction import CountedRankings
+from greylag.learning.extraction import CountedRankings, judged_topics
 from greylag.linesearch import RankingData
 from greylag.linesearch.data import linear_scores, spaced
 from greylag.linesearch.objectives import Objective
@@ -34,7 +34,6 @@ from greylag.models.baselines import BM25, GRID, SDM, parameter_grid
 from greylag.models.general import (
     DEPTHS,
     collection_weights,
-    judged_topics,
     learn_general,
     rankings_by_depth,
     without_texts,

@@ -26,6 +26,7 @@ from greylag.experiments.tables import Table, comparison_table, means_table
 from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
+from greylag.learning.extraction import judged_topics
 from greylag.learning.learner import Learner
 from greylag.linesearch import RankingData
 from greylag.linesearch.data import linear_scores
@@ -34,14 +35,12 @@ from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRe
 from greylag.models.automatic import PreparedChoice
 from greylag.models.choice import cross_folds, title
 from greylag.models.general import general_model
-from greylag.models.lambdamart import LambdaMART, PreparedTrees
+from greylag.models.lambdamart import LambdaMART
 from greylag.models.model import RankingModel
 from greylag.models.recipes import useful_features
 from greylag.models.source_gains import source_gains
-from greylag.models.stack import PreparedStack
 from greylag.ranking import FloatArray
 from greylag.tables import Row
-from greylag.trec import at_level
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
@@ -138,9 +137,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     searches = stage.search, replace(stage.search, expansion="rm3")
     sources = tuple(search.source(opened.lucene, stage.hits) for search in searches)
     run = PooledSources(sources, k=stage.hits).run(topics, n_jobs=context.n_jobs)
-    levelled = at_level(qrels, Objective.parse(settings.measure).rel)
     # Topics without a relevant document teach nothing, and every ranking of them is as good.
-    relevant = [qid for qid in topics if any(grade > 0 for grade in levelled.get(qid, {}).values())]
+    relevant = judged_topics(topics, qrels, Objective.parse(settings.measure).rel)
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         general = general_model(texts=opened.index.words is not None, without=settings.general_without)
@@ -180,20 +178,19 @@ def rankers(
     # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.features
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
-    stack = PreparedStack(StackRecipe(measure, seed=seed), candidates).fit(qids, n_jobs=n_jobs)
+    tuned = candidates.tune(qids)
+    rows = candidates.training(tuned, qids)
+    stack = StackRecipe(measure, seed=seed).learn(tuned, rows, n_jobs)
     yield STACK, stack
     yield GENERAL, replace(prepared.general, collection=stack.collection, fingerprint=stack.fingerprint)
-    tuned = candidates.tune(qids)
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
         alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
         yield name, alone
-    rows = candidates.training(tuned, qids)
-    pool = rows.select_features([rows.names.index(str(feature)) for feature in candidate_pool(recipe.sources.pool)])
+    pool = rows.select_features(rows.columns_of(map(str, candidate_pool(recipe.sources.pool))))
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
     if lightgbm:
-        trees = LambdaMARTRecipe(LambdaMART(measure, seed=seed))
-        yield LIGHTGBM, PreparedTrees(trees, candidates).fit(qids, n_jobs=n_jobs)
+        yield LIGHTGBM, LambdaMARTRecipe(LambdaMART(measure, seed=seed)).learn(tuned, rows, n_jobs)
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:

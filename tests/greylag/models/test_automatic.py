@@ -3,7 +3,8 @@
 Tests `choice`.
 """
 
-from dataclasses import replace
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from greylag.models.choice import LEAD, Candidate, Choice, System, choose, cross
 from greylag.models.general import general_model
 from greylag.models.sources import TunedRM3
 from greylag.ranking import Run
+from greylag.runtime.encoding import decode, encode
+from greylag.runtime.parallel import keeping
 from tests.greylag.learning.samples import random_data, spreads
 from tests.greylag.models.test_stack import INDEX, QIDS, QRELS, RANKINGS, SOURCES
 
@@ -158,7 +161,7 @@ def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None
         total += scores / (scores - scores.mean()).std() / 2
     columns = [rows.names.index(name) for name in learned]
     np.testing.assert_allclose(linear_scores(rows, columns, np.array(list(learned.values()))), total)
-    with pytest.raises(ParameterError, match="no topic has a relevant document"):
+    with pytest.raises(ParameterError, match="none of 9 topics has a relevant document"):
         RECIPE.fit(RUN, {"q1": {}}, INDEX)
 
 
@@ -212,6 +215,34 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
 def test_the_default_is_the_automatic_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("greylag.models.training.AutomaticRecipe", lambda: RECIPE)
     assert train(RUN, QRELS, INDEX).model == RECIPE.fit(RUN, QRELS, INDEX)
+
+
+@dataclass
+class Memory:
+    """A keeper of results in memory, as bytes."""
+
+    kept: dict[str, bytes] = field(default_factory=dict)
+
+    def load_result(self, key: str) -> Any:
+        return decode(self.kept[key]) if key in self.kept else None
+
+    def save_result(self, key: str, result: Any) -> bool:
+        self.kept[key] = encode(result)
+        return True
+
+
+def test_an_interrupted_choice_computes_no_features_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a command that was killed in its last fold, everything is kept but the folds from then on."""
+    memory, expected = Memory(), train(RUN, QRELS, INDEX, RECIPE, folds=3)
+    with keeping(memory):
+        assert train(RUN, QRELS, INDEX, RECIPE, folds=3).model == expected.model
+    memory.kept = {key: result for key, result in memory.kept.items() if not re.search(r":folds:[12]$|:run ", key)}
+    for name in ("sources.CountedRankings.data", "sources.training_data", "cross_fitting.learn_translation"):
+        monkeypatch.delattr(f"greylag.models.{name}")
+    with keeping(memory):
+        prepared = RECIPE.prepare(RUN, QRELS, INDEX)
+        again = cross_validate(RECIPE, RUN, QRELS, INDEX, folds=3, prepared=prepared)
+    assert again == expected.held_out
 
 
 def test_learners_have_families_and_labels() -> None:

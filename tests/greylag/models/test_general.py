@@ -198,7 +198,7 @@ def test_what_cannot_be_learned_from_is_an_error_that_names_the_collection() -> 
     equal = [replace(data[0], features=np.zeros_like(data[0].features))]
     with pytest.raises(ParameterError, match="collection two: no feature tells"):
         learn_general({"one": data, "two": equal})
-    with pytest.raises(ParameterError, match="none of the ranked queries"):
+    with pytest.raises(ParameterError, match="none of 3 topics"):
         general_data(run, {"other": {"d1": 1}}, INDEX)
 
 

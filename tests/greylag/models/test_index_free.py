@@ -17,7 +17,7 @@ import pytest
 from greylag import FeatureExtractor, GreedySelection, Ranking, RankingModel, Run, train, write_run
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.evaluation import evaluate
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.features.column import Column
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
@@ -25,7 +25,6 @@ from greylag.learning import CoordinateAscent, Learner, ListwiseRegression, read
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.linesearch import Objective, RankingData
 from greylag.models import Automatic, IndexFreeRecipe, ModelRanker, MRFRecipe, train_on_data
-from greylag.models.choice import without
 from greylag.models.index_free import with_runs
 from greylag.models.lambdamart import LambdaMART
 from greylag.models.source_gains import sources

@@ -93,6 +93,14 @@ def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
         assert tuned == replace(CANDIDATES, rankings=own).tune(qids), "other queries make no difference"
 
 
+def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades() -> None:
+    graded = {qid: {docid: 1 + place % 2 for place, docid in enumerate(of_one)} for qid, of_one in QRELS.items()}
+    graded["q0"] = {**graded["q0"], next(iter(graded["q0"])): 4}
+    err = Objective.parse("ERR@5")
+    prepared = SOURCES.prepare(Run(tuple(RANKINGS)), graded, INDEX, err)
+    assert prepared.tune(QIDS[1:]) == replace(prepared, objective=replace(err, max_grade=4)).tune(QIDS[1:])
+
+
 def test_the_features_are_those_of_an_extractor() -> None:
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
@@ -156,15 +164,6 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     kept = top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 0.0]), 2)
     assert (kept.docids, kept.offsets.tolist(), kept.grades.tolist()) == (tuple("uvyz"), [0, 2, 4], [0, 1, 1, 0])
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
-
-
-def test_the_values_that_are_tried_by_default() -> None:
-    grid = FeatureSources().grid
-    assert grid["k1"] == (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0)
-    assert grid["b"] == (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0)
-    assert grid["mu"] == (50, 100, 250, 500, 1000, 2000, 4000)
-    assert (grid["fb_docs"], grid["fb_terms"]) == ((5, 10, 20), (10, 30, 100))
-    assert grid["original_weight"] == (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def test_bad_recipes() -> None:

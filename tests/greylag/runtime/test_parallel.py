@@ -29,7 +29,7 @@ from greylag.lucene import LuceneIndex
 from greylag.models import ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
-from greylag.runtime.parallel import keeping, parallel_map, thread_count
+from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count
 
 
 @dataclass
@@ -174,6 +174,31 @@ def test_what_is_kept_is_not_computed_again(n_jobs: int, coarse: bool) -> None:
     calls.clear()
     assert fails_at(30) == again
     assert not calls
+
+
+def test_what_folds_share_is_kept_wherever_it_is_computed_first() -> None:
+    memory, calls = Memory(), []
+
+    def called(n: int) -> int:
+        calls.append(n)
+        return square(n)
+
+    def folds(*numbers: int) -> list[list[int]]:
+        table: list[int] = []
+
+        def fold(n: int, at: str) -> list[int]:
+            if not table:  # as if it were another fold, all others being kept
+                table.extend(parallel_map(called, range(3), what="shared", at=f"{at}.table"))
+            return [*table, *parallel_map(square, [n], what="its own")]
+
+        with keeping(memory):
+            return list(parallel_map(fold, numbers, reserved_path(), what="folds", coarse=True))
+
+    first = folds(5, 6)
+    assert first == [[0, 1, 4, 25], [0, 1, 4, 36]]
+    memory.kept = {key: value for key, value in memory.kept.items() if "folds:1" not in key}
+    assert folds(5, 6) == first
+    assert calls == [0, 1, 2], "the second fold finds what the first has computed"
 
 
 def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.LogCaptureFixture) -> None:
