@@ -299,7 +299,12 @@ class FeatureExtractor:
         rows = np.argsort(numbers)
         p, groups = self.parameters, self._groups
         query = QueryTerms.of(self._opened, ranking, p, expand=any(group.match.expands for group in groups))
-        cliques = [query_cliques(query, g.sets, p.max_clique, ordered=g.match.ordered) for g in groups]
+        # Several groups may have the same cliques, such as all that look at single terms.
+        distinct = {
+            (sets, ordered): query_cliques(query, sets, p.max_clique, ordered=ordered)
+            for sets, ordered in {(group.sets, group.match.ordered) for group in groups}
+        }
+        cliques = [distinct[group.sets, group.match.ordered] for group in groups]
         tables = [
             CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
             for group, of_group in zip(groups, cliques, strict=True)

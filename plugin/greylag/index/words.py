@@ -39,6 +39,7 @@ WORD_DTYPES = {
 """The arrays' types by name; see `Words`."""
 
 _BLOCK = 1 << 14  # documents in memory while texts are read
+_SLOTS = 1 << 13  # words of a query's documents whose n-grams are remembered
 Hashes = NDArray[np.uint64]
 _jit = compiled(error_model="numpy")
 
@@ -279,22 +280,38 @@ def covered_grams(
 ) -> FloatArray:  # fmt: skip
     """The sum of the weights of the n-grams with some numbers that each document has."""
     sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
-    last, mask, checked = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1), np.full(n + 2, -1, np.int64)
-    checked[:n] = numbers
+    mask, one, width = np.uint64(len(table) - 1), np.uint64(1), np.uint64((n + 63) // 64)
+    # Documents of one query share most words. Which n-grams a word has is looked up once, and kept as bits until
+    # another word takes its slot; a document's bits are those of all of its words.
+    kept, bits = np.full(_SLOTS, -1, np.int32), np.empty(_SLOTS * int(width), np.uint64)
+    of_document = np.empty(width, np.uint64)
     for i in range(len(documents)):
+        of_document[:] = 0
         for word in _entries(document_offsets, words, documents[i]):
-            if word < 0 or word >= len(gram_offsets) - 1:
-                raise CollectionError(DAMAGED)
-            first, end = gram_offsets[word], gram_offsets[word + 1]
-            if first < 0 or end > len(grams):
-                raise CollectionError(DAMAGED)
-            for j in range(first, end):
-                gram = np.int64(grams[np.uint64(j)])
-                if gram < 0 or gram >= n_grams:
+            slot = np.uint64(word) & np.uint64(_SLOTS - 1)
+            row = slot * width
+            if kept[slot] != word:
+                if word < 0 or word >= len(gram_offsets) - 1:
                     raise CollectionError(DAMAGED)
-                place = np.uint64(table[np.uint64(gram) & mask])
-                if place > np.uint64(n):  # rarely
-                    place = np.uint64(_find(gram, numbers))
-                last[place if checked[place] == gram else np.uint64(n)] = i
-        sums[i] = _sum_of(weights, last, i)
+                first, end = gram_offsets[word], gram_offsets[word + 1]
+                if first < 0 or end > len(grams):
+                    raise CollectionError(DAMAGED)
+                kept[slot] = word
+                for j in range(width):
+                    bits[row + np.uint64(j)] = 0
+                for j in range(first, end):
+                    gram = np.int64(grams[np.uint64(j)])
+                    if gram < 0 or gram >= n_grams:
+                        raise CollectionError(DAMAGED)
+                    place = np.int64(table[np.uint64(gram) & mask])
+                    if place > n:
+                        place = _find(gram, numbers)
+                    if place < n and numbers[np.uint64(place)] == gram:
+                        bits[row + np.uint64(place >> 6)] |= one << np.uint64(place & 63)
+            for j in range(width):
+                of_document[j] |= bits[row + np.uint64(j)]
+        # In the order of the query; see `_sum_of`.
+        for place in range(n):
+            if of_document[place >> 6] >> np.uint64(place & 63) & one:
+                sums[i] += weights[place]
     return sums
