@@ -326,12 +326,17 @@ class FeatureExtractor:
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """The values of a group's features, shape (documents, features)."""
-        lead, lengths = group.match.lead, counts.lengths
-        weightings = [self._weightings[function, lead] for function in group.functions]
-        parts = [weighting.clique(*counted.collection) for weighting in weightings]
-        absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
-        documents = [w.document(lengths if lead is None else np.minimum(lengths, lead)) for w in weightings]
-        absent_documents = [w.absent_document(values) for w, values in zip(weightings, documents, strict=True)]
+        lead, n_windows, n_functions = group.match.lead, len(group.windows), len(group.functions)
+        lengths = counts.lengths if lead is None else np.minimum(counts.lengths, lead)
+        # The weightings' arguments, and their values where no clique occurs, as the compiled loops take them: a column
+        # for each window of each function, or for each function.
+        cliques, absent = np.empty((2, counted.collection.shape[1], n_functions * n_windows))
+        documents, absent_documents = np.empty((2, len(lengths), n_functions))
+        for f, function in enumerate(group.functions):
+            weighting, columns = self._weightings[function, lead], slice(f * n_windows, (f + 1) * n_windows)
+            clique, document = weighting.clique(*counted.collection), weighting.document(lengths)
+            cliques[:, columns], absent[:, columns] = clique, weighting.absent_clique(clique)
+            documents[:, f], absent_documents[:, f] = document, weighting.absent_document(document)
         # BLAS would sum in an order that depends on the threads.
         of_cliques = [
             np.einsum("kc,cs->ks", counted.multiplicity[:, first:end], absent[first:end])
@@ -339,14 +344,14 @@ class FeatureExtractor:
         ]
         totals = [counted.multiplicity[:, first:end].sum(axis=1) for first, end in pairwise(counted.cliques)]
         sets, sources = group.sources
-        values = np.empty((len(counts.lengths), len(sets)))
+        values = np.empty((len(lengths), len(sets)))
         set_absent(
-            counts.known_offsets, np.array(of_cliques), np.array(totals), np.stack(absent_documents, axis=1),
-            sets, sources, len(group.windows), values,
+            counts.known_offsets, np.array(of_cliques), np.array(totals), absent_documents, sets, sources, n_windows,
+            values,
         )  # fmt: skip
         add_gains(
             counted.offsets, counted.rows, counted.codes, counted.tf, group.widths, group.codes, counted.multiplicity,
-            sets, sources, np.concatenate(parts, axis=1), np.stack(documents, axis=1), values,
+            sets, sources, cliques, documents, values,
         )  # fmt: skip
         return values
 

@@ -39,7 +39,6 @@ WORD_DTYPES = {
 """The arrays' types by name; see `Words`."""
 
 _BLOCK = 1 << 14  # documents in memory while texts are read
-_SLOTS = 1 << 13  # words of a query's documents whose n-grams are remembered
 Hashes = NDArray[np.uint64]
 _jit = compiled(error_model="numpy")
 
@@ -279,39 +278,76 @@ def covered_grams(
     documents: IntArray, numbers: IntArray, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """The sum of the weights of the n-grams with some numbers that each document has."""
-    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
-    mask, one, width = np.uint64(len(table) - 1), np.uint64(1), np.uint64((n + 63) // 64)
-    # Documents of one query share most words. Which n-grams a word has is looked up once, and kept as bits until
-    # another word takes its slot; a document's bits are those of all of its words.
-    kept, bits = np.full(_SLOTS, -1, np.int32), np.empty(_SLOTS * int(width), np.uint64)
-    of_document = np.empty(width, np.uint64)
+    # Documents of one query share most of their words, so that the n-grams of each different word are read once.
+    different, of_entries = _different_words(len(gram_offsets) - 1, document_offsets, words, documents)
+    starts, places = _grams_of(n_grams, gram_offsets, grams, different, numbers)
+    has = np.zeros((len(numbers), len(documents)), np.uint8)
+    entry = 0
     for i in range(len(documents)):
-        of_document[:] = 0
-        for word in _entries(document_offsets, words, documents[i]):
-            slot = np.uint64(word) & np.uint64(_SLOTS - 1)
-            row = slot * width
-            if kept[slot] != word:
-                if word < 0 or word >= len(gram_offsets) - 1:
-                    raise CollectionError(DAMAGED)
-                first, end = gram_offsets[word], gram_offsets[word + 1]
-                if first < 0 or end > len(grams):
-                    raise CollectionError(DAMAGED)
-                kept[slot] = word
-                for j in range(width):
-                    bits[row + np.uint64(j)] = 0
-                for j in range(first, end):
-                    gram = np.int64(grams[np.uint64(j)])
-                    if gram < 0 or gram >= n_grams:
-                        raise CollectionError(DAMAGED)
-                    place = np.int64(table[np.uint64(gram) & mask])
-                    if place > n:
-                        place = _find(gram, numbers)
-                    if place < n and numbers[np.uint64(place)] == gram:
-                        bits[row + np.uint64(place >> 6)] |= one << np.uint64(place & 63)
-            for j in range(width):
-                of_document[j] |= bits[row + np.uint64(j)]
-        # In the order of the query; see `_sum_of`.
-        for place in range(n):
-            if of_document[place >> 6] >> np.uint64(place & 63) & one:
-                sums[i] += weights[place]
+        for _ in range(document_offsets[documents[i]], document_offsets[documents[i] + 1]):
+            word = of_entries[entry]
+            entry += 1
+            for place in places[starts[word] : starts[word + 1]]:
+                has[place, i] = 1
+    sums = np.zeros(len(documents))
+    for place in range(len(numbers)):  # in the order of the query; see `_sum_of`
+        for i in range(len(documents)):
+            sums[i] += weights[place] * has[place, i]
     return sums
+
+
+@_jit
+def _different_words(
+    n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray
+) -> tuple[Int32Array, Int32Array]:
+    """The different words of documents, and for each word of each document its place among them."""
+    room, size = 0, 16
+    for document in documents:
+        room += len(_entries(document_offsets, words, document))
+    while size < 4 * room:
+        size *= 2
+    # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the place n.
+    table, mask = np.zeros(size, np.int32), np.uint64(size - 1)
+    different, of_entries = np.empty(room, np.int32), np.empty(room, np.int32)
+    n = entry = 0
+    for document in documents:
+        for word in _entries(document_offsets, words, document):
+            if word < 0 or word >= n_words:
+                raise CollectionError(DAMAGED)
+            slot = np.uint64(word) & mask
+            while table[slot] > 0 and different[table[slot] - 1] != word:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] == 0:
+                different[n] = word
+                n += 1
+                table[slot] = n
+            of_entries[entry] = table[slot] - 1
+            entry += 1
+    return different[:n], of_entries
+
+
+@_jit
+def _grams_of(
+    n_grams: int, gram_offsets: IntArray, grams: Int32Array, words: Int32Array, numbers: IntArray
+) -> tuple[IntArray, Int32Array]:
+    """Which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their places."""
+    room, n, table = 0, len(numbers), _table_of(numbers)
+    for word in words:
+        if gram_offsets[word] < 0 or gram_offsets[word + 1] > len(grams):
+            raise CollectionError(DAMAGED)
+        room += max(0, gram_offsets[word + 1] - gram_offsets[word])
+    starts, places, mask = np.zeros(len(words) + 1, np.int64), np.empty(room, np.int32), np.uint64(len(table) - 1)
+    matches = 0
+    for i in range(len(words)):
+        for j in range(gram_offsets[words[i]], gram_offsets[words[i] + 1]):
+            gram = grams[np.uint64(j)]
+            if gram < 0 or gram >= n_grams:
+                raise CollectionError(DAMAGED)
+            place = table[np.uint64(gram) & mask]
+            if place > n:
+                place = _find(gram, numbers)
+            if place < n and numbers[place] == gram:
+                places[matches] = place
+                matches += 1
+        starts[i + 1] = matches
+    return starts, places[:matches]
