@@ -6,7 +6,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,6 @@ import numpy as np
 from greylag import missing_documents
 from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
-from greylag.features.evidence import Prior
 from greylag.features.feature import (
     NORMALISATIONS,
     Evidence,
@@ -211,7 +210,7 @@ class FeatureExtractor:
     def weigh(self, counts: FeatureCounts, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute features from their counts, one ranking after another; `weights` and the result as in a call."""
         values = np.empty((len(counts.fixed), len(self._bases)))
-        values[:, self._fixed] = counts.fixed
+        values[:, [*self._evidence]] = counts.fixed
         for group, counted in zip(self._groups, counts.groups, strict=True):
             values[:, group.columns] = self._weigh(group, counted, counts)
         if self._bases != self.specs or self._evidence:
@@ -285,13 +284,12 @@ class FeatureExtractor:
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
             missing_documents.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
             ranking, numbers = ranking.select(known), numbers[known]
-        lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
+        lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._evidence)))
         groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
             lengths, groups = self._opened.document_lengths[numbers], self._count_groups(ranking, numbers)
-        for place, column in enumerate(self._fixed if len(ranking) else ()):
-            of_index = column in self._priors
-            fixed[:, place] = self._priors[column][numbers] if of_index else self._evidence[column](ranking)
+        for place, values in enumerate(self._evidence.values() if len(ranking) else ()):
+            fixed[:, place] = values(ranking)
         return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
 
     def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
@@ -364,27 +362,13 @@ class FeatureExtractor:
         return [_Group(match, by_column) for match, by_column in by_match.items()]
 
     @cached_property
-    def _priors(self) -> dict[int, FloatArray]:
-        """The column of each prior, and its values for all documents of the index."""
-        return {f: base.values(self._opened) for f, base in self._of(Prior)}
-
-    @cached_property
     def _evidence(self) -> dict[int, Values]:
-        """The column of each feature that is not computed from the index, and its function."""
+        """The column of each feature that is no sum over cliques, and its function."""
         shared: dict[str, Any] = {}
-        return {f: base.bind(self._opened, shared) for f, base in self._of(Evidence)}
-
-    def _of(self, kind: Any) -> Iterator[tuple[int, Any]]:
-        """The features of a kind, whose files are those of the process that sent them."""
-        for f, base in enumerate(self._bases):
-            if isinstance(base, kind):
-                base.check_files()
-                yield f, base
-
-    @cached_property
-    def _fixed(self) -> list[int]:
-        """The columns of priors and of features that are not computed from the index."""
-        return sorted([*self._priors, *self._evidence])
+        evidence = {f: base for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
+        for base in evidence.values():
+            base.check_files()
+        return {f: base.bind(self._opened, shared) for f, base in evidence.items()}
 
     @cached_property
     def _weightings(self) -> dict[tuple[str, int | None], Weighting]:

@@ -143,7 +143,7 @@ def test_texts_of_html_have_the_words_that_anserini_indexes(tmp_path: Path) -> N
         "</SCRIPT><pre>a\n  3 < 4</pre></body></html>"
     )
     names = "a.b.html", "c.htm", "d.HTML", "e"
-    index = build(tmp_path, {name: page for name in names})[1]
+    index = build(tmp_path, dict.fromkeys(names, page))[1]
     texts = read_texts(tmp_path / "docs", index.docids())
     assert [texts[docid].split() for docid in index.docids()] == [text.split() for text in index.texts()]
     assert len(texts) == len(names)
