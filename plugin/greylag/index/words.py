@@ -215,8 +215,8 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 def _table_of(numbers: IntArray) -> Int32Array:
     """A hash table of n different numbers by their last bits: the place of each, n in an empty slot, n + 1 for several.
 
-    It is a sixteenth full at most. Where the query's words are looked up among those of documents, a branch for each
-    could not be predicted, and would take longer than the rest.
+    It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot, by a
+    branch that can be predicted.
     """
     size, n = 16, len(numbers)
     while size < 16 * n:
@@ -238,17 +238,17 @@ def _find(number: int, numbers: IntArray) -> int:
 
 
 @_jit
-def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
-    """The sum of the weights of the units that were last seen in this document.
+def _sums_of(weights: FloatArray, has: Bytes) -> FloatArray:
+    """The sum of the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
 
     They are added in the order of the query: in that of the document's words, the last bits would depend on the order
     in which documents were indexed, and documents that cover the same would differ.
     """
-    total = 0.0
+    sums = np.zeros(has.shape[1])
     for place in range(len(weights)):
-        if last[place] == document:
-            total += weights[place]
-    return total
+        for i in range(len(sums)):
+            sums[i] += weights[place] * has[place, i]
+    return sums
 
 
 @_jit
@@ -257,19 +257,18 @@ def covered_words(
     weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """The sum of the weights of the words with some numbers that each document has."""
-    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
-    last, mask = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1)
+    n, table, has = len(numbers), _table_of(numbers), np.zeros((len(numbers), len(documents)), np.uint8)
+    mask = np.uint64(len(table) - 1)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
             if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGED)
-            place = np.int64(table[np.uint64(word) & mask])
+            place = table[np.uint64(word) & mask]
+            if place > n:
+                place = _find(word, numbers)
             if place < n and numbers[place] == word:
-                last[place] = i
-            elif place > n:
-                last[_find(word, numbers)] = i
-        sums[i] = _sum_of(weights, last, i)
-    return sums
+                has[place, i] = 1
+    return _sums_of(weights, has)
 
 
 @_jit
@@ -289,11 +288,7 @@ def covered_grams(
             entry += 1
             for place in places[starts[word] : starts[word + 1]]:
                 has[place, i] = 1
-    sums = np.zeros(len(documents))
-    for place in range(len(numbers)):  # in the order of the query; see `_sum_of`
-        for i in range(len(documents)):
-            sums[i] += weights[place] * has[place, i]
-    return sums
+    return _sums_of(weights, has)
 
 
 @_jit
