@@ -215,8 +215,8 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 def _table_of(numbers: IntArray) -> Int32Array:
     """A hash table of n different numbers by their last bits: the place of each, n in an empty slot, n + 1 for several.
 
-    It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot, by a
-    branch that can be predicted.
+    It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot:
+    a branch that can be predicted.
     """
     size, n = 16, len(numbers)
     while size < 16 * n:
