@@ -268,7 +268,7 @@ def covered_words(
                 place = _find(word, numbers)
             if place < n and numbers[place] == word:
                 has[place, i] = 1
-    return _sums_of(weights, has)
+    return _sums_of(weights, has)  # type: ignore[no-any-return]
 
 
 @_jit
@@ -288,7 +288,7 @@ def covered_grams(
             entry += 1
             for place in places[starts[word] : starts[word + 1]]:
                 has[place, i] = 1
-    return _sums_of(weights, has)
+    return _sums_of(weights, has)  # type: ignore[no-any-return]
 
 
 @_jit
