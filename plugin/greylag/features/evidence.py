@@ -29,7 +29,7 @@ _PRIOR = re.compile(
 
 
 @dataclass(frozen=True, order=True)
-class Prior(Feature):
+class Prior(Evidence):
     """A query-independent feature of a document, such as PageRank, a spam score or an age.
 
     In the Markov random field it is a function of the clique that consists of the document alone. It is spelt
@@ -71,6 +71,11 @@ class Prior(Feature):
             raise ParameterError(f"feature {text!r:.200} is not of the form prior:FILE[:log][:DEFAULT]")
         default = None if match["default"] is None else float(match["default"])
         return cls(match["file"], cast(Literal["raw", "log"], match["scale"] or "raw"), default)
+
+    def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
+        """Read the file; `FormatError` if it is not of the form, or names no document of the index."""
+        of_documents = self.values(index)
+        return lambda ranking: of_documents[index.documents(ranking.docids)]
 
     def values(self, index: PositionalIndex) -> FloatArray:
         """The feature of every document of the index, shape (N,)."""

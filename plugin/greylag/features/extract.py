@@ -6,7 +6,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,6 @@ import numpy as np
 from greylag import missing_documents
 from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
-from greylag.features.evidence import Prior
 from greylag.features.feature import (
     NORMALISATIONS,
     Evidence,
@@ -211,7 +210,7 @@ class FeatureExtractor:
     def weigh(self, counts: FeatureCounts, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute features from their counts, one ranking after another; `weights` and the result as in a call."""
         values = np.empty((len(counts.fixed), len(self._bases)))
-        values[:, self._fixed] = counts.fixed
+        values[:, [*self._evidence]] = counts.fixed
         for group, counted in zip(self._groups, counts.groups, strict=True):
             values[:, group.columns] = self._weigh(group, counted, counts)
         if self._bases != self.specs or self._evidence:
@@ -285,13 +284,12 @@ class FeatureExtractor:
             lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
             missing_documents.report("each feature adds its least to their scores", ranking.qid, lost, len(ranking))
             ranking, numbers = ranking.select(known), numbers[known]
-        lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._fixed)))
+        lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._evidence)))
         groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
             lengths, groups = self._opened.document_lengths[numbers], self._count_groups(ranking, numbers)
-        for place, column in enumerate(self._fixed if len(ranking) else ()):
-            of_index = column in self._priors
-            fixed[:, place] = self._priors[column][numbers] if of_index else self._evidence[column](ranking)
+        for place, values in enumerate(self._evidence.values() if len(ranking) else ()):
+            fixed[:, place] = values(ranking)
         return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
 
     def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
@@ -299,7 +297,12 @@ class FeatureExtractor:
         rows = np.argsort(numbers)
         p, groups = self.parameters, self._groups
         query = QueryTerms.of(self._opened, ranking, p, expand=any(group.match.expands for group in groups))
-        cliques = [query_cliques(query, g.sets, p.max_clique, ordered=g.match.ordered) for g in groups]
+        # Several groups may have the same cliques, such as all that look at single terms.
+        distinct = {
+            (sets, ordered): query_cliques(query, sets, p.max_clique, ordered=ordered)
+            for sets, ordered in {(group.sets, group.match.ordered) for group in groups}
+        }
+        cliques = [distinct[group.sets, group.match.ordered] for group in groups]
         tables = [
             CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
             for group, of_group in zip(groups, cliques, strict=True)
@@ -321,12 +324,17 @@ class FeatureExtractor:
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """The values of a group's features, shape (documents, features)."""
-        lead, lengths = group.match.lead, counts.lengths
-        weightings = [self._weightings[function, lead] for function in group.functions]
-        parts = [weighting.clique(*counted.collection) for weighting in weightings]
-        absent = np.concatenate([w.absent_clique(part) for w, part in zip(weightings, parts, strict=True)], axis=1)
-        documents = [w.document(lengths if lead is None else np.minimum(lengths, lead)) for w in weightings]
-        absent_documents = [w.absent_document(values) for w, values in zip(weightings, documents, strict=True)]
+        lead, n_windows, n_functions = group.match.lead, len(group.windows), len(group.functions)
+        lengths = counts.lengths if lead is None else np.minimum(counts.lengths, lead)
+        # The weightings' arguments, and their values where no clique occurs, as the compiled loops take them: a column
+        # for each window of each function, or for each function.
+        cliques, absent = np.empty((2, counted.collection.shape[1], n_functions * n_windows))
+        documents, absent_documents = np.empty((2, len(lengths), n_functions))
+        for f, function in enumerate(group.functions):
+            weighting, columns = self._weightings[function, lead], slice(f * n_windows, (f + 1) * n_windows)
+            clique, document = weighting.clique(*counted.collection), weighting.document(lengths)
+            cliques[:, columns], absent[:, columns] = clique, weighting.absent_clique(clique)
+            documents[:, f], absent_documents[:, f] = document, weighting.absent_document(document)
         # BLAS would sum in an order that depends on the threads.
         of_cliques = [
             np.einsum("kc,cs->ks", counted.multiplicity[:, first:end], absent[first:end])
@@ -334,14 +342,14 @@ class FeatureExtractor:
         ]
         totals = [counted.multiplicity[:, first:end].sum(axis=1) for first, end in pairwise(counted.cliques)]
         sets, sources = group.sources
-        values = np.empty((len(counts.lengths), len(sets)))
+        values = np.empty((len(lengths), len(sets)))
         set_absent(
-            counts.known_offsets, np.array(of_cliques), np.array(totals), np.stack(absent_documents, axis=1),
-            sets, sources, len(group.windows), values,
+            counts.known_offsets, np.array(of_cliques), np.array(totals), absent_documents, sets, sources, n_windows,
+            values,
         )  # fmt: skip
         add_gains(
             counted.offsets, counted.rows, counted.codes, counted.tf, group.widths, group.codes, counted.multiplicity,
-            sets, sources, np.concatenate(parts, axis=1), np.stack(documents, axis=1), values,
+            sets, sources, cliques, documents, values,
         )  # fmt: skip
         return values
 
@@ -354,27 +362,13 @@ class FeatureExtractor:
         return [_Group(match, by_column) for match, by_column in by_match.items()]
 
     @cached_property
-    def _priors(self) -> dict[int, FloatArray]:
-        """The column of each prior, and its values for all documents of the index."""
-        return {f: base.values(self._opened) for f, base in self._of(Prior)}
-
-    @cached_property
     def _evidence(self) -> dict[int, Values]:
-        """The column of each feature that is not computed from the index, and its function."""
+        """The column of each feature that is no sum over cliques, and its function."""
         shared: dict[str, Any] = {}
-        return {f: base.bind(self._opened, shared) for f, base in self._of(Evidence)}
-
-    def _of(self, kind: Any) -> Iterator[tuple[int, Any]]:
-        """The features of a kind, whose files are those of the process that sent them."""
-        for f, base in enumerate(self._bases):
-            if isinstance(base, kind):
-                base.check_files()
-                yield f, base
-
-    @cached_property
-    def _fixed(self) -> list[int]:
-        """The columns of priors and of features that are not computed from the index."""
-        return sorted([*self._priors, *self._evidence])
+        evidence = {f: base for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
+        for base in evidence.values():
+            base.check_files()
+        return {f: base.bind(self._opened, shared) for f, base in evidence.items()}
 
     @cached_property
     def _weightings(self) -> dict[tuple[str, int | None], Weighting]:

@@ -109,7 +109,7 @@ class WindowStatistics:
             for key, parts in zip(missing, zip(*of_shards, strict=True), strict=True):
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
-        return [_count_terms(self._index, table)[0] if table.of_terms else counts[table.key] for table in tables]
+        return [_of_terms(self._index, table) if table.of_terms else counts[table.key] for table in tables]
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
@@ -175,12 +175,24 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
 
 def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
     """The counts of a table's cliques of one term, 0 for the others, and the numbers of cliques of several terms."""
-    cliques, df = table.cliques, tables.document_frequencies
+    cliques = table.cliques
     counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
-    known, single = (cliques != UNKNOWN).all(axis=1), (cliques != FILLER).sum(axis=1) == 1
-    alone = cliques[known & single, 0]
-    counts[:, known & single] = np.stack([tables.collection_frequencies[alone], df[alone]])[:, :, None]
-    return counts, np.flatnonzero(known & ~single)
+    single = (cliques[:, 1:] == FILLER).all(axis=1)
+    counts[:, single] = term_counts(tables, cliques[single, 0])[:, :, None]
+    return counts, np.flatnonzero((cliques != UNKNOWN).all(axis=1) & ~single)
+
+
+def _of_terms(tables: Tables, table: CliqueTable) -> IntArray:
+    """The counts of a table all of whose cliques have one term: the same within each window."""
+    return np.repeat(term_counts(tables, table.cliques[:, 0])[:, :, None], len(table.windows), axis=2)
+
+
+def term_counts(tables: Tables, terms: IntArray) -> IntArray:
+    """Cf and df of terms, shape (2, terms); 0 for one that the collection lacks."""
+    counts, known = np.zeros((2, len(terms)), dtype=np.int64), terms >= 0
+    counts[0, known] = tables.collection_frequencies[terms[known]]
+    counts[1, known] = tables.document_frequencies[terms[known]]
+    return counts
 
 
 def _fewest(rows: IntArray) -> int:

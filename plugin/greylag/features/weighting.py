@@ -135,11 +135,11 @@ class Weighting(ABC):
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
         """The clique's part of the value at tf = 0, from the result of `clique`, shape of cf."""
-        return np.zeros_like(clique)
+        return np.zeros(clique.shape)
 
     def absent_document(self, document: FloatArray) -> FloatArray:
         """The document's part of the value at tf = 0, from the result of `document`, shape of lengths."""
-        return np.zeros_like(document)
+        return np.zeros(document.shape)
 
 
 class Dirichlet(Weighting):

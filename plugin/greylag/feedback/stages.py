@@ -95,7 +95,7 @@ class Rocchio(Stage):
         def rerank(known: Ranking) -> Ranking:
             return known.rescore(self._scores(self.index.documents(known.docids), weights))
 
-        return self.rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank)
+        return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)
 
     def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
         """The mean of the documents' vectors."""
@@ -172,4 +172,4 @@ class RelevanceModelRanker(Stage):
             by_docid = dict(zip(first, combined.tolist(), strict=True))
             return known.rescore([by_docid[docid] for docid in known.docids])
 
-        return self.rerank_known(ranking, self.index.documents(ranking.docids) >= 0, rerank)
+        return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)

@@ -57,8 +57,9 @@ def terms_of_background(index: PositionalIndex, background: PositionalIndex) -> 
 
 def _language(index: PositionalIndex) -> str:
     """The language of an index of Lucene, or of texts."""
-    lucene = getattr(index.analyze, "__self__", None)
-    return str(lucene.language) if lucene else "en" if index.analyze is analysis.analyze else "whitespace"
+    if isinstance(index.analyze, analysis.LuceneAnalysis):
+        return index.analyze.lucene.language
+    return "en" if index.analyze is analysis.analyze else "whitespace"
 
 
 def _words(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWords | None:

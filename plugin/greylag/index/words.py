@@ -215,8 +215,8 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 def _table_of(numbers: IntArray) -> Int32Array:
     """A hash table of n different numbers by their last bits: the place of each, n in an empty slot, n + 1 for several.
 
-    It is a sixteenth full at most. Where the query's words are looked up among those of documents, a branch for each
-    could not be predicted, and would take longer than the rest.
+    It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot:
+    a branch that can be predicted.
     """
     size, n = 16, len(numbers)
     while size < 16 * n:
@@ -238,17 +238,17 @@ def _find(number: int, numbers: IntArray) -> int:
 
 
 @_jit
-def _sum_of(weights: FloatArray, last: IntArray, document: int) -> float:
-    """The sum of the weights of the units that were last seen in this document.
+def _sums_of(weights: FloatArray, has: Bytes) -> FloatArray:
+    """The sum of the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
 
     They are added in the order of the query: in that of the document's words, the last bits would depend on the order
     in which documents were indexed, and documents that cover the same would differ.
     """
-    total = 0.0
+    sums = np.zeros(has.shape[1])
     for place in range(len(weights)):
-        if last[place] == document:
-            total += weights[place]
-    return total
+        for i in range(len(sums)):
+            sums[i] += weights[place] * has[place, i]
+    return sums
 
 
 @_jit
@@ -257,19 +257,18 @@ def covered_words(
     weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """The sum of the weights of the words with some numbers that each document has."""
-    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
-    last, mask = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1)
+    n, table, has = len(numbers), _table_of(numbers), np.zeros((len(numbers), len(documents)), np.uint8)
+    mask = np.uint64(len(table) - 1)
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
             if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGED)
-            place = np.int64(table[np.uint64(word) & mask])
+            place = table[np.uint64(word) & mask]
+            if place > n:
+                place = _find(word, numbers)
             if place < n and numbers[place] == word:
-                last[place] = i
-            elif place > n:
-                last[_find(word, numbers)] = i
-        sums[i] = _sum_of(weights, last, i)
-    return sums
+                has[place, i] = 1
+    return _sums_of(weights, has)  # type: ignore[no-any-return]
 
 
 @_jit
@@ -278,23 +277,72 @@ def covered_grams(
     documents: IntArray, numbers: IntArray, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """The sum of the weights of the n-grams with some numbers that each document has."""
-    sums, n, table = np.zeros(len(documents)), len(numbers), _table_of(numbers)
-    last, mask, checked = np.full(n + 2, -1, np.int64), np.uint64(len(table) - 1), np.full(n + 2, -1, np.int64)
-    checked[:n] = numbers
+    # Documents of one query share most of their words, so that the n-grams of each different word are read once.
+    different, of_entries = _different_words(len(gram_offsets) - 1, document_offsets, words, documents)
+    starts, places = _grams_of(n_grams, gram_offsets, grams, different, numbers)
+    has = np.zeros((len(numbers), len(documents)), np.uint8)
+    entry = 0
     for i in range(len(documents)):
-        for word in _entries(document_offsets, words, documents[i]):
-            if word < 0 or word >= len(gram_offsets) - 1:
+        for _ in range(document_offsets[documents[i]], document_offsets[documents[i] + 1]):
+            word = of_entries[entry]
+            entry += 1
+            for place in places[starts[word] : starts[word + 1]]:
+                has[place, i] = 1
+    return _sums_of(weights, has)  # type: ignore[no-any-return]
+
+
+@_jit
+def _different_words(
+    n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray
+) -> tuple[Int32Array, Int32Array]:
+    """The different words of documents, and for each word of each document its place among them."""
+    room, size = 0, 16
+    for document in documents:
+        room += len(_entries(document_offsets, words, document))
+    while size < 4 * room:
+        size *= 2
+    # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the place n.
+    table, mask = np.zeros(size, np.int32), np.uint64(size - 1)
+    different, of_entries = np.empty(room, np.int32), np.empty(room, np.int32)
+    n = entry = 0
+    for document in documents:
+        for word in _entries(document_offsets, words, document):
+            if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGED)
-            first, end = gram_offsets[word], gram_offsets[word + 1]
-            if first < 0 or end > len(grams):
+            slot = np.uint64(word) & mask
+            while table[slot] > 0 and different[table[slot] - 1] != word:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] == 0:
+                different[n] = word
+                n += 1
+                table[slot] = n
+            of_entries[entry] = table[slot] - 1
+            entry += 1
+    return different[:n], of_entries
+
+
+@_jit
+def _grams_of(
+    n_grams: int, gram_offsets: IntArray, grams: Int32Array, words: Int32Array, numbers: IntArray
+) -> tuple[IntArray, Int32Array]:
+    """Which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their places."""
+    room, n, table = 0, len(numbers), _table_of(numbers)
+    for word in words:
+        if gram_offsets[word] < 0 or gram_offsets[word + 1] > len(grams):
+            raise CollectionError(DAMAGED)
+        room += max(0, gram_offsets[word + 1] - gram_offsets[word])
+    starts, places, mask = np.zeros(len(words) + 1, np.int64), np.empty(room, np.int32), np.uint64(len(table) - 1)
+    matches = 0
+    for i in range(len(words)):
+        for j in range(gram_offsets[words[i]], gram_offsets[words[i] + 1]):
+            gram = grams[np.uint64(j)]
+            if gram < 0 or gram >= n_grams:
                 raise CollectionError(DAMAGED)
-            for j in range(first, end):
-                gram = np.int64(grams[np.uint64(j)])
-                if gram < 0 or gram >= n_grams:
-                    raise CollectionError(DAMAGED)
-                place = np.uint64(table[np.uint64(gram) & mask])
-                if place > np.uint64(n):  # rarely
-                    place = np.uint64(_find(gram, numbers))
-                last[place if checked[place] == gram else np.uint64(n)] = i
-        sums[i] = _sum_of(weights, last, i)
-    return sums
+            place = table[np.uint64(gram) & mask]
+            if place > n:
+                place = _find(gram, numbers)
+            if place < n and numbers[place] == gram:
+                places[matches] = place
+                matches += 1
+        starts[i + 1] = matches
+    return starts, places[:matches]

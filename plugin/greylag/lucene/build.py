@@ -58,8 +58,7 @@ def build_index(
         names have numbers, from 1.
     language : str, default "en"
         The analyzer: English (Porter's stemmer, stop words); one of Anserini's by a code, such as "de"; or
-        "whitespace", which only splits at white space. It is recorded in the index, and analyses
-        the queries, too.
+        "whitespace", which only splits at white space. It is recorded in the index, and analyses the queries, too.
     texts : bool, default True
         Whether the index stores the texts, which features of words as they are written need.
     threads : int, at least 1, default 1
@@ -109,7 +108,10 @@ def build_index(
 
 
 def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
-    """Whether the folder is an index of this origin, other than the one to be replaced; `ParameterError` if neither."""
+    """Whether the folder is a finished index of this origin; `ParameterError` if the index must not be written there.
+
+    The index whose inode is `replaced` may be overwritten. Another process may have put a new one in its place since.
+    """
     if not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir())):
         return False
     if origin and read_mark(out) == origin and _inode(out) != replaced:
@@ -135,6 +137,7 @@ def _index_files(folder: Path) -> set[str]:
 
 
 def _inode(folder: Path) -> int | None:
+    """The number that tells a folder from another one that is renamed to its place."""
     return folder.stat().st_ino if folder.exists() else None
 
 
@@ -233,7 +236,7 @@ def _run_indexer(
             if "unrecoverable error" in str(error):  # an earlier one, of writing
                 raise CollectionError(f"{docs}: {_UNFINISHED}") from error
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
-        # Anserini prints what went wrong and continues with the next file.
+        # After an error, Anserini prints it and continues with the next file.
         if text := printed():
             if "No space left" in text:
                 raise CollectionError(f"{docs}: {_UNFINISHED}")
@@ -285,6 +288,7 @@ def _quiet() -> Iterator[Callable[[], str]]:
 
     @calls_java
     def exchange(level: Any, stream: Any) -> tuple[Any, Any]:
+        """Set the level of the log and the standard error; return the ones before."""
         system, context = java_class("java.lang.System"), java_class("org.apache.logging.log4j.core.LoggerContext")
         before = context.getContext(False).getConfiguration().getRootLogger().getLevel(), system.err
         _set_level(level)

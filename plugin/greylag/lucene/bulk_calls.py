@@ -116,7 +116,7 @@ def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
     """A stored field, which all documents have, of `count` documents from number `first` on."""
     counter = java_class(_COUNTER)(first)
     with _outputs(_texts_routine(name), reader.storedFields(), count, counter, dtypes=("u1",)) as (written,):
-        data, at, values = written.tobytes(), 0, []
+        data, at, values = written.tobytes(), 0, []  # each text with its length before it
         for _ in range(count):
             # Lucene's vInt: seven bits a byte, the lowest first.
             size = shift = 0

@@ -31,18 +31,18 @@ _SEARCHERS = "import greylag; greylag.start_jvm(); import pyserini.search.lucene
 WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
 OPTIONAL = ("import", "searchers")
-"""The checks without which greylag works."""
+"""The checks that greylag does not depend on."""
 OF_JAVA = ("Java", "Pyserini")
-"""The checks without which all works that needs no Lucene index."""
+"""The checks that only work on Lucene indexes depends on."""
 
 
 class Check(NamedTuple):
-    """The outcome of one check, with a line about it; if it failed, what to do, or what fails if nothing is done."""
+    """The outcome of one check, with a line about it."""
 
     name: str
     ok: bool
     detail: str
-    remedy: str  # "" if the check passed
+    remedy: str  # what to do, or what does not work until it is done; "" if the check passed
 
 
 def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
@@ -78,7 +78,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
 
 
 def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
-    """A check, which fails by a `GreylagError`."""
+    """The outcome of a probe, which fails by raising a `GreylagError`; the line does not repeat the remedy."""
     try:
         return Check(name, True, probe(), "")
     except GreylagError as error:

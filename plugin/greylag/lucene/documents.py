@@ -57,6 +57,7 @@ _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", 
 _ELEMENT = re.compile(r"<(\w+)[^<>]*>.*?</\1>|<[^<>]*>", re.DOTALL)
 _TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
+_UNSHOWN = re.compile(r"<!--.*?-->|<![^<>]*>|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
 
 
 def guess_collection(docs: Path) -> str:
@@ -127,12 +128,11 @@ def write_for_anserini(
 def read_texts(
     docs: Path, docids: Collection[str], *, collection: str | None = None, fields: str | None = None
 ) -> dict[str, str]:
-    """The texts of some documents, without markup, by docid; those of HTML files are left out."""
-    form, wanted, texts = collection or guess_collection(docs), set(docids), dict[str, str]()
-    if form == "HtmlCollection" or not wanted:
+    """The texts of some documents, without markup, by docid."""
+    wanted, texts = set(docids), dict[str, str]()
+    if not wanted:
         return texts
-    chosen = None if fields is None else parse_fields(fields)
-    for docid, text in _trec_bodies(docs) if form == "TrecCollection" else _read_records(docs, form, chosen):
+    for docid, text in _read_all(docs, collection or guess_collection(docs), fields):
         if docid in wanted:
             texts[docid] = text
             if len(texts) == len(wanted):
@@ -140,12 +140,21 @@ def read_texts(
     return texts
 
 
+def _read_all(docs: Path, form: str, fields: str | None) -> Iterator[Document]:
+    """The docids and texts of documents of any form."""
+    if form == "HtmlCollection":
+        return _html_texts(docs)
+    if form == "TrecCollection":
+        return _trec_bodies(docs)
+    return _read_records(docs, form, None if fields is None else parse_fields(fields))
+
+
 def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
     """The docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
     form = collection or guess_collection(docs)
     if form not in ("JsonCollection", "TableCollection"):
         raise ParameterError(f"{docs}: without Java, JSON and tables can be indexed, not {form}")
-    return _read_records(docs, form, None if fields is None else parse_fields(fields))
+    return _read_all(docs, form, fields)
 
 
 def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterator[Document]:
@@ -153,6 +162,13 @@ def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterato
     read = _json_records if collection == "JsonCollection" else _table_records
     records = ((name, line, record) for name, file in _files(docs) for line, record in read(name, file, fields))
     return _documents(docs, records, fields)
+
+
+def _html_texts(docs: Path) -> Iterator[Document]:
+    """The docids of HTML files, which Anserini makes of their names, and their texts."""
+    for name, file in _files(docs):
+        markup = "".join(_text(name, file, errors="replace"))
+        yield _PACKED.sub("", name.name).removesuffix(".html"), _MARKUP.sub(" ", _UNSHOWN.sub(" ", markup)).strip()
 
 
 def _trec_bodies(docs: Path) -> Iterator[Document]:

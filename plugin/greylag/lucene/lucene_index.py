@@ -39,7 +39,7 @@ from greylag.runtime.progress import step
 
 ENGLISH, WHITESPACE = "en", "whitespace"
 LANGUAGE = "greylag.language"
-"""Under which the name of the analyzer stands in the commit of an index, if it is not English."""
+"""The key in the commit of an index that has the name of its analyzer, unless this is English."""
 
 
 class LuceneIndex:
@@ -58,7 +58,7 @@ class LuceneIndex:
     ----------
     fingerprint : str
         SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds; of
-        several of these, that of all.
+        shards, one digest over those of all.
     paths : tuple of Path
         The folders.
 

@@ -21,8 +21,8 @@ is this routine, and is called by ``run(join, words, out, number)`` with objects
     append = routine.call(method(BUILDER, "append", BUILDER, OBJECT), out, word)          # out.append(...)
     join = routine.repeat(routine.call(length(OBJECTS), array), append)                   # for (...) ...
 
-A handle is an expression and not a variable: it is evaluated wherever it is used. A loop has no index either. What it
-must remember is therefore in an object among the parameters: a counter, or a cell with a value.
+A handle is an expression, not a variable: it is evaluated wherever it is used. Nor has a loop an index. What a routine
+has to remember is kept in an object among its parameters: a counter, or a cell with a value.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def newest_commit(path: Path) -> Path:
 @calls_java
 def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
     """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint."""
-    with ExitStack() as opened:  # which closes the readers if a check fails
+    with ExitStack() as opened:  # closes the readers if a check fails
         readers = [_open_folder(path, opened) for path in paths]
         if commit_fingerprint(*paths) != fingerprint:
             changed = ", ".join(map(str, paths))

@@ -22,7 +22,7 @@ _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
     """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads.
 
-    With `positions`, a `CollectionError` if an index of this name is known to have none, before it is downloaded.
+    With `positions`, an index that is known to have none is a `CollectionError`, before it is downloaded.
     """
     if not may_be_name(path):
         return Path(path)
@@ -39,17 +39,17 @@ def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
 
 
 def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
-    """The version with positions of an index that has none.
+    """The name of the version with positions, if there is one, of an index without.
 
-    The catalogue does not say which indexes have positions. Anserini's notes on them do: where there is NAME-full, that
-    has positions, and NAME and NAME-slim have not. An index may be known by several names.
+    The catalogue does not say which indexes have positions, but Anserini's notes do: if there is NAME-full, it has
+    them, and NAME and NAME-slim have not. An index may be known by several names.
     """
     names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[name]]
     return next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
 
 
 def may_be_name(path: str | Path) -> bool:
-    """Whether `path` may be a name of Pyserini: there is no such file, and it is without folder or known suffix."""
+    """Whether `path` may be one of Pyserini's names: no such file exists, and it has no folder and no known suffix."""
     file = Path(path)
     return file.name == str(path) and file.suffix not in _SUFFIXES and not file.exists()
 
@@ -70,8 +70,8 @@ def pyserini_module(name: str) -> Any:
 def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:
     """Fetch something by Pyserini, such as the "index msmarco-v1-passage"; its messages go to standard error.
 
-    `fetch` imports what it needs of Pyserini, as newer versions need a network for this, too. `unknown` is a part of
-    the message by which Pyserini says that it has nothing of this name; the result is None then.
+    `fetch` imports Pyserini itself, since newer versions need a network even for that. If Pyserini's error has the text
+    `unknown`, by which it says that it has nothing of this name, the result is None.
     """
     try:
         # Progress and warnings would be mixed into a command's output.

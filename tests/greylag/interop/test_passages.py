@@ -3,9 +3,10 @@
 Tests `greylag.index.beside`.
 """
 
+import json
 import subprocess
 import sys
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from greylag.diversity.mmr import MarginalRelevance
 from greylag.errors import ParameterError
 from greylag.features import parse_features
 from greylag.index import PositionalIndex
+from greylag.index.beside import index_beside
 from greylag.interop import RankedPassage, rerank
+from greylag.lucene import build_index
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import FloatArray, Ranking
 from greylag.vectors import ArrayVectors, latent
@@ -269,16 +272,26 @@ def test_without_background_documents_without_the_words_are_supposed() -> None:
     assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
 
 
-def test_a_background_of_another_language_is_refused() -> None:
+def test_a_background_of_another_language_is_refused(tmp_path: Path) -> None:
     background = PositionalIndex.from_texts({"d": "Le chat"}, language="whitespace")
     assert [new.position for new in Reranker("general", background=background).rank("cat", PASSAGES)][:1] == [0]
-    other = replace(background, analyze=French().analyze)
+    french = lucene_index(tmp_path, {"d": "Le chat"}, "fr")
     with pytest.raises(ParameterError, match="language is 'fr'"):
-        Reranker("general", background=other)
+        Reranker("general", background=french)
 
 
-class French:
-    language = "fr"
+@pytest.mark.parametrize("language", ["en", "whitespace"])
+def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path: Path, language: str) -> None:
+    texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
+    index = index_beside(lucene_index(tmp_path, texts, language), {"p": "The Cats sat, heated."})
+    alike = index_beside(PositionalIndex.from_texts(texts, language=language), {"p": "The Cats sat, heated."})
+    assert [index.term(n) for n in range(index.n_terms)] == [alike.term(n) for n in range(alike.n_terms)]
+    last = len(texts)
+    assert index.token_stream(last)[0].tolist() == alike.token_stream(last)[0].tolist()
 
-    def analyze(self, text: str) -> list[str]:
-        return text.split()
+
+def lucene_index(folder: Path, texts: dict[str, str], language: str) -> PositionalIndex:
+    docs = folder / "docs.jsonl"
+    docs.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
+    build_index(docs, folder / "index", language=language)
+    return PositionalIndex.from_lucene(folder / "index")

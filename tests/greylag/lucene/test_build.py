@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, g
         assert found(index, "goose") == goose
         assert count == len(goose)
         texts = read_texts(tmp_path / place / "docs", [*goose, "another"], **options)
-        assert sorted(texts) == ([] if collection == "HtmlCollection" else goose)
+        assert sorted(texts) == goose
         assert all("goose" in text.lower() and "DOC" not in text for text in texts.values())
     assert guess_collection(tmp_path / "given" / "docs") == collection
 
@@ -132,8 +133,28 @@ def test_forms_of_other_collections(
     index = build(tmp_path, files, **options)[1]
     assert found(index, "goose") == goose
     texts = read_texts(tmp_path / "docs", index.docids(), **options)  # type: ignore[arg-type]
-    assert sorted(docid for docid, text in texts.items() if "goose" in text.lower()) == (goose if texts else [])
-    assert not texts or sorted(texts) == sorted(index.docids())
+    assert sorted(docid for docid, text in texts.items() if "goose" in text.lower()) == goose
+    assert sorted(texts) == sorted(index.docids())
+
+
+def test_texts_of_html_have_the_words_that_anserini_indexes(tmp_path: Path) -> None:
+    page = (
+        "<html><head><style>p {}</style></head><!-- a > b --><body><p class='x'>Grey <b>geese</b></p><SCRIPT>fly()"
+        "</SCRIPT><pre>a\n  3 < 4</pre></body></html>"
+    )
+    names = "a.b.html", "c.htm", "d.HTML", "e"
+    index = build(tmp_path, dict.fromkeys(names, page))[1]
+    texts = read_texts(tmp_path / "docs", index.docids())
+    assert [texts[docid].split() for docid in index.docids()] == [text.split() for text in index.texts()]
+    assert len(texts) == len(names)
+
+
+def test_texts_of_cacm(data: Callable[[str], Path], tmp_path: Path) -> None:
+    docs = data("cacm") / "cacm.tar.gz"
+    build_index(docs, tmp_path / "index")
+    index = LuceneIndex(tmp_path / "index")
+    texts = read_texts(docs, index.docids())
+    assert [unescape(texts[docid]).split() for docid in index.docids()] == [text.split() for text in index.texts()]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -196,25 +195,6 @@ def test_a_running_jvm_without_anserini_is_an_error() -> None:
     assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini")
 
 
-def test_finished_threads_are_detached_from_the_jvm() -> None:
-    threads = jvm.java_class("java.lang.management.ManagementFactory").getThreadMXBean()
-
-    @jvm.calls_java
-    def call() -> None:
-        jvm.java_class("java.lang.System").currentTimeMillis()
-
-    def call_from_threads() -> None:
-        started = [threading.Thread(target=call) for _ in range(16)]
-        for thread in started:
-            thread.start()
-        for thread in started:
-            thread.join()
-
-    before = threads.getThreadCount()
-    call_from_threads()
-    assert threads.getThreadCount() < before + 8
-
-
 def test_one_thread_at_a_time_calls_java() -> None:
     inside: list[int] = []
     most = []
@@ -326,15 +306,6 @@ def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: Lu
     assert int(done.stdout) < jvm.OLDEST_JAVA
     assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini (")
     assert last.endswith("): call greylag.start_jvm() before anything else starts a JVM")
-
-
-def test_the_remedy_for_an_old_java(small: LuceneIndex) -> None:
-    code, expected = search(small)
-    started = "import greylag; greylag.start_jvm()"
-    home = str(installed_java("old"))
-    done = python(started + PYSERINI_TELLS_JAVA + PYSERINI_ANALYSES + code, JAVA_HOME=home)
-    version, *others = done.stdout.splitlines()
-    assert (int(version) >= jvm.OLDEST_JAVA, others) == (True, ["w1 gees", expected]), done.stderr
 
 
 def test_other_threads_call_java_while_java_runs() -> None:

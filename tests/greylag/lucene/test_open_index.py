@@ -50,14 +50,19 @@ def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def damage(folder: Path, pattern: str) -> None:
+    """Flip a bit in the middle of the file of this form."""
+    (file,) = folder.glob(pattern)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
 def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
     small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
-    (file,) = copy.glob("*.doc")
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+    damage(copy, "*.doc")
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
         LuceneIndex(copy).bm25()(Query("1", "x"))
     monkeypatch.setattr("greylag.lucene.open_index.SMALL", 1)
@@ -71,10 +76,7 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
 def test_what_was_opened_is_closed_if_a_check_fails(small: LuceneIndex, tmp_path: Path, broken: int) -> None:
     copies = [Path(shutil.copytree(small.path, tmp_path / str(n))) for n in range(2 + (broken == 2))]
     if broken < 2:
-        (file,) = copies[broken].glob("*.doc")
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)
+        damage(copies[broken], "*.doc")
 
     def files() -> list[str]:
         held = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
@@ -109,16 +111,8 @@ def test_a_document_without_an_id_or_with_several(
 
 def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
     checks = diagnose(small.path)
-    assert [check.name for check in checks] == [
-        "versions",
-        "Java",
-        "Pyserini",
-        "JVM",
-        "import",
-        "index",
-        "positions",
-        "integrity",
-    ]
+    names = "versions Java Pyserini JVM import index positions integrity"
+    assert [check.name for check in checks] == names.split()
     assert all(check.ok and check.detail and (not check.remedy or check.name == "import") for check in checks)
     *passed, failed = diagnose(tmp_path)
     assert all(check.ok for check in passed)
@@ -206,10 +200,7 @@ def test_a_flipped_bit_is_found(
 ) -> None:
     monkeypatch.setattr(open_index, "SMALL", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
-    postings = next(copy.glob("*.pos"))
-    content = bytearray(postings.read_bytes())
-    content[len(content) // 2] ^= 1
-    postings.write_bytes(content)
+    damage(copy, "*.pos")
     failed = [check for check in diagnose(copy) if not check.ok]
     assert [check.name for check in failed] == [name]
     assert "copy is damaged (CorruptIndexException: checksum failed" in failed[0].detail

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from greylag.errors import ModelError, ParameterError
 from greylag.features.feature import Feature, Values
 from greylag.features.learned.base import LearnedFeature
+from greylag.features.statistics import term_counts
 from greylag.features.weighting import CollectionStatistics, Dirichlet, FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
@@ -67,7 +68,7 @@ class Translation(LearnedFeature):
         def values(ranking: Ranking) -> FloatArray:
             documents = index.documents(ranking.docids)
             terms, times, tf = translate(ranking.query, documents)
-            background = weighting.clique(*_collection_counts(index, terms))[:, None]
+            background = weighting.clique(*term_counts(index, terms))[:, None]
             of_terms: FloatArray = np.einsum("u,un->n", times, np.log(tf + background))
             of_documents: FloatArray = times.sum() * weighting.document(index.document_lengths[documents])
             return of_terms - of_documents
@@ -210,13 +211,7 @@ def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]],
     queries = []
     for terms, times, all_words, tf in found:
         words = all_words[occurs[all_words] >= QUERIES]
-        background = weighting.clique(*_collection_counts(index, terms))
+        background = weighting.clique(*term_counts(index, terms))
         fixed = np.where(occurs[terms] >= QUERIES, own, 1.0) * tf[:, terms].toarray() + background
         queries.append(_Query(times, tf[:, words], fixed, terms[:, None] * index.n_terms + words))
     return queries
-
-
-def _collection_counts(index: PositionalIndex, terms: IntArray) -> tuple[IntArray, IntArray]:
-    """Cf and df of terms; 0 for one that the collection lacks."""
-    known = terms >= 0
-    return known * index.collection_frequencies[terms], known * index.document_frequencies[terms]
