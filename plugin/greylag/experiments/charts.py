@@ -67,9 +67,8 @@ def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figur
 
 def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:
     """Query, both scores by the first measure and the change, in descending order of changes."""
-    first, second = scores[before], scores[after]
-    columns = (first.qids, first.values[:, 0].tolist(), second.values[:, 0].tolist())
-    rows = [(qid, old, new, round(new - old, DECIMALS)) for qid, old, new in zip(*columns, strict=True)]
+    new = scores[after].by_query
+    rows = [(qid, old, new[qid], round(new[qid] - old, DECIMALS)) for qid, old in scores[before].by_query.items()]
     return sorted(rows, key=lambda row: -row[3])
 
 

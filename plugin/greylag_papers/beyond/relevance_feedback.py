@@ -203,11 +203,10 @@ def _simulated(make: MakeStage, first: Run, qrels: Qrels, *, session: Callable[.
 
 
 def _ap_by_round(session: Session, qrels: Qrels) -> list[dict[str, float]]:
-    scored = [
-        evaluate(part, residual_qrels(qrels, session.seen(number)), ["AP"])
-        for number, part in enumerate(session.residuals, 1)
+    return [
+        evaluate(residual, residual_qrels(qrels, session.seen(number)), ["AP"]).by_query
+        for number, residual in enumerate(session.residuals, 1)
     ]
-    return [dict(zip(part.qids, part.values[:, 0].tolist(), strict=True)) for part in scored]
 
 
 def _assemble(sessions: Mapping[float, Session], by_query: Mapping[str, float], first: Run) -> Session:
