@@ -403,9 +403,7 @@ def _shade(cloud: Cloud, place: int) -> str:
         return COLOURS[2]
     others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
     share = (cloud.shades[place] - others.min()) / (np.ptp(others) or 1.0)
-    return "#" + "".join(
-        f"{round(light + (dark - light) * share):02x}" for light, dark in ((190, 10), (220, 40), (250, 110))
-    )
+    return "#" + "".join(f"{round(pale + (dark - pale) * share):02x}" for pale, dark in zip(PALE, DARK, strict=True))
 
 
 def _title(title: str) -> str:
