@@ -365,7 +365,7 @@ def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
     assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
     assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
     (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
-    with pytest.raises(FormatError, match="me.yml: unknown field 'research_goal': did you mean research goal"):
+    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal': did you mean research goal"):
         read_given(tmp_path / "me.yml")
     (tmp_path / "me.yml").write_text("[1]\n")
     with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):
