@@ -106,6 +106,7 @@ def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, A
 def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> T:
     """The fields of the file `path` as a study's settings."""
     try:
+        # From JSON, as strict validation of Python values would refuse lists for tuples.
         settings = form.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
@@ -116,9 +117,10 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         if first["type"] == "extra_forbidden":
             reason = _unknown_field(form, first["loc"])
         raise FormatError(path, None, f"{'.'.join(map(str, first['loc']))}: {reason}") from None
-    for name in fields.keys() - file_fields(form):
+    for name in fields.keys() - file_fields(form):  # data_folder and file_folder, which pydantic knows
         raise FormatError(path, None, f"{name}: {_unknown_field(form, (name,))}")
     folder = Path(path).parent
+    # GREYLAG_DATA replaces a folder that the file names; a file without one has its data beside it.
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
     return settings.model_copy(update={"data_folder": Path(data or folder / settings.data), "file_folder": folder})
 
@@ -134,11 +136,12 @@ def file_fields(form: type[BaseModel]) -> dict[str, FieldInfo]:
     return {name: field for name, field in form.model_fields.items() if not field.exclude}
 
 
-def _unknown_field(form: type[BaseModel], place: tuple[int | str, ...]) -> str:
-    for part in place[:-1]:
-        if isinstance(part, str) and part in form.model_fields:
-            form = part_of(form.model_fields[part]) or form
-    return f"unknown field: {nearest(str(place[-1]), file_fields(form))}"
+def _unknown_field(form: type[BaseModel], location: tuple[int | str, ...]) -> str:
+    """The fault at a location as pydantic gives it: the names of fields and, in sequences, positions."""
+    for name in location[:-1]:
+        if isinstance(name, str) and name in form.model_fields:
+            form = part_of(form.model_fields[name]) or form
+    return f"unknown field: {nearest(str(location[-1]), file_fields(form))}"
 
 
 def shipped_files() -> dict[str, Path]:

@@ -149,14 +149,14 @@ def _described(
     query: str, places: Iterable[Place], show: Show, topics: Mapping[str, Mapping[str, int]], level: int
 ) -> tuple[Place, ...]:
     """The documents of a ranking with their titles, excerpts and subtopics."""
-    above, found = set[str](), []
+    above, described = set[str](), []
     for place in places:
         title, excerpt = show(query, place.docid)
         names = [name for name, grades in topics.items() if grades.get(place.docid, 0) >= level]
         covers = tuple((name, name not in above) for name in names)
-        found.append(replace(place, title=title, excerpt=excerpt, covers=covers))
+        described.append(replace(place, title=title, excerpt=excerpt, covers=covers))
         above.update(names)
-    return tuple(found)
+    return tuple(described)
 
 
 def _to(rank: int, other: int | None) -> str:

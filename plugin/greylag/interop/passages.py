@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_QID = "rerank"
+_QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
 _OTHERS = 10
@@ -111,7 +111,7 @@ class Reranker:
             given = {name: value for name, value in trial.items() if name in known} | of_stage
             if vectors:
                 given["vectors"] = ArrayVectors(["0"], [[1.0]])
-                given.pop("latent", None)
+                given.pop("latent", None)  # of an index, in whose place the vectors stand here
             elif "index" in known:
                 given["index"] = self._index({"passage 0": ""})
             stage(**given)
@@ -182,7 +182,7 @@ class Reranker:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
             known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
 
-        @cache
+        @cache  # for BM25 and several stages; with vectors and scores it is never made
         def index(others: int) -> PositionalIndex:
             return self._index(texts, others)
 
