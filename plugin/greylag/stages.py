@@ -184,7 +184,8 @@ def _types(stage: type[Stage]) -> dict[str, Any]:
 def _spelt_parameters(stage: type[Stage]) -> list[str]:
     """The parameters that have a spelling; the others, and the index, are for Python."""
     types = _types(stage)
-    return [name for name in stage_parameters(stage) if name in stage.readers or domain(types[name])]
+    parameters = [name for name in stage_parameters(stage) if name != "index"]
+    return [name for name in parameters if name in stage.readers or domain(types[name])]
 
 
 def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], given: Sequence[str]) -> None:
