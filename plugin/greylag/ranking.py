@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -216,6 +216,11 @@ class Run(Printed, Mapping[str, Ranking]):
 
     def __len__(self) -> int:
         return len(self.rankings)
+
+    def select_queries(self, qids: Collection[str]) -> Run:
+        """The rankings of these queries, in the order of this run. Queries that it lacks are ignored."""
+        wanted = frozenset(qids)
+        return Run(tuple(ranking for ranking in self.rankings if ranking.qid in wanted), self.tag)
 
     def _table(self) -> Table:
         rows: list[Row] = [(r.qid, r.query, len(r), r.docids[0] if len(r) else "") for r in self.rankings]

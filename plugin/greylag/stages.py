@@ -9,13 +9,15 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
+
+import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.hints import shown
@@ -158,7 +160,7 @@ class StageStep:
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
-            _check_options(kind, options)
+            check_options(kind, options, _spelt_parameters(kind), given=("index",))
             # Files are read before parameters are filled in, so that an error names the option.
             options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
             if member is not None:
@@ -174,19 +176,33 @@ class StageStep:
             raise ParameterError(f"stage {self}: {error}") from None
 
 
-def _check_options(stage: type[Stage], options: Mapping[str, Any]) -> None:
-    """Check that options are parameters of a stage, of their types, and that none is missing."""
-    # The index is never spelt. Modules import its class for type checkers alone, as it loads Numba.
-    types, readers = get_type_hints(stage, localns={"PositionalIndex": object}), stage.readers
+def _types(stage: type[Stage]) -> dict[str, Any]:
+    # Modules import the class of an index for type checkers alone, as it loads Numba.
+    return get_type_hints(stage, localns={"PositionalIndex": object})
+
+
+def _spelt_parameters(stage: type[Stage]) -> list[str]:
+    """The parameters that have a spelling; the others, and the index, are for Python."""
+    types = _types(stage)
     parameters = [name for name in stage_parameters(stage) if name != "index"]
-    known = [name for name in parameters if name in readers or domain(types[name])]  # others are for Python
+    return [name for name in parameters if name in stage.readers or domain(types[name])]
+
+
+def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], given: Sequence[str]) -> None:
+    """Check that options are among the `known` parameters of a stage and of their types, and that none is missing.
+
+    Files and values without a spelling, such as arrays, are not checked here. Parameters that are `given` may be
+    missing: the caller adds them.
+    """
+    types, readers = _types(stage), stage.readers
     for name, value in options.items():
         if name not in known:
             raise ParameterError(f"there is no option {name}: {nearest(name, known)}")
-        if name not in readers and not accepts(types[name], value):
+        plain = value.item() if isinstance(value, np.generic) else value
+        if name not in readers and domain(types[name]) and not accepts(types[name], plain):
             raise ParameterError(f"{name} is {value!r:.60}: it must be {domain(types[name])}")
     for name in required_parameters(stage):
-        if name != "index" and name not in options:
+        if name not in options and name not in given:
             raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
 
 

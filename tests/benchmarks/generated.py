@@ -1,11 +1,16 @@
 """A collection of generated text at the size of a newswire test collection, with queries of 2 to 5 terms."""
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from greylag.index import PositionalIndex
+from greylag.lucene import LuceneIndex, build_index
 from greylag.ranking import IntArray, Query
 
 WORDS = 1_000_000
@@ -14,6 +19,22 @@ PHRASES = 50_000
 IN_PHRASES = 0.3  # of the tokens, about
 BLOCK = 20_000  # documents generated at once
 ASKED = 20, 20_000  # ranks of the words of queries, most frequent first
+
+
+@contextmanager
+def indexed(n_documents: int) -> Iterator[LuceneIndex]:
+    """An index of so many documents, in a folder that goes with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        docs, place = Path(folder, "docs.jsonl"), Path(folder, "index")
+        write_documents(docs, n_documents)
+        build_index(docs, place)
+        docs.unlink()
+        yield LuceneIndex(place)
+
+
+def without_statistics(index: PositionalIndex) -> PositionalIndex:
+    """The index as one that keeps no statistics of windows between extractors, so that each counts them anew."""
+    return replace(index, parts=tuple(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts))
 
 
 def write_documents(path: Path, n_documents: int, seed: int = 0) -> None:

@@ -6,19 +6,16 @@ web, on the high side: among WikiQA's sentences of encyclopedias, half as long, 
 """
 
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from greylag.features import Feature, FeatureExtractor, candidate_pool
 from greylag.index import PositionalIndex
-from greylag.lucene import LuceneIndex, build_index
+from greylag.lucene import LuceneIndex
 from greylag.ranking import Query
-from tests.benchmarks.generated import write_documents
+from tests.benchmarks.generated import indexed, without_statistics
 from tests.benchmarks.harness import FULL, Row
 
 N_DOCUMENTS = 1_000_000 if FULL else 100_000
@@ -58,12 +55,8 @@ MEDIUM = 0.0003, 0.01
 
 def rows() -> Iterator[Row]:
     """All rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        docs, place = Path(folder, "docs.jsonl"), Path(folder, "index")
-        write_documents(docs, N_DOCUMENTS)
-        build_index(docs, place)
-        docs.unlink()
-        yield from rows_of(LuceneIndex(place))
+    with indexed(N_DOCUMENTS) as lucene:
+        yield from rows_of(lucene)
 
 
 def rows_of(lucene: LuceneIndex) -> Iterator[Row]:
@@ -71,9 +64,7 @@ def rows_of(lucene: LuceneIndex) -> Iterator[Row]:
     index = PositionalIndex.from_lucene(lucene)
     asked = questions(index)
     rankings = [lucene.bm25(1000)(query) for query in asked]
-    # Keeps no statistics between extractors.
-    parts = tuple(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts)
-    alone = replace(index, parts=parts)
+    alone = without_statistics(index)
     for pool in ("sd", "full"):
         specs: Sequence[Feature] = candidate_pool(pool)
         FeatureExtractor(alone, tuple(specs))(rankings[0])  # loads what is compiled

@@ -3,17 +3,13 @@
 All in CPU time of one thread, as ratios are then the same on a busy machine.
 """
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from greylag.features import Feature, FeatureExtractor, candidate_pool, parse_features
 from greylag.index import PositionalIndex
-from greylag.lucene import LuceneIndex, build_index
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import Ranking
-from tests.benchmarks.generated import queries, write_documents
+from tests.benchmarks.generated import indexed, queries, without_statistics
 from tests.benchmarks.harness import FULL, Row, cpu_seconds
 from tests.benchmarks.spine import FIVE, mmr_rows
 
@@ -23,12 +19,7 @@ N_QUERIES = 40
 
 def rows() -> Iterator[Row]:
     """All rows of the generated collection."""
-    with tempfile.TemporaryDirectory() as folder:
-        docs, place = Path(folder, "docs.jsonl"), Path(folder, "index")
-        write_documents(docs, N_DOCUMENTS)
-        build_index(docs, place)
-        docs.unlink()
-        lucene = LuceneIndex(place)
+    with indexed(N_DOCUMENTS) as lucene:
         index, source, asked = PositionalIndex.from_lucene(lucene), lucene.bm25(1000), queries(N_QUERIES)
         rankings = [source(query) for query in asked]
         retrieval = cpu_seconds(lambda: [source(query) for query in asked]) / len(asked)
@@ -47,8 +38,7 @@ def feature_rows(
     retrieval: float,
 ) -> Iterator[Row]:
     """CPU time of features with statistics known, and what the first count of these adds."""
-    parts = tuple(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts)
-    alone = replace(index, parts=parts)  # keeps no statistics between extractors
+    alone = without_statistics(index)
     FeatureExtractor(alone, tuple(specs))(rankings[0])  # loads what is compiled
     extractor = FeatureExtractor(alone, tuple(specs))
     first = cpu_seconds(lambda: [FeatureExtractor(alone, tuple(specs))(ranking) for ranking in rankings])

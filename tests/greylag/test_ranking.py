@@ -141,6 +141,11 @@ def test_a_run_has_one_ranking_per_query() -> None:
         Run((ranking, ranking))
 
 
+def test_some_queries_of_a_run_in_its_order() -> None:
+    run = Letters().run({"3": "ab", "1": "c", "2": "d"}, tag="letters")
+    assert run.select_queries(["2", "3", "none"]) == Run((run["3"], run["2"]), "letters")
+
+
 def test_integer_qids_become_strings() -> None:
     assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]  # type: ignore[call-overload]
 

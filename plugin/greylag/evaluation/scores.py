@@ -74,6 +74,11 @@ class Scores(Printed):
         """The mean over queries by name of measure, in the order of `measures`."""
         return dict(zip(map(str, self.measures), self.means.tolist(), strict=True))
 
+    @property
+    def by_query(self) -> dict[str, float]:
+        """The scores by the first measure, by qid in the order of `qids`."""
+        return dict(zip(self.qids, self.values[:, 0].tolist(), strict=True))
+
     def _table(self) -> Table:
         return Table(f"means over {len(self.qids)} queries", ("measure", "mean"), [*self.by_measure.items()])
 

@@ -22,32 +22,30 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
 
 def change_charts(compared: Compared) -> list[Figure]:
     """A chart for each comparison by the first measure."""
-    return [change_chart(scores, found.baseline, found.run) for scores, found in first_comparisons(compared)]
+    return [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(compared)]
 
 
 def changes_figure(compared: Compared) -> Figure:
     """All these charts in one figure, each with the names of its runs as the title."""
     panels, measure = {}, ""
-    for scores, found in first_comparisons(compared):
-        panels[f"{found.run} against {found.baseline}"] = _bars(
-            _changes(scores, found.baseline, found.run), found.measure
-        )
-        measure = str(found.measure)
+    for scores, comparison in first_comparisons(compared):
+        rows, measure = _changes(scores, comparison.baseline, comparison.run), str(comparison.measure)
+        panels[f"{comparison.run} against {comparison.baseline}"] = _bars(rows, comparison.measure)
     return bar_figure(f"Changes of {measure} by query", "queries, by change", f"change of {measure}", panels)
 
 
 def verdicts(compared: Compared) -> list[str]:
     """A sentence for each comparison by the first measure."""
-    return [found.verdict for _, found in first_comparisons(compared)]
+    return [comparison.verdict for _, comparison in first_comparisons(compared)]
 
 
 def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
     """The comparisons by the first measure, with the scores that they compare."""
     return [
-        (scores, found)
+        (scores, comparison)
         for scores, test in compared
-        for found in test.comparisons
-        if found.measure == scores[found.run].measures[0]
+        for comparison in test.comparisons
+        if comparison.measure == scores[comparison.run].measures[0]
     ]
 
 
@@ -67,9 +65,9 @@ def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figur
 
 def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:
     """Query, both scores by the first measure and the change, in descending order of changes."""
-    first, second = scores[before], scores[after]
-    columns = (first.qids, first.values[:, 0].tolist(), second.values[:, 0].tolist())
-    rows = [(qid, old, new, round(new - old, DECIMALS)) for qid, old, new in zip(*columns, strict=True)]
+    new = scores[after].by_query
+    # Rounded, since differences that are equal on paper differ in their last bits, which would order the bars.
+    rows = [(qid, old, new[qid], round(new[qid] - old, DECIMALS)) for qid, old in scores[before].by_query.items()]
     return sorted(rows, key=lambda row: -row[3])
 
 

@@ -56,16 +56,18 @@ class Collection(Settings):
     @property
     def name(self) -> str:
         """The documents or the index, as the file names them."""
-        return self.docs or self.index or ""
+        return self.docs or self.index or ""  # `check` has seen that there is one
 
     @model_validator(mode="after")
     def check(self) -> Self:
         """Check that there are documents or an index."""
         if (self.docs is None) == (self.index is None):
             raise ValueError("give docs, which are indexed, or an index, and not both")
-        how = {"type", "fields", "language", "java"} & self.model_fields_set
-        if how and (self.index is not None or (self.name.startswith(IRDS) and how != {"language"})):
-            raise ValueError(f"{', '.join(sorted(how))}: these say how files are indexed, and {self.name} is no file")
+        of_files = {"type", "fields", "language", "java"} & self.model_fields_set
+        if of_files and (self.index is not None or (self.name.startswith(IRDS) and of_files != {"language"})):
+            raise ValueError(
+                f"{', '.join(sorted(of_files))}: these say how files are indexed, and {self.name} is no file"
+            )
         return self
 
 
@@ -85,7 +87,7 @@ def _source_name(text: str) -> str:
 
 
 def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
-    """Pairs of a name and a spelling. Where spellings have one name, each is its own."""
+    """Pairs of a name and a spelling. Spellings that share a short name are named in full."""
     names = list(map(name, texts))
     return [
         (text.replace(" ", "") if names.count(short) > 1 else short, text)
@@ -121,6 +123,7 @@ class FirstStage(Settings):
         """Check that rankings differ in their names."""
         names = [name for name, _ in self.sources]
         for name, text in self.sources:
+            # Two searches of a name are told apart by their parameters, but run:PATH cannot be the tag of a run.
             if name == text != name.removeprefix(RUN) or names.count(name) > 1 or (len(names) > 1 and name in FUSIONS):
                 raise ValueError(f"model: {text} has the name of another ranking: rename the file, or leave one out")
         return self
@@ -266,7 +269,7 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
     texts_of, qrels, test = settings.read()
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
-    settings.check(list(topics))
+    settings.check(list(topics))  # before indexing, which may take hours
     lucene = open_documents(settings, context)
     sources, stage = settings.search(lucene, topics, context), settings.first_stage
     first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion, k=stage.hits)

@@ -7,10 +7,9 @@ Every file names its study, whose module adds its own fields to `Experiment`. A 
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -25,6 +24,7 @@ from greylag.linesearch.objectives import Objective
 from greylag.runtime.files import read_bytes
 from greylag.runtime.inputs import Names, record_files
 from greylag.runtime.yaml_text import NotYAMLError, parse_yaml
+from greylag.spelling import nearest
 
 MAX_NAME = 200
 """The longest name of a file in an output folder, in UTF-8 bytes, without its suffix."""
@@ -106,6 +106,7 @@ def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, A
 def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> T:
     """The fields of the file `path` as a study's settings."""
     try:
+        # From JSON, as strict validation of Python values would refuse lists for tuples.
         settings = form.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
@@ -116,17 +117,12 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         if first["type"] == "extra_forbidden":
             reason = _unknown_field(form, first["loc"])
         raise FormatError(path, None, f"{'.'.join(map(str, first['loc']))}: {reason}") from None
-    for name in fields.keys() - file_fields(form):
+    for name in fields.keys() - file_fields(form):  # data_folder and file_folder, which pydantic knows
         raise FormatError(path, None, f"{name}: {_unknown_field(form, (name,))}")
     folder = Path(path).parent
+    # GREYLAG_DATA replaces a folder that the file names; a file without one has its data beside it.
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
     return settings.model_copy(update={"data_folder": Path(data or folder / settings.data), "file_folder": folder})
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'topics'?`` if one of the known names is similar, else nothing."""
-    similar = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def part_of(field: FieldInfo) -> type[BaseModel] | None:
@@ -140,12 +136,12 @@ def file_fields(form: type[BaseModel]) -> dict[str, FieldInfo]:
     return {name: field for name, field in form.model_fields.items() if not field.exclude}
 
 
-def _unknown_field(form: type[BaseModel], place: tuple[int | str, ...]) -> str:
-    for part in place[:-1]:
-        if isinstance(part, str) and part in form.model_fields:
-            form = part_of(form.model_fields[part]) or form
-    known = file_fields(form)
-    return f"unknown field{did_you_mean(str(place[-1]), known)} (fields are {', '.join(known)})"
+def _unknown_field(form: type[BaseModel], location: tuple[int | str, ...]) -> str:
+    """The fault at a location as pydantic gives it: the names of fields and, in sequences, positions."""
+    for name in location[:-1]:
+        if isinstance(name, str) and name in form.model_fields:
+            form = part_of(form.model_fields[name]) or form
+    return f"unknown field: {nearest(str(location[-1]), file_fields(form))}"
 
 
 def shipped_files() -> dict[str, Path]:
@@ -158,8 +154,8 @@ def shipped_file(name: str) -> Path:
     """An experiment file that comes with greylag."""
     known, stem = shipped_files(), name.removesuffix(".yaml")
     if stem not in known:
-        similar = did_you_mean(stem, known) or f": {', '.join(known)}"
         raise ParameterError(
-            f"{name!r:.60} cannot be read: there is no such file, and none of that name comes with greylag{similar}"
+            f"{name!r:.60} cannot be read: there is no such file, and none of that name comes with greylag: "
+            f"{nearest(stem, known)}"
         )
     return known[stem]

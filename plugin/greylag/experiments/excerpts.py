@@ -13,7 +13,7 @@ Show = Callable[[str, str], tuple[str, tuple[Piece, ...]]]
 """From a query and a docid to the document's title and an excerpt, both empty if its text is unknown."""
 
 WORDS, BEFORE, TITLE = 28, 4, 120  # of an excerpt, before its first match, and characters of a title
-_WORD = re.compile(r"(\S{1,40})(\s*)")
+_WORD = re.compile(r"(\S{1,40})(\s*)")  # longer ones in pieces: a text without spaces is no single word
 _CORE = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 
 
@@ -44,21 +44,22 @@ def split_title(text: str) -> tuple[str, str]:
 def excerpt(text: str, wanted: frozenset[str], terms_of: Callable[[str], frozenset[str]]) -> tuple[Piece, ...]:
     """The `WORDS` words with the most wanted terms, then the most matches, then the first; matches are marked."""
     words = [(match[1], bool(match[2])) for match in _WORD.finditer(text)]
-    found = [terms_of(word) & wanted for word, _ in words]
-    starts = [0, *(max(0, place - BEFORE) for place, terms in enumerate(found) if terms)]
+    matches = [terms_of(word) & wanted for word, _ in words]
+    # A window begins a few words before a match; of windows that are equally good, `max` takes the first.
+    starts = [0, *(max(0, number - BEFORE) for number, terms in enumerate(matches) if terms)]
 
     def worth(start: int) -> tuple[int, int]:
-        matches = [terms for terms in found[start : start + WORDS] if terms]
-        return len(frozenset().union(*matches)), len(matches)
+        inside = [terms for terms in matches[start : start + WORDS] if terms]
+        return len(frozenset().union(*inside)), len(inside)
 
     start = max(starts, key=worth)
     pieces: list[Piece] = [("\N{HORIZONTAL ELLIPSIS} ", False)] if start else []
-    for (word, spaced), terms in zip(words[start : start + WORDS], found[start:], strict=False):
+    for (word, spaced), terms in zip(words[start : start + WORDS], matches[start:], strict=False):
         left, core, right = _CORE.fullmatch(word).groups()  # type: ignore[union-attr]
         pieces += [(left, False), (core, bool(terms)), (right + " " * spaced, False)]
     if start + WORDS < len(words):
         pieces.append(("\N{HORIZONTAL ELLIPSIS}", False))
-    joined: list[Piece] = []
+    joined: list[Piece] = []  # neighbours that are marked alike become one element of the page
     for part, marked in pieces:
         if part and joined and joined[-1][1] == marked:
             joined[-1] = (joined[-1][0] + part, marked)

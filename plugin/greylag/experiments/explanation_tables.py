@@ -49,10 +49,10 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     )
     shown = pairs if top is None else pairs[:top]
     rows: list[Row] = []
-    for one, other in shown:
-        contributions = (one.contribution - other.contribution, one.contribution, other.contribution)
-        rows.append((str(one.feature), *contributions, None, None))
-        rows += _clique_differences(one, other, fold=top is not None)
+    for share, share_below in shown:
+        contributions = (share.contribution - share_below.contribution, share.contribution, share_below.contribution)
+        rows.append((str(share.feature), *contributions, None, None))
+        rows += _clique_differences(share, share_below, fold=top is not None)
     if rest := pairs[len(shown) :]:
         sums = [sum(share.contribution for share in shares) for shares in zip(*rest, strict=True)]
         rows.append((_more(rest), sums[0] - sums[1], *sums, None, None))
@@ -61,8 +61,8 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
     return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, DECIMALS)
 
 
-def _clique_differences(one: FeatureShare, other: FeatureShare, *, fold: bool) -> Iterator[Row]:
-    pairs = zip(one.cliques, other.cliques, strict=True)
+def _clique_differences(share: FeatureShare, share_below: FeatureShare, *, fold: bool) -> Iterator[Row]:
+    pairs = zip(share.cliques, share_below.cliques, strict=True)
     absent = []
     for a, b in sorted(pairs, key=lambda pair: -abs(pair[0].contribution - pair[1].contribution)):
         if fold and not a.tf and not b.tf:

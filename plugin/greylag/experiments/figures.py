@@ -310,7 +310,8 @@ def write_figure(path: Path, figure: Figure) -> None:
     if form == ".png":
         drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")
     else:
-        drawn = re.sub(rb"\(D:\d{14}", b"(D:19700101000000", cairosvg.svg2pdf(bytestring=svg.encode()))  # as long
+        # The date of making, replaced by one of equal length, as a PDF refers to its parts by their offsets.
+        drawn = re.sub(rb"\(D:\d{14}", b"(D:19700101000000", cairosvg.svg2pdf(bytestring=svg.encode()))
     with open_atomically(path, binary=True) as file:
         file.write(drawn)
 
@@ -319,9 +320,11 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round numbers from `low` to `high`, at least two of them unless these are equal."""
     if not high > low:
         return [(low, f"{low:.2f}")]
+    # The step is 1, .5 or .2 of the power of ten below the range: the largest with at least three steps in it.
     size = math.floor(math.log10(high - low))
     step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
     decimals = max(0, 1 - size if step < 10.0**size else -size)
+    # An end that is a multiple of the step has a tick, though the quotient may be off by a rounding error.
     numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]
 
@@ -403,9 +406,7 @@ def _shade(cloud: Cloud, place: int) -> str:
         return COLOURS[2]
     others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
     share = (cloud.shades[place] - others.min()) / (np.ptp(others) or 1.0)
-    return "#" + "".join(
-        f"{round(light + (dark - light) * share):02x}" for light, dark in ((190, 10), (220, 40), (250, 110))
-    )
+    return "#" + "".join(f"{round(pale + (dark - pale) * share):02x}" for pale, dark in zip(PALE, DARK, strict=True))
 
 
 def _title(title: str) -> str:

@@ -255,9 +255,9 @@ class Validated(NamedTuple):
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
     stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
-    first = _tested(opened.first, opened)
+    first = opened.first.select_queries(opened.tested)
     before = [first, *_beside(settings, opened, context)]
-    tuned = [_validate(settings, text, name, opened, context).run for name, text in settings.systems[:-1]]
+    tuned = [cross_validate(settings, opened, context, system).run for system in range(len(settings.baselines))]
     validated = cross_validate(settings, opened, context)
     after = []
     for name, stage in stages.items():
@@ -296,13 +296,12 @@ def score(
     return scores
 
 
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context) -> Validated:
-    """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others."""
-    name, text = settings.systems[-1]
-    return _validate(settings, text, name, opened, context)
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> Validated:
+    """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others.
 
-
-def _validate(settings: Settings, text: str, tag: str, opened: OpenCollection, context: Context) -> Validated:
+    `system` is the place among `Settings.systems`, by default that of the main model.
+    """
+    tag, text = settings.systems[system]
     recipe, option = settings.recipe(text), settings.training
     folds = option.folds if settings.test_topics is None else [opened.tested]
     if isinstance(recipe, FusionOptions):
@@ -331,11 +330,12 @@ def _fuse(
     folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
     rankings, models = dict[str, Ranking](), []
     for number, fold in enumerate(folds, 1):
-        others = {run.tag: _without(run, fold) for run in opened.sources}
+        rest = [qid for qid in qids if qid not in fold]
+        others = {run.tag: run.select_queries(rest) for run in opened.sources}
         model = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty).model
         models.append(model)
         progress(f"fold {number}: {model.summary().splitlines()[0]}")
-        fused = fuse_runs([_only(run, fold) for run in opened.sources], model, k=settings.first_stage.hits)
+        fused = fuse_runs([run.select_queries(fold) for run in opened.sources], model, k=settings.first_stage.hits)
         rankings |= {ranking.qid: ranking for ranking in fused.rankings}
     run = Run(tuple(rankings[qid] for qid in qids if qid in rankings), marked(tag, opened.first.tag))
     return Validated(run, tuple(models), tuple(map(tuple, folds)))
@@ -344,7 +344,7 @@ def _fuse(
 def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
     """The rankings that are scored beside the first stage: those that it is made of, or other searches."""
     if len(opened.sources) > 1:
-        return [_tested(run, opened) for run in opened.sources]
+        return [run.select_queries(opened.tested) for run in opened.sources]
     if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
         return []
     topics = {qid: opened.topics[qid] for qid in opened.tested}
@@ -373,21 +373,6 @@ def draw_topics(topics: Mapping[str, str], qrels: Qrels, most: int, seed: int) -
         return {qid: topics[qid] for qid in judged}
     drawn = np.sort(np.random.default_rng(seed).choice(len(judged), most, replace=False))
     return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
-
-
-def _tested(run: Run, opened: OpenCollection) -> Run:
-    """The rankings of the topics that the results are of."""
-    return _only(run, opened.tested)
-
-
-def _only(run: Run, qids: Sequence[str]) -> Run:
-    wanted = frozenset(qids)
-    return Run(tuple(ranking for ranking in run.rankings if ranking.qid in wanted), run.tag)
-
-
-def _without(run: Run, qids: Sequence[str]) -> Run:
-    left_out = frozenset(qids)
-    return Run(tuple(ranking for ranking in run.rankings if ranking.qid not in left_out), run.tag)
 
 
 def read_pipeline(path: Path) -> Settings:

@@ -7,13 +7,15 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from greylag.errors import FormatError
 from greylag.evaluation import parse_measure
-from greylag.experiments.config import did_you_mean, read_yaml
+from greylag.experiments.config import read_yaml
 from greylag.runtime.software import versions
+from greylag.spelling import nearest
 
 FIELDS = (
     "schema-version", "run-version", "tag", "platform", "research goal", "implementation", "method", "actor", "data",
@@ -24,8 +26,8 @@ def read_given(path: Path) -> dict[str, Any]:
     """The fields of a user's file of metadata; others than those of ir_metadata may be added."""
     given = read_yaml(path, "a file of metadata")
     for name in given.keys() - set(FIELDS):
-        if meant := did_you_mean(name, FIELDS):
-            raise FormatError(path, None, f"unknown field {name!r}{meant}")
+        if get_close_matches(name, FIELDS):  # a slip, and no field of the user's own
+            raise FormatError(path, None, f"unknown field {name!r}: {nearest(name, FIELDS)}")
     return given
 
 

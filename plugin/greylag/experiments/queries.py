@@ -110,21 +110,15 @@ def query_changes(
     subtopics : mapping of qid to subtopic to docid to grade, optional
         Adds the subtopics of each document.
     """
-    first, second = scores[before.tag], scores[after.tag]
-    values = {
-        qid: (float(first.values[row, 0]), float(second.values[second.qids.index(qid), 0]))
-        for row, qid in enumerate(first.qids)
-        if qid in before and qid in after
-    }
-    measure = first.measures[0]
+    old, new, measure = scores[before.tag].by_query, scores[after.tag].by_query, scores[before.tag].measures[0]
     queries = []
-    for qid in (qid for qid in after if qid in values):
-        found = _query_change(before[qid], after[qid], values[qid], qrels[qid], top, why)
+    for qid in (qid for qid in after if qid in before and qid in old):
+        change = _query_change(before[qid], after[qid], (old[qid], new[qid]), qrels[qid], top, why)
         topics = (subtopics or {}).get(qid, {})
         left, right = (
-            _described(found.text, places, show, topics, measure.rel) for places in (found.left, found.right)
+            _described(change.text, places, show, topics, measure.rel) for places in (change.left, change.right)
         )
-        queries.append(replace(found, left=left, right=right))
+        queries.append(replace(change, left=left, right=right))
     return QueryChanges(caption, str(measure), (before.tag, after.tag), tuple(queries), measure.rel)
 
 
@@ -132,12 +126,9 @@ def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], most: in
     """Both runs with the `most` queries alone whose scores by the first measure differ most, in their order."""
     if len(after) <= most:
         return before, after
-    first, second = scores[before.tag], scores[after.tag]
-    by_qid = dict(zip(second.qids, second.values[:, 0].tolist(), strict=True))
-    changes = [abs(by_qid[qid] - value) for qid, value in zip(first.qids, first.values[:, 0].tolist(), strict=True)]
-    kept = {first.qids[row] for row in np.argsort(-np.array(changes), kind="stable")[:most]}
-    shown = [Run(tuple(ranking for ranking in run.rankings if ranking.qid in kept), run.tag) for run in (before, after)]
-    return shown[0], shown[1]
+    old, new = scores[before.tag].by_query, scores[after.tag].by_query
+    shown = sorted(old, key=lambda qid: -abs(new[qid] - old[qid]))[:most]
+    return before.select_queries(shown), after.select_queries(shown)
 
 
 def _query_change(
@@ -158,14 +149,14 @@ def _described(
     query: str, places: Iterable[Place], show: Show, topics: Mapping[str, Mapping[str, int]], level: int
 ) -> tuple[Place, ...]:
     """The documents of a ranking with their titles, excerpts and subtopics."""
-    above, found = set[str](), []
+    above, described = set[str](), []
     for place in places:
         title, excerpt = show(query, place.docid)
         names = [name for name, grades in topics.items() if grades.get(place.docid, 0) >= level]
         covers = tuple((name, name not in above) for name in names)
-        found.append(replace(place, title=title, excerpt=excerpt, covers=covers))
+        described.append(replace(place, title=title, excerpt=excerpt, covers=covers))
         above.update(names)
-    return tuple(found)
+    return tuple(described)
 
 
 def _to(rank: int, other: int | None) -> str:

@@ -78,7 +78,7 @@ def _has_content(part: Part) -> bool:
 def _html(table: Table, label: str) -> Any:
     from markupsafe import Markup
 
-    return Markup(as_html(table, label))
+    return Markup(as_html(table, label))  # which escapes
 
 
 def _drawing(figure: Figure) -> Any:

@@ -116,6 +116,7 @@ def _run(
     study: Study[Any, Any], settings: Experiment, key: str, context: Context, metadata: Mapping[str, Any] | None
 ) -> Finished:
     out, earlier = context.folder, _earlier_files(context.folder)
+    # What every study writes, before hours of work; the names of other files are known only after it.
     _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
     with resuming(out / WORK, lambda: key):
         opened = study.open(settings, context)
@@ -188,6 +189,7 @@ def outcome_files(
 def _earlier_files(out: Path) -> dict[str, str]:
     """The files in `out` that a study wrote, without its record, each with the digest of what was written."""
     earlier: dict[str, str] = _read_finished(out).get("files", {})
+    # The folder may come from elsewhere: a record must not make greylag remove files that are none of a study's.
     for name in earlier:
         if not _WRITTEN.fullmatch(name) or any(part.startswith(".") for part in name.split("/")):
             raise ParameterError(f"{out / FINISHED} is damaged: no study writes {name!r:.60}; give another folder")

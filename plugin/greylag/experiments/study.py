@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from greylag.errors import FormatError, ParameterError
-from greylag.experiments.config import Experiment, check_fields, did_you_mean, read_yaml
+from greylag.experiments.config import Experiment, check_fields, read_yaml
 from greylag.experiments.report import Section
 from greylag.ranking import Run
+from greylag.spelling import nearest
 from greylag.stages import modules_of
 from greylag.tables import Table
 
@@ -150,8 +151,8 @@ def find_study(name: object) -> Study[Any, Any]:
     """The registered study of this name."""
     studies = registered_studies()
     if not isinstance(name, str) or name not in studies:
-        known = ", ".join(studies) or "(none: install greylag, whose metadata names them)"
-        raise ParameterError(f"unknown study {name!r:.60}{did_you_mean(str(name), studies)}: use one of {known}")
+        known = studies or ["(none: install greylag, whose metadata names them)"]
+        raise ParameterError(f"unknown study {name!r:.60}: {nearest(str(name), known)}")
     study: Study[Any, Any] = studies[name].load()
     return study
 

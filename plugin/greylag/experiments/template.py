@@ -92,6 +92,7 @@ def _field(name: str, field: FieldInfo, default: Any, *, plain: bool) -> Iterato
     if get_origin(field.annotation) is not dict:
         yield from (f"  {line}" for line in lines)
         return
+    # As many parts as the mapping must have, such as two collections.
     least = max((getattr(rule, "min_length", 1) for rule in field.metadata), default=1)
     for number in range(1, least + 1):
         yield from (f"  {part.__name__.lower()}-{number}:", *(f"    {line}" for line in lines))

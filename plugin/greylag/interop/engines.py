@@ -182,12 +182,14 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         if isinstance(term.feature, FeatureSpec):
             template: dict[str, Any] = {"match": {field: {"query": "{{keywords}}"}}}
         elif isinstance(term.feature, Prior):
+            # boost_mode: the value in place of the score of the query, which would be multiplied by it
             value = {"field": _field_of(term.feature), "missing": term.feature.default}
             template = {"function_score": {"field_value_factor": value, "boost_mode": "replace"}}
         else:
             continue
         params = ["keywords"] if isinstance(term.feature, FeatureSpec) else []
         features.append({"name": term.name, "params": params, "template_language": "mustache", "template": template})
+    # The score is that of the query that is rescored, so that its weight is the query's, and not one of the model.
     weights = {term.name: term.weight for term in terms if not isinstance(term.feature, Score)}
     of_score = sum(term.weight for term in terms if isinstance(term.feature, Score))
     rescore = {
@@ -226,6 +228,7 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     for term in terms:
         kind, params = "SolrFeature", {}
         if isinstance(term.feature, FeatureSpec):
+            # dismax over one field is the plain sum over terms; mm=0 accepts documents that lack some.
             params = {"q": f"{{!dismax qf={field} mm=0}}${{keywords}}"}
         elif isinstance(term.feature, Score):
             kind = "OriginalScoreFeature"
@@ -258,7 +261,7 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     }
     if not any(isinstance(term.feature, FeatureSpec) for term in terms):
         del requests["POST /solr/COLLECTION/schema"]
-    if len(features) < len(terms):  # the others are those of a store that is there
+    if len(features) < len(terms):  # the others are those of a store that is there, and a model reads one store
         requests["PUT /solr/COLLECTION/schema/model-store"]["store"] = "STORE"
         for feature in features:
             feature["store"] = "STORE"
@@ -277,12 +280,13 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
             expression = "firstPhase"
         elif isinstance(term.feature, Prior):
             attribute, default = f"attribute({_field_of(term.feature)})", term.feature.default
+            # A document without the attribute has NaN.
             expression = f"if (isNan({attribute}) == 1, {default!r}, {attribute})"
             expression = f"log({expression})" if term.feature.scale == "log" else expression
         else:
             expression = term.name
         parts.append(f"{term.weight!r} * {expression}")
-    second = any(isinstance(term.feature, Score) for term in terms)
+    second = any(isinstance(term.feature, Score) for term in terms)  # firstPhase is known in the second phase alone
     lines = [f"rank-profile {NAME}{' inherits FIRST' if second else ''} {{"]
     if any(isinstance(term.feature, FeatureSpec) for term in terms):
         lines += ["    rank-properties {"]

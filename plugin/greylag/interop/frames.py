@@ -39,7 +39,7 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
     """
     qids = _qids(frame)
     rows = list(zip(qids, _column(frame, "docno"), _column(frame, "score"), strict=True))
-    if "rank" in frame.columns:
+    if "rank" in frame.columns:  # sorted by it first: `run_of` keeps the order of equal scores
         ranks, places = frame["rank"].to_list(), {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
         rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[qids[i]], ranks[i]))]
     if topics is None and _name(frame, "query") is not None:

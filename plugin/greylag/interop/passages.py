@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from greylag.hints import shown
 from greylag.interop import names
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking
-from greylag.spelling import accepts, domain, nearest, read_call, spell
-from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
+from greylag.spelling import read_call, spell
+from greylag.stages import check_options, find_stage, registered_stages, stage_parameters
 from greylag.tables import imported
 from greylag.vectors import ArrayVectors
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_QID = "rerank"
+_QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
 _OTHERS = 10
@@ -103,7 +103,7 @@ class Reranker:
             first = f"{calls[0][0]}({name}={value})" if isinstance(value, int | float | str) else f"{calls[0][0]}(...)"
             raise ParameterError(f"{name} is of which of {method!r}? Write it with its stage, as in {first!r}")
         for name, spelt in calls:
-            self._steps.append((name, find_stage(name), _checked(name, spelt, options)))
+            self._steps.append((name, find_stage(name), _read_options(name, spelt, options)))
         self._needs = frozenset[str]().union(*(stage.needs for _, stage, _ in self._steps))
         trial = {"aspects": {}, "groups": {}, "depth": 1, "k": 1, "transfer": True}
         for _, stage, of_stage in self._steps:  # whatever is wrong with an option is found here
@@ -111,7 +111,7 @@ class Reranker:
             given = {name: value for name, value in trial.items() if name in known} | of_stage
             if vectors:
                 given["vectors"] = ArrayVectors(["0"], [[1.0]])
-                given.pop("latent", None)
+                given.pop("latent", None)  # of an index, in whose place the vectors stand here
             elif "index" in known:
                 given["index"] = self._index({"passage 0": ""})
             stage(**given)
@@ -182,7 +182,7 @@ class Reranker:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
             known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
 
-        @cache
+        @cache  # for BM25 and several stages; with vectors and scores it is never made
         def index(others: int) -> PositionalIndex:
             return self._index(texts, others)
 
@@ -489,23 +489,15 @@ def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: s
     return [document.metadata[field] for document in documents]
 
 
-def _checked(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a stage, as it takes them; none of them is unknown or missing."""
-    stage = find_stage(name)
-    known = [parameter for parameter in stage_parameters(stage) if parameter not in ("index", *DATA)]
+def _read_options(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a stage, those in the spelling and those given in Python; none of them is unknown or missing."""
+    stage, of_query = find_stage(name), ("index", *DATA)
     options = {key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in spelt.items()}
     options |= given
-    if unknown := sorted(options.keys() - {*known}):
-        raise ParameterError(f"method {name!r} has no option {unknown[0]!r}: {nearest(unknown[0], known)}")
-    # Modules import the class of an index for type checkers alone, as it loads Numba.
-    types = get_type_hints(stage, localns={"PositionalIndex": object})
-    for key, value in options.items():
-        plain = value.item() if isinstance(value, np.generic) else value
-        if key not in stage.readers and domain(types[key]) and not accepts(types[key], plain):
-            raise ParameterError(f"method {name!r}: {key} is {value!r:.60}: it must be {domain(types[key])}")
-    for required in required_parameters(stage):
-        if required not in ("index", *DATA) and required not in options:
-            raise ParameterError(f"method {name!r} needs {required}: give {required}=")
+    try:
+        check_options(stage, options, [key for key in stage_parameters(stage) if key not in of_query], of_query)
+    except ParameterError as error:
+        raise ParameterError(f"method {name!r}: {error}") from None
     return options
 
 

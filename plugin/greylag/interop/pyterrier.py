@@ -124,7 +124,7 @@ def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
     if not more:
         return made
     other = frame[[*keys, *more]].copy()
-    for key in keys:
+    for key in keys:  # identifiers may be integers there, and are strings in the run
         other[key] = other[key].astype(str).astype(object)
     return made.merge(other, on=keys, how="left", sort=False)
 

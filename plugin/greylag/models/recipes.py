@@ -340,5 +340,5 @@ def rerank_by_fold(
     """
     # One run over all folds, so that workers are not idle at the end of each.
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
-    tested = Run(tuple(ranking for ranking in first.rankings if ranking.qid in stage_of), first.tag)
+    tested = first.select_queries(stage_of)
     return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

@@ -113,8 +113,7 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     parts = splits(qids, None, settings.folds, settings.seed)
 
     def measured(run: Run, part: Sequence[str]) -> list[float]:
-        found = evaluate_by_subtopic(run, {qid: qrels[qid] for qid in part}, [measure])
-        by_query = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+        by_query = evaluate_by_subtopic(run, {qid: qrels[qid] for qid in part}, [measure]).by_query
         return [by_query[qid] for qid in part]
 
     tried = {}  # by method, the measure of each weight and query
@@ -140,18 +139,18 @@ def run(settings: Settings, opened: Opened, context: Context) -> Outcome:
     scores = {FIRST: Scores.single(measure, dict(zip(qids, measured(first, qids), strict=True)))}
     by_method: dict[str, dict[int, float]] = {}
     for size, point in learned.items():
-        for name, found in pooled(measure, parts, point).items():
-            in_order = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
-            scores[f"{name}, {size} queries"] = Scores.single(measure, {qid: in_order[qid] for qid in qids})
-            by_method.setdefault(name, {})[size] = float(found.means[0])
+        for name, held_out in pooled(measure, parts, point).items():
+            by_query = held_out.by_query  # in the order of folds
+            scores[f"{name}, {size} queries"] = Scores.single(measure, {qid: by_query[qid] for qid in qids})
+            by_method.setdefault(name, {})[size] = float(held_out.means[0])
     tests = compare(scores, FIRST)
     panel: Panel = by_method, {FIRST: float(scores[FIRST].means[0])}
     figure = line_figure("Training queries", "training queries", str(measure), {settings.name: panel}, log=True)
-    merged, by_query = means(scores), {name: part.values[:, 0] for name, part in scores.items()}
+    merged, values = means(scores), {name: part.values[:, 0] for name, part in scores.items()}
     comparison = comparison_table(f"Differences from {FIRST}", tests)
     table = means_table("Means over all queries, each held out", merged)
     return Outcome(
-        scores=merged | contrasts(by_query, [(name, FIRST) for name in scores if name != FIRST]),
+        scores=merged | contrasts(values, [(name, FIRST) for name in scores if name != FIRST]),
         results=to_dict(scores, tests),
         tables=[table, comparison],
         title=f"Judged queries that diversification needs: {settings.name}",

@@ -132,19 +132,20 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
 def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened:
     fields = {**part.model_dump(), "name": name, "first_stage": FirstStage(hits=max(DEPTHS))}
     own = PartSettings(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
-    found = open_collection(own, context)
+    opened = open_collection(own, context)
+    # The baselines are columns, too, so that all systems are scored on the same documents by the same code.
     baselines = (*parse_features(_RM3), *SDM.features, *parse_features("score"))
     features = tuple(dict.fromkeys([*parse_features(settings.features), *baselines]))
 
     def rows(run: Run) -> Rows:
-        data = CountedRankings(run.rankings, found.qrels, found.index, features).data(FeatureParameters())
-        counted = CountedRankings(run.rankings, found.qrels, found.index, BM25.features)
+        data = CountedRankings(run.rankings, opened.qrels, opened.index, features).data(FeatureParameters())
+        counted = CountedRankings(run.rankings, opened.qrels, opened.index, BM25.features)
         grid = [counted.data(parameters) for parameters in parameter_grid(GRID, BM25.tuned, FeatureParameters())]
         names = tuple(f"BM25 {place}" for place in range(len(grid)))
         return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])))
 
-    by_depth = rankings_by_depth(found.first, found.qrels)
-    return Opened({depth: rows(run) for depth, run in by_depth.items()}, found.index.fingerprint)
+    by_depth = rankings_by_depth(opened.first, opened.qrels)
+    return Opened({depth: rows(run) for depth, run in by_depth.items()}, opened.index.fingerprint)
 
 
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
@@ -166,29 +167,26 @@ def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings)
         DEPENDENCE: linear(SDM.features, SDM.weights),
         **{name: linear(features, weights[name]) for name, features in models.items()},
     }
-    found: dict[str, dict[str, Scores]] = {}
+    by_measure: dict[str, dict[str, Scores]] = {}
     for name in settings.measures:
         measure, objective = parse_measure(name), Objective.parse(name)
         values = {system: objective.evaluate(data, scores) for system, scores in systems.items()}
         values[TUNED] = tuned_bm25(rows.tuned, objective, settings)
-        found[name] = {
-            system: Scores.single(measure, dict(zip(data.qids, one.tolist(), strict=True)))
-            for system, one in values.items()
+        by_measure[name] = {
+            system: Scores.single(measure, dict(zip(data.qids, of_system.tolist(), strict=True)))
+            for system, of_system in values.items()
         }
-    return found
+    return by_measure
 
 
 def tuned_bm25(data: RankingData, objective: Objective, settings: Settings) -> FloatArray:
     """The objective by BM25 with k1 and b of the other folds, shape (q,)."""
-    grid = [objective.evaluate(data, column) for column in data.columns]
-    values = np.array(grid)
-    places = {qid: place for place, qid in enumerate(data.qids)}
-    out = np.empty(len(data.qids))
+    values = np.array([objective.evaluate(data, column) for column in data.columns])  # shape (grid, q)
+    tuned = np.empty(len(data.qids))
     for fold in split_folds(data.qids, settings.folds, settings.seed):
-        held_out = np.zeros(len(data.qids), dtype=bool)
-        held_out[[places[qid] for qid in fold]] = True
-        out[held_out] = values[values[:, ~held_out].mean(axis=1).argmax(), held_out]
-    return out
+        held_out = np.isin(data.qids, fold)
+        tuned[held_out] = values[values[:, ~held_out].mean(axis=1).argmax(), held_out]
+    return tuned
 
 
 Compared = Mapping[str, Mapping[str, Scores]]

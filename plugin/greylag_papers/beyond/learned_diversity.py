@@ -144,7 +144,7 @@ def cross_validate(
     """Each query diversified by a model that neither trained nor chose C on its fold."""
 
     def diversify(number: int) -> list[Ranking]:
-        after = (number + 1) % len(folds)
+        after = (number + 1) % len(folds)  # the fold that chooses C
         training = [qid for other, fold in enumerate(folds) if other not in (number, after) for qid in fold]
         known, held_out = (
             training_examples([ranked[number][qid] for qid in qids], subtopics, make)

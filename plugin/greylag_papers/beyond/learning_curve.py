@@ -38,7 +38,7 @@ def learn_points(
 
     A size above the number of topics that there are stands for all of them. `outline` says how it went.
     """
-    most = min(len(order) for _, order in parts)
+    most = min(len(order) for _, order in parts)  # so that a size is the same in all folds
     wanted = list(dict.fromkeys(min(size, most) for size in sorted(sizes)))
     items = [(test, order[:size]) for size in wanted for test, order in parts]
     work = parallel_map(lambda item: learn(item[1], item[0]), items, what="points", n_jobs=context.n_jobs, coarse=True)

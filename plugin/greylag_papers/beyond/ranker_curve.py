@@ -149,8 +149,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
         def score(model: RankingModel) -> list[float]:
             ranked = ModelRanker(model, opened.index).run(tested, n_jobs=context.n_jobs, tag="held-out")
-            scores = evaluate(ranked, judged, [settings.measure])
-            by_query = dict(zip(scores.qids, scores.values[:, 0].tolist(), strict=True))
+            by_query = evaluate(ranked, judged, [settings.measure]).by_query
             return [by_query[qid] for qid in test]
 
         trained = dict(timed(models))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -169,19 +169,14 @@ def choose(
     n_jobs: int | None,
 ) -> Chosen:
     """The sessions of one method; a fold's parameter has the highest mean over rounds of residual AP on other folds."""
-    options: dict[str, Any] = {
-        "rounds": settings.rounds,
-        "per_round": settings.per_round,
-        "n_jobs": n_jobs,
-        "tag": _file_name(name),
-    }
+    session = partial(
+        feedback_session, rounds=settings.rounds, per_round=settings.per_round, n_jobs=n_jobs, tag=_file_name(name)
+    )
 
     def simulate(values: Collection[float], *, interactive: bool) -> dict[float, Session]:
-        work = partial(_simulated, session=partial(feedback_session, interactive=interactive, **options))
-        found = parallel_map(
-            work, [stages[value] for value in values], first, qrels, what=f"{name} by value", n_jobs=n_jobs, coarse=True
-        )
-        return dict(zip(values, found, strict=True))
+        work, makes = partial(session, interactive=interactive), [stages[value] for value in values]
+        sessions = parallel_map(work, makes, first, qrels, what=f"{name} by value", n_jobs=n_jobs, coarse=True)
+        return dict(zip(values, sessions, strict=True))
 
     sessions = simulate(stages, interactive=False)
     ap = {value: _ap_by_round(session, qrels) for value, session in sessions.items()}
@@ -198,16 +193,11 @@ def choose(
     return Chosen(tuple(parameters), _assemble(sessions, by_query, first), _assemble(shown, by_query, first))
 
 
-def _simulated(make: MakeStage, first: Run, qrels: Qrels, *, session: Callable[..., Session]) -> Session:
-    return session(make, first, qrels)
-
-
 def _ap_by_round(session: Session, qrels: Qrels) -> list[dict[str, float]]:
-    scored = [
-        evaluate(part, residual_qrels(qrels, session.seen(number)), ["AP"])
-        for number, part in enumerate(session.residuals, 1)
+    return [
+        evaluate(residual, residual_qrels(qrels, session.seen(number)), ["AP"]).by_query
+        for number, residual in enumerate(session.residuals, 1)
     ]
-    return [dict(zip(part.qids, part.values[:, 0].tolist(), strict=True)) for part in scored]
 
 
 def _assemble(sessions: Mapping[float, Session], by_query: Mapping[str, float], first: Run) -> Session:

@@ -47,7 +47,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     with context.timed("ranking and scoring"):
         tests = [fold.test for fold in folds]
         tested = {qid for test in tests for qid in test}
-        runs = {FIRST: Run(tuple(first[qid] for qid in first if qid in tested), first.tag)}
+        runs = {FIRST: first.select_queries(tested)}
         for system, fold_models in models.items():
             stages = [ModelRanker(model, index) for model in fold_models]
             runs[system] = rerank_by_fold(stages, tests, first, n_jobs=context.n_jobs, tag=file_name(system))

@@ -356,7 +356,7 @@ def test_metadata_from_search_to_evaluation(
     assert command("fuse", *words[1:-1], plain)[0] == 0
     assert fused.read_text().partition("# ir_metadata.end\n")[2] == plain.read_text()
     given.write_text("actors: {}\n")
-    assert "unknown field 'actors'; did you mean 'actor'?" in refused("--metadata", given, *words)
+    assert "unknown field 'actors': did you mean actor" in refused("--metadata", given, *words)
 
 
 def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:

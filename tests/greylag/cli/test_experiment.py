@@ -45,7 +45,7 @@ def test_files_that_are_no_experiments(refused: Refused, made: Path, tmp_path: P
     ("text", "reason"),
     [
         ("name: x\nstudy: tea", "unknown study 'tea'"),
-        ("name: x\nstudy: pipelin", "unknown study 'pipelin'; did you mean 'pipeline'?"),
+        ("name: x\nstudy: pipelin", "unknown study 'pipelin': did you mean pipeline"),
         ("name: x\ntopics: t\nqrels: q", "collection: field required"),
         ("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\nfold: 3", "fold: unknown field"),
         (
@@ -86,7 +86,7 @@ def test_schemas(command: Command, refused: Refused) -> None:
     assert schema["$defs"]["Training"]["description"]
     assert "a file and --init: give a file, or --init" in refused("experiment", "demo", "--init", "pipeline")
     for option in ("--init", "--schema"):
-        assert "unknown study 'nothing': use one of" in refused("experiment", option, "nothing")
+        assert "unknown study 'nothing': " in refused("experiment", option, "nothing")
     assert "give an experiment file, such as demo, or --init pipeline" in refused("experiment")
 
 
@@ -120,4 +120,4 @@ def test_files_that_come_with_greylag(
     assert f"{tmp_path / 'cacm' / 'topics.cacm.txt'}" in refused("experiment", "cacm.yaml")
     monkeypatch.setenv("GREYLAG_DATA", str(tmp_path / "none"))
     assert f"there is no folder {tmp_path / 'none'}; set GREYLAG_DATA" in refused("experiment", "cacm.yaml")
-    assert "did you mean 'cacm'?" in refused("experiment", "cacn.yaml")
+    assert "did you mean cacm" in refused("experiment", "cacn.yaml")

@@ -402,7 +402,7 @@ def test_measures_of_relevance_use_the_highest_grade():
 def test_single_measure():
     scores = Scores.single(parse_measure("AP"), {"1": 0.25, "2": 0.75})
     assert (scores.qids, scores.values.tolist()) == (("1", "2"), [[0.25], [0.75]])
-    assert scores.by_measure == {"AP": 0.5}
+    assert (scores.by_measure, scores.by_query) == ({"AP": 0.5}, {"1": 0.25, "2": 0.75})
 
 
 MEASURES = """AP AP@10 nDCG@10 nDCG P@5 RR RR@3 Success@5 R@10 Rprec SetP SetR SetF Bpref infAP AP(rel=2) P(rel=2)@5

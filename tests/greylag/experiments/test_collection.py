@@ -191,23 +191,18 @@ def test_an_index_is_built_once_and_again_when_documents_change(docs: Path, tmp_
     assert lines == [three, f"index: {folder}, built before", three, four, four]
 
 
-def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["another folder", "an index that the user built"])
+def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_path: Path, kind: str) -> None:
     mine = tmp_path / "out" / "index"
-    mine.mkdir(parents=True)
-    (mine / "mine.txt").write_text("mine")
-    (tmp_path / "out" / "index.json").write_text("{}")
+    if kind == "another folder":
+        mine.mkdir(parents=True)
+        (mine / "mine.txt").write_text("mine")
+    else:
+        build_index(docs, mine)
+    before = {path.name: path.read_bytes() for path in mine.iterdir()}
     with pytest.raises(ParameterError, match="exists already"):
         open_index(docs, None, Context(tmp_path / "out"))
-    assert (mine / "mine.txt").read_text() == "mine"
-    assert (tmp_path / "out" / "index.json").read_text() == "{}"
-
-
-def test_an_index_that_the_user_built_is_left_alone(docs: Path, tmp_path: Path) -> None:
-    build_index(docs, tmp_path / "out" / "index")
-    before = sorted(path.name for path in (tmp_path / "out" / "index").iterdir())
-    with pytest.raises(ParameterError, match="exists already"):
-        open_index(docs, None, Context(tmp_path / "out"))
-    assert sorted(path.name for path in (tmp_path / "out" / "index").iterdir()) == before
+    assert {path.name: path.read_bytes() for path in mine.iterdir()} == before
 
 
 def test_missing_documents(tmp_path: Path) -> None:

@@ -52,10 +52,10 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ("{}", r"name: field required"),
-        ("{name: x, colour: red}", r"colour: unknown field \(fields are name, study, data, expected, docs, features,"),
+        ("{name: x, colour: red}", r"colour: unknown field: use name, study, data, expected, docs, features,"),
         ("{name: x, data_folder: /tmp}", r"data_folder: unknown field"),
-        ("{name: x, mesures: [AP]}", r"mesures: unknown field; did you mean 'measures'\? \(fields are"),
-        ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field; did you mean 'size'\? \(fields are"),
+        ("{name: x, mesures: [AP]}", r"mesures: unknown field: did you mean measures"),
+        ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field: did you mean size\?"),
         ("{name: x, part: {size: 0}}", r"part.size: input should be greater than or equal to 1 \(got 0\)"),
         ("{name: x, part: {folds: 1}}", r"part.folds: .*greater than or equal to 2 \(got 1\)"),
         ("{name: x, measures: [AP, nDGC@10]}", r"measures.1: .*'nDGC@10'.* nDCG"),
@@ -160,7 +160,7 @@ def test_the_files_of_a_checkout() -> None:
 
 
 def test_an_unknown_name() -> None:
-    with pytest.raises(ParameterError, match=r"'cacn.yaml' cannot be read: .* greylag; did you mean 'cacm'\?$"):
+    with pytest.raises(ParameterError, match=r"'cacn.yaml' cannot be read: .* did you mean cacm\b"):
         config.shipped_file("cacn.yaml")
-    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: ambient.cssvm, .*, cacm"):
+    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: use ambient.cssvm, .*, cacm"):
         config.shipped_file("x")

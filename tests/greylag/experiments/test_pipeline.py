@@ -60,8 +60,12 @@ def done(folder: Path, settings: Settings) -> Finished:
     return run_study(pipeline.STUDY, settings, folder)
 
 
-def test_expected_scores(done: Finished, settings: Settings) -> None:
+def test_expected_scores(done: Finished, folder: Path, settings: Settings, opened: OpenCollection) -> None:
     assert deviations(done.scores, settings.expected) == []
+    results = samples.results(folder)
+    assert results["fingerprint"] == opened.index.fingerprint
+    assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
+    assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
     assert list(done.scores) == ["bm25", "ql", "tuned-bm25", "mrf", "mmr"]
     assert set(done.scores["mmr"]) == {"AP", "P@10", "nDCG@10", "RR", "alpha-nDCG@10", "S-recall@10"}
     for system, measures in done.scores.items():
@@ -97,13 +101,6 @@ def test_every_query_is_reranked_by_a_model_of_other_queries(
     for qid, ranking in opened.first.items():
         (model,) = (model for model in models if qid not in model.provenance["queries"])
         assert ModelRanker(model, opened.index)(ranking).docids == run[qid].docids
-
-
-def test_results(done: Finished, folder: Path, opened: OpenCollection) -> None:
-    results = samples.results(folder)
-    assert results["fingerprint"] == opened.index.fingerprint
-    assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
-    assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
 
 
 def test_tuned_baselines_are_those_of_the_command(done: Finished, folder: Path, opened: OpenCollection) -> None:
@@ -358,16 +355,10 @@ def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name:
     assert deviations(samples.run_file(shipped_file(name), tmp_path).scores, settings.expected) == []
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo")
-    run_file(DEMO / "demo.yaml", folder)
-    return folder
-
-
-def test_scores_models_and_queries_are_those_of_the_results(out: Path) -> None:
-    page = (out / "report.html").read_text(encoding="utf-8")
-    parsed, results = Page(page), json.loads((out / "results.json").read_text())
+@pytest.mark.usefixtures("done")
+def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    parsed, results = Page(page), samples.results(folder)
     means = {name: run["means"] for name, run in results["relevance"]["runs"].items()}
     for name in ("bm25", "ql", "mrf", "mmr"):
         assert [name, *(f"{value:.4f}" for value in means[name].values())] in parsed.rows
@@ -376,15 +367,15 @@ def test_scores_models_and_queries_are_those_of_the_results(out: Path) -> None:
     assert changes[: len(per_query["mrf"])] == [
         per_query["mrf"][qid]["AP"] - per_query["bm25"][qid]["AP"] for qid in per_query["mrf"]
     ]
-    model = json.loads((out / "models" / "fold-1.json").read_text())
+    model = json.loads((folder / "models" / "fold-1.json").read_text())
     first = model["features"][0]
     assert f"1:\N{NO-BREAK SPACE}{first['weight']:+.4g}" in parsed.text
     assert first["feature"] in parsed.text
     assert "24 topics over 634 documents" in page
 
 
-def test_reasons_are_differences_from_the_average_of_the_first_stage(out: Path) -> None:
-    page = (out / "report.html").read_text(encoding="utf-8")
-    reasons = Page(page).texts["small"]
+@pytest.mark.usefixtures("done")
+def test_reasons_are_differences_from_the_average_of_the_first_stage(folder: Path) -> None:
+    reasons = Page((folder / "report.html").read_text(encoding="utf-8")).texts["small"]
     assert len(reasons) == 240
     assert all(re.fullmatch(r"([+-][\d.e+-]+ \S+( \([^)]*\))?(; )?)+", reason) for reason in reasons)

@@ -275,7 +275,7 @@ def test_the_study_of_a_file(tmp_path: Path) -> None:
     assert study is samples.STUDY
     assert settings.path("n.txt") == tmp_path / "n.txt"
     (tmp_path / "x.yaml").write_text("name: x\nstudy: some\n")
-    with pytest.raises(FormatError, match=r"x.yaml: unknown study 'some': use one of .*pipeline.* sum"):
+    with pytest.raises(FormatError, match=r"x.yaml: unknown study 'some': did you mean sum"):
         load(tmp_path / "x.yaml")
 
 
@@ -365,7 +365,7 @@ def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
     assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
     assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
     (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
-    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal'; did you mean 'research goal'\?"):
+    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal': did you mean research goal"):
         read_given(tmp_path / "me.yml")
     (tmp_path / "me.yml").write_text("[1]\n")
     with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):

@@ -152,7 +152,7 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(
         best |= dict(zip(part, NDCG.evaluate(test, test.X[:, column]), strict=True))
     for name, expected in (("held out", held_out), ("best column", best)):
         found = result.scores[name]
-        assert dict(zip(found.qids, found.values[:, 0], strict=True)) == pytest.approx(expected)
+        assert found.by_query == pytest.approx(expected)
     assert held_out["3"] == 0
 
 

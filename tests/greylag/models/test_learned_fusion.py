@@ -115,7 +115,7 @@ def test_scores_are_those_of_the_held_out_run(measure: str) -> None:
     assert list(learned.scores) == list(systems)
     for name, run in systems.items():
         found = evaluate(run, qrels, [measure])
-        by_qid = dict(zip(found.qids, found.values[:, 0].tolist(), strict=True))
+        by_qid = found.by_query
         expected = [by_qid[qid] for qid in learned.scores[name].qids]
         np.testing.assert_allclose(learned.scores[name].values[:, 0], expected, atol=1e-9, err_msg=name)
         assert {by_qid[qid] for qid in set(by_qid) - set(learned.scores[name].qids)} <= {0.0}

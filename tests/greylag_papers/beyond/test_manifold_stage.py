@@ -46,7 +46,7 @@ def test_each_fold_has_the_alpha_that_is_best_on_the_others() -> None:
     for alpha in alphas:
         own = ManifoldRanker(index, depth=20, alpha=alpha, confidence="query")
         scores = evaluate(Run(tuple(own(ranking) for ranking in first.values())), qrels, ["AP"])
-        ap[alpha] = dict(zip(scores.qids, scores.values[:, 0], strict=True))
+        ap[alpha] = scores.by_query
         assert found.curve[alpha] == pytest.approx(scores.means[0])
     for test, chosen in zip(folds, found.alphas, strict=True):
         means = {alpha: np.mean([ap[alpha][qid] for qid in qrels if qid not in test]) for alpha in alphas}
