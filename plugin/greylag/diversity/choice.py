@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -65,7 +64,7 @@ class DiversifierChoice:
     weights: Mapping[str, tuple[float, ...]]
     seconds: Mapping[str, float] = field(compare=False)
 
-    @cached_property
+    @property
     def best(self) -> str:
         """The method with the best mean by `measure`, or "none"; ties go to the first."""
         return self.winner.chosen

@@ -8,8 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.checks import check_counts
-from greylag.errors import ParameterError
+from greylag.checks import check_counts, check_fractions
 from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.pipeline import Stage
 from greylag.ranking import BoolArray, Ranking
@@ -41,8 +40,8 @@ class DiversityStage(Stage, ABC):
 
     def __post_init__(self) -> None:
         check_counts(depth=self.depth, k=self.k)
-        if not 0 <= self.min_relevance <= 1:
-            raise ParameterError(f"min_relevance must be in [0, 1], not {self.min_relevance}")
+        strength = {} if self.strength is None else {self.strength: getattr(self, self.strength)}
+        check_fractions(min_relevance=self.min_relevance, **strength)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
