@@ -93,7 +93,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         scores=scores,
         results={
             "scores": scores,
-            "by fold": {method: table.by_task(method, table.largest(method)) for method in METHODS},
+            "by fold": {method: table.by_task(method) for method in METHODS},
             "tests": {name: [to_dict({}, test)["significance"] for test in found] for name, found in tests.items()},
         },
         tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
@@ -105,7 +105,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
 
 def deviation_table(table: TrialTable, M: int) -> Table:
     """Mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
-    found = {method: [*table.by_task(method, table.largest(method)).values()] for method in METHODS}
+    found = {method: [*table.by_task(method).values()] for method in METHODS}
     rows = {
         method: {"mean": float(np.mean(losses)), "standard deviation": float(np.std(losses, ddof=1))}
         for method, losses in found.items()

@@ -81,6 +81,11 @@ class Scenes:
     validation: Sequence[Example]
     test: Sequence[Example]
 
+    @property
+    def scored(self) -> dict[str, Sequence[Example]]:
+        """The sets that Jaccard indices are of."""
+        return {"validation": self.validation, "test": self.test}
+
     def task(self, number: int) -> Task:
         """The task of a draw; test scenes are named by draw and number, such as 2.1."""
         test = {f"{number}.{i}": example for i, example in enumerate(self.test, 1)}
@@ -152,10 +157,9 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     from sklearn.svm import LinearSVC
 
     def indices(predict: Callable[[FloatArray], IntArray]) -> dict[str, FloatArray]:
-        parts = {"validation": scenes.validation, "test": scenes.test}
         return {
-            name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in part], n_labels)
-            for name, part in parts.items()
+            name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in examples], n_labels)
+            for name, examples in scenes.scored.items()
         }
 
     indices_of = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
@@ -226,10 +230,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
                 for method, found in indices.items()
             },
             "jaccard by draw": averages,
-            "chosen": {
-                method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
-                for method in METHODS
-            },
+            "chosen": table.chosen_learners(METHODS),
         },
         tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models of scenes: {settings.name}",
@@ -240,13 +241,13 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
 
 def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> dict[str, dict[str, FloatArray]]:
     """Jaccard indices of the best predictions of each method's members, by set of scenes."""
-    parts = {"validation": scenes.validation, "test": scenes.test}
     indices = {}
     for method in METHODS:
-        (trial,) = table.chosen(method, table.largest(method))
+        (trial,) = table.chosen(method)
         weights = cast(FloatArray, trial.weights)
         indices[method] = {
-            name: jaccard(best_predictions(model, weights, part), model.n_labels) for name, part in parts.items()
+            name: jaccard(best_predictions(model, weights, examples), model.n_labels)
+            for name, examples in scenes.scored.items()
         }
     return indices
 

@@ -14,7 +14,6 @@ from greylag.errors import ModelError
 from greylag.ranking import FloatArray, IntArray
 from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.potts import (
-    N_FEATURES,
     PRECISION,
     PottsModel,
     Superpixels,
@@ -28,6 +27,7 @@ from greylag_papers.schiegg_2016.potts import (
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
 MODEL = PottsModel()
+N_FEATURES = 13  # of `Superpixels.from_colours`
 SHAPES = [(1, 1), (1, 6), (5, 1), (2, 2), (3, 4)]
 POTTS_WEIGHTS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (2.0, 3.0)]
 
