@@ -168,6 +168,7 @@ def choose_diversifier(
     parsed = parse_measure(measure), parse_measure(cost)
     if parsed[1].family.lower_is_better:
         raise ParameterError(f"{cost} is a loss: give a measure of relevance, such as nDCG@10")
+    # As many picks as the measure looks at; fewer would leave ranks to the first stage.
     k = max(20, parsed[0].cutoff or 0)
     resources: dict[str, Any] = {"vectors": vectors, "aspects": aspects}
     steps = [StageStep.parse(text) for text in methods] if methods else _usable(index, resources)
@@ -208,7 +209,7 @@ def _compared(
     tried: Mapping[str, _Tried], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
 ) -> DiversifierChoice:
     """The choice among methods, given the scores of the first stage and which queries each fold holds out."""
-    sign = -1.0 if measures[0].family.lower_is_better else 1.0
+    sign = -1.0 if measures[0].family.lower_is_better else 1.0  # times which a value is better if it is higher
     scores, stages, weights = {NONE: before}, dict[str, StageStep](), dict[str, tuple[float, ...]]()
     for name, method in tried.items():
         held_out, chosen = tuned_by_fold(method.values, tests, sign)
@@ -301,6 +302,7 @@ def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: fl
 
 def last_best(means: FloatArray) -> int:
     """The number of the highest mean, the last one if several are."""
+    # Rounded, since means of equal scores may differ in their last bits.
     return len(means) - 1 - int(np.argmax(np.round(means[::-1], DECIMALS)))
 
 

@@ -48,7 +48,7 @@ class LogDeterminant(VectorGain):
         basis, new = self._factor[: self._size], self._factor[self._size]
         np.subtract(self.cosines(candidate), np.einsum("pn,p->n", basis, basis[:, candidate]), out=new)
         new *= 1.0 / sqrt(distance)
-        self._distances -= new * new
+        self._distances -= new * new  # may fall just below 0 by rounding, which `gains` raises
         self._size += 1
 
 

@@ -65,7 +65,7 @@ class GroupGain:
     def __init__(self, relevance: FloatArray, groups: IntArray, max_per_group: int, decay: float) -> None:
         self._gains = relevance
         self._groups = groups
-        self._left = np.full(len(groups), max_per_group)
+        self._left = np.full(len(groups), max_per_group)  # by number of group, of which there are at most n
         self._decay = decay
 
     def gains(self) -> FloatArray:

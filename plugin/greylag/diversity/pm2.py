@@ -53,7 +53,7 @@ class PM2Gain:
     def __init__(self, relevance: FloatArray, aspect_weight: float) -> None:
         self._relevance = relevance
         self._aspect_weight = aspect_weight
-        self._seats = np.zeros(relevance.shape[1])
+        self._seats = np.zeros(relevance.shape[1])  # by aspect
 
     def gains(self) -> FloatArray:
         """Shape (n,)."""

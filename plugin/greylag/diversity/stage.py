@@ -97,6 +97,7 @@ class GreedyStage(DiversityStage):
     def scored(self, ranking: Ranking) -> Ranking:
         """The candidates, scored by the gain that each is picked with."""
         candidates = self.candidates(ranking)
+        # All of them, not k: a feature needs a value for each.
         picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))
         # By rank first, so that `Ranking.sort`, which is stable, breaks ties of the gain in the incoming order.
         order = np.argsort(picked)

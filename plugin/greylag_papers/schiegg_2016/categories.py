@@ -96,7 +96,6 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
             "by fold": {method: table.by_task(method) for method in METHODS},
             "tests": {name: [to_dict({}, test)["significance"] for test in found] for name, found in tests.items()},
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models from all categories: {settings.name}",
         sections=sections,
         provenance={"data": asdict(settings.images)},

@@ -111,7 +111,6 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
             "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
             "chosen": table.chosen_learners(METHODS),
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models from one image: {settings.name}",
         sections=sections,
         provenance={"data": asdict(settings.images)},

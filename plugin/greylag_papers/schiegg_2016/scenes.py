@@ -232,7 +232,6 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
             "jaccard by draw": averages,
             "chosen": table.chosen_learners(METHODS),
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models of scenes: {settings.name}",
         sections=sections,
         provenance={"data": [asdict(images) for images in settings.images]},

@@ -25,9 +25,9 @@ from greylag_papers.schiegg_2016.potts import (
     neighbours,
 )
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+from tests.greylag_papers.schiegg_2016.samples import N_FEATURES
 
 MODEL = PottsModel()
-N_FEATURES = 13  # of `Superpixels.from_colours`
 SHAPES = [(1, 1), (1, 6), (5, 1), (2, 2), (3, 4)]
 POTTS_WEIGHTS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (2.0, 3.0)]
 
