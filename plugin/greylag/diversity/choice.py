@@ -327,17 +327,17 @@ def _by_one(scores: Scores, column: int) -> Scores:
     return replace(scores, measures=(scores.measures[column],), values=scores.values[:, [column]])
 
 
-def _shown(found: Comparison | None, *, p: bool = False) -> list[str]:
+def _shown(comparison: Comparison | None, *, p: bool = False) -> list[str]:
     """The difference, its interval, and perhaps its corrected p."""
-    if found is None:
+    if comparison is None:
         return ["", "", ""] if p else ["", ""]
-    low, high = found.interval
-    star = "*" if found.corrected_p < SIGNIFICANCE_LEVEL else " "
-    cells = [f"{found.difference:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
-    shown = "<0.001" if found.corrected_p < 0.0005 else f"{found.corrected_p:.3f}"
+    low, high = comparison.interval
+    star = "*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " "
+    cells = [f"{comparison.difference:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
+    shown = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
     return [*cells, shown + star] if p else cells
 
 
-def _with_interval(found: Comparison) -> str:
-    low, high = found.interval
-    return f"{found.difference:+.4f} {found.measure} [{low:+.4f}, {high:+.4f}]"
+def _with_interval(comparison: Comparison) -> str:
+    low, high = comparison.interval
+    return f"{comparison.difference:+.4f} {comparison.measure} [{low:+.4f}, {high:+.4f}]"

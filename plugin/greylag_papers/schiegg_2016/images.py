@@ -93,7 +93,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         f"{CSSVM} below {other}, pick-best": lower_in(tables, CSSVM, other) for other in ENSEMBLES if other != CSSVM
     }
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
-    tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
+    tests = {quantity: compare(losses, CSSVM, test="wilcoxon") for quantity, losses in trained.items()}
     sections = [
         Section("Pick-best", _TEXTS["images: loss"], loss_parts(tables)),
         Section("Members", _TEXTS["images: members"], [*member_parts(tables), *controls]),

@@ -130,9 +130,9 @@ def jaccard(pairs: Sequence[tuple[IntArray, IntArray]], n_labels: int) -> FloatA
 
     A label that neither occurs nor is predicted has NaN.
     """
-    truth, found = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    truth, predicted = (np.concatenate(labels) for labels in zip(*pairs, strict=True))
     confusion = np.zeros((n_labels, n_labels))
-    np.add.at(confusion, (truth, found), 1.0)
+    np.add.at(confusion, (truth, predicted), 1.0)
     union = confusion.sum(axis=0) + confusion.sum(axis=1) - confusion.diagonal()
     shares = np.divide(confusion.diagonal(), union, out=np.full(n_labels, np.nan), where=union > 0)
     return np.asarray(shares)
@@ -144,8 +144,8 @@ def best_predictions(
     """The truth of each example, and the prediction of lowest loss among those of the members."""
     pairs = []
     for x, truth in examples:
-        found = [model.infer(x, member) for member in weights]
-        pairs.append((truth, min(found, key=lambda y: model.loss(truth, y))))
+        predictions = [model.infer(x, member) for member in weights]
+        pairs.append((truth, min(predictions, key=lambda y: model.loss(truth, y))))
     return pairs
 
 
@@ -212,7 +212,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
     sections = [
         Section("Jaccard index", _TEXTS["scenes: about"], [
             index_table(f"Jaccard index, {name} scenes, M = {M} (after Table 2 of the paper)",
-                        {method: found[name] for method, found in indices.items()})
+                        {method: by_part[name] for method, by_part in indices.items()})
             for name in PARTS
         ]),
         Section("Loss", parts=[
@@ -226,8 +226,8 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         results={
             "scores": scores,
             "jaccard": {
-                method: {name: [*map(_finite, index.tolist())] for name, index in found.items()}
-                for method, found in indices.items()
+                method: {name: [*map(_finite, index.tolist())] for name, index in by_part.items()}
+                for method, by_part in indices.items()
             },
             "jaccard by draw": averages,
             "chosen": table.chosen_learners(METHODS),
@@ -262,7 +262,7 @@ def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:
     """A row for each method, a column for each label, and the average."""
     K = len(next(iter(indices.values())))
     header = ("", "background", *(f"class {k}" for k in range(1, K)), "average")
-    rows = [(method, *map(_finite, found.tolist()), float(np.nanmean(found))) for method, found in indices.items()]
+    rows = [(method, *map(_finite, index.tolist()), float(np.nanmean(index))) for method, index in indices.items()]
     return Table(caption, header, rows)
 
 

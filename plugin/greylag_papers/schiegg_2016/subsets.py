@@ -174,7 +174,10 @@ def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
     tests = {quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity) for quantity in QUANTITIES}
     return [
         report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
-        *(comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *found) for name, found in tests.items()),
+        *(
+            comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *compared)
+            for name, compared in tests.items()
+        ),
     ]
 
 
