@@ -59,7 +59,7 @@ def test_converged_means_close_to_the_optimum_relative_to_it(seed: int, C: float
         assert TrainingSet(model, examples).objective(alone.weights[0], C) <= 1.03 * best
 
 
-@pytest.mark.parametrize("signs", [(), (0, -1)])
+@pytest.mark.parametrize("signs", [(), (0, 3)])
 @pytest.mark.parametrize(("seed", "C"), [(0, 0.01), (1, 1.0), (2, 1.0), (2, 30.0), (3, 30.0), (4, 1000.0)])
 def test_reaches_the_optimum_of_an_independent_solver(seed: int, C: float, signs: tuple[int, ...]) -> None:
     examples, model = random_tables(seed, n=4, outputs=5, d=4), Table(nonnegative=signs)
