@@ -121,6 +121,7 @@ def claims(
         for method in methods:
             random = [f"{name} {method}" for name in (ANGLE, TRAINING)] if method in COULOMB else []
             pairs = [(method, other) for other in others if other != method]
+            # Two families: the corrections of what the paper claims do not depend on our own controls.
             for family in (pairs, [(method, other) for other in random]):
                 rows |= contrasts(values, family, test="wilcoxon", where=f", {quantity}")
     return rows
@@ -135,6 +136,7 @@ def compare_methods(
         scores[method] = Scores.single(LOSS, table.by_example(method, quantity=quantity))
     tests = []
     for baseline in baselines:
+        # The others are compared with the first baseline alone: each test more would weaken all by Holm's correction.
         others = [name for name in methods if name in COULOMB or baseline == baselines[0]]
         tests.append(compare({name: scores[name] for name in (baseline, *others)}, baseline, test="wilcoxon"))
     return tests
@@ -264,7 +266,7 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
 
     The lower end if the quantity is above the limit everywhere, the upper end if it is nowhere.
     """
-    low, high = np.log(SPREADS)
+    low, high = np.log(SPREADS)  # bisected by ratios, as the range spans five powers of ten
     if quantity(SPREADS[1]) <= limit:
         return SPREADS[1]
     for _ in range(HALVINGS):

@@ -81,6 +81,7 @@ class SyntheticImages:
     def _draw_image(self, rng: np.random.Generator, objects: FloatArray, palette: FloatArray) -> LabelledImage:
         grid = np.indices(self.shape).reshape(2, -1).T.astype(np.float64)
         labels = self._draw_objects(rng, grid)
+        # Voronoi cells: each superpixel belongs to the nearest of a few random points.
         points = rng.uniform(0.0, self.shape, (self.n_patches, 2))
         patch = ((grid[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
         plain = np.vstack([palette[rng.integers(self.n_palette, size=self.n_patches)], objects])

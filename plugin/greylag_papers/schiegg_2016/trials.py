@@ -106,7 +106,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
         return list(product(settings.ensemble_costs, values))
 
     by_method: dict[str, list[EnsembleLearner]] = {
-        SSVM: [Perturbed(1, C, 0.0) for C in costs],
+        SSVM: [Perturbed(1, C, 0.0) for C in costs],  # an ensemble of one, so that trials need no special case
         "perturbed": [Perturbed(M, C, spread, seed) for C, spread in grid(settings.spreads)],
         "mcl": [MultipleChoice(M, C=C, rounds=rounds, seed=seed) for C in costs],
         "mcl-perturbed": [MultipleChoice(M, C=C, start="perturbed", rounds=rounds, seed=seed) for C in costs],

@@ -83,7 +83,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 truth,
                 frequencies=frequencies,
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
-                relevance=np.zeros(n),
+                relevance=np.zeros(n),  # there is no query: MMR is left with novelty alone
                 candidates={
                     name: candidates_from_counts(features, frequencies, idf, {"title": empty}, np.zeros((n, 0)))
                     for name, features in PRESETS.items()

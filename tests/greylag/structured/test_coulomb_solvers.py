@@ -369,19 +369,6 @@ def test_descent_is_the_negative_gradient_by_the_weights(seed: int, s: float) ->
     np.testing.assert_allclose(small, 1e-9 / 0.7 * lengths(weights)[:, None] ** 2 * descent, rtol=1e-5, atol=1e-14)
 
 
-def test_coulomb_is_the_default() -> None:
-    weights = random_weights(0, 4, 3)
-    assert riesz_energy(weights) == riesz_energy(weights, 1.0)
-    np.testing.assert_array_equal(riesz_forces(weights), riesz_forces(weights, 1.0))
-    np.testing.assert_array_equal(displacements(weights, 0.3), displacements(weights, 0.3, 1.0))
-
-
-@pytest.mark.parametrize("m", [1, 2, 7])
-def test_forces_sum_to_zero(m: int) -> None:
-    forces = riesz_forces(random_weights(m, m, 6))
-    np.testing.assert_allclose(forces.sum(axis=0), 0.0, atol=1e-12 * max(1.0, np.abs(forces).max()))
-
-
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
 def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha: float) -> None:
     weights = random_weights(3, 6, 5)
