@@ -24,7 +24,7 @@ class RandomOrder(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
-    diversifies = False  # nothing to choose: it is what a method should be better than
+    diversifies = False  # a baseline: methods should be better than chance
 
     seed: int = 0
 

@@ -21,7 +21,7 @@ from greylag.trec import at_level, read_qrels
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
-"""What scores spread from: the query alone, or the incoming scores, too."""
+"""The sources from which scores spread: the query alone, or the incoming scores, too."""
 Similarity = Literal["cosine", "rbf"]
 AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 

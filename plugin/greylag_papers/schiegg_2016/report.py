@@ -121,7 +121,7 @@ def claims(
         for method in methods:
             random = [f"{name} {method}" for name in (ANGLE, TRAINING)] if method in COULOMB else []
             pairs = [(method, other) for other in others if other != method]
-            # Two families: the corrections of what the paper claims do not depend on our own controls.
+            # Two families, so that the paper's claims are not corrected for our own controls.
             for family in (pairs, [(method, other) for other in random]):
                 rows |= contrasts(values, family, test="wilcoxon", where=f", {quantity}")
     return rows

@@ -107,7 +107,7 @@ class Fit(NamedTuple):
     loss: float
     greedy: float
     iterations: int  # iterations of the cutting plane
-    seconds: float  # time of training, which starts with what was found for the next smaller C
+    seconds: float  # time of training, which starts with the constraints for the next smaller C
 
 
 @dataclass(frozen=True)
