@@ -45,7 +45,7 @@ class VectorGain(Gain):
         if isinstance(vectors, np.ndarray):
             self.rows = exact_rows(vectors)
         else:
-            from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as sources of sparse vectors do
+            from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as sparse sources do
 
             self._sparse = cosines_by_column(vectors)
 
