@@ -11,7 +11,7 @@ import numpy as np
 from greylag.checks import check_counts, check_fractions
 from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.pipeline import Stage
-from greylag.ranking import BoolArray, Ranking
+from greylag.ranking import BoolArray, Ranking, unit_range
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class DiversityStage(Stage, ABC):
         top = ranking.head(self.depth)
         if not self.min_relevance or not len(top):
             return top
-        # The score that has this value after scaling to [0, 1].
-        lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
-        return top.head(int(np.count_nonzero(top.scores >= lowest)))
+        relevance = unit_range(top.scores)
+        # Equal scores are all scaled to 0, though none is less relevant than another.
+        return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
     def scored(self, ranking: Ranking) -> Ranking:
         """The top `depth` documents, as ranked."""

@@ -371,6 +371,8 @@ def test_documents_of_little_relevance_are_not_moved_up() -> None:
     """RANKING has the scores 9 8 7 7 7 1."""
     for least, expected in ((0.0, "fedcba"), (0.5, "edcbaf"), (0.8, "bacdef"), (1.0, "abcdef")):
         assert "".join(Backwards(min_relevance=least)(RANKING).docids) == expected
+    tied = Ranking("q", "", tuple("abcd"), np.array([0.88, 0.88, 0.88, 0.06]))  # 0.06 + (0.88 - 0.06) is above 0.88
+    assert "".join(Backwards(min_relevance=1.0)(tied).docids) == "cbad"
     level = Ranking("q", "", tuple("abc"), np.ones(3))
     assert "".join(Backwards(min_relevance=1.0)(level).docids) == "cba"  # none is less relevant than another
     assert len(Backwards(min_relevance=0.5)(Ranking("q", "", (), np.zeros(0)))) == 0
