@@ -26,6 +26,13 @@ def check_non_negative(**values: float) -> None:
             raise ParameterError(f"{name} must be a finite number of at least 0, not {value}")
 
 
+def check_fractions(**values: float) -> None:
+    """Raise `ParameterError` unless all values are in [0, 1]."""
+    for name, value in values.items():
+        if not 0 <= value <= 1:
+            raise ParameterError(f"{name} must be in [0, 1], not {value}")
+
+
 def check_counts(**values: int) -> None:
     """Raise `ParameterError` unless all values are integers of at least 1."""
     for name, value in values.items():

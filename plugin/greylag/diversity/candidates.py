@@ -86,6 +86,7 @@ class CandidateMaker:
         if self._extract is None:
             return np.empty((len(ranking), 0))
         pairs = zip(self._extract.specs, self._extract(ranking).T, strict=True)
+        # Scaled reciprocal ranks would depend on how many candidates there are.
         columns = [values if feature == ReciprocalRank() else unit_range(values) for feature, values in pairs]
         return np.array(columns).T
 
@@ -137,6 +138,7 @@ def candidates_from_counts(
     rows, columns = np.concatenate([np.empty((2, 0), dtype=np.int64), *covered], axis=1)
     shape = len(features.criteria), len(words)
     counts = np.bincount(columns, minlength=shape[0] * shape[1]).reshape(shape)
+    # From counts to the number of thresholds reached; a share that equals a threshold reaches it.
     steps = _steps(features, np.searchsorted(features.thresholds, counts / max(n, 1), side="right"))
     # Pairs below the lowest threshold count for no feature, and are most of them.
     used = np.any(steps >= 0, axis=1)
@@ -172,6 +174,7 @@ def _values(kind: str, frequencies: csr_matrix, fields: Mapping[str, csr_matrix]
     if kind == "frequency":
         lengths = np.bincount(rows, weights=frequencies.data, minlength=frequencies.shape[0])
         return np.asarray(frequencies.data / lengths[rows])
+    # "tfidf": the rank of each word in its document, from 1, by weight and then by number.
     weights = (1.0 + np.log(frequencies.data)) * idf[frequencies.indices]
     ranks = np.empty(len(rows))
     ranks[np.lexsort((frequencies.indices, -weights, rows))] = np.arange(len(rows)) - frequencies.indptr[rows] + 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -65,7 +64,7 @@ class DiversifierChoice:
     weights: Mapping[str, tuple[float, ...]]
     seconds: Mapping[str, float] = field(compare=False)
 
-    @cached_property
+    @property
     def best(self) -> str:
         """The method with the best mean by `measure`, or "none"; ties go to the first."""
         return self.winner.chosen
@@ -169,6 +168,7 @@ def choose_diversifier(
     parsed = parse_measure(measure), parse_measure(cost)
     if parsed[1].family.lower_is_better:
         raise ParameterError(f"{cost} is a loss: give a measure of relevance, such as nDCG@10")
+    # As many picks as the measure looks at; fewer would leave ranks to the first stage.
     k = max(20, parsed[0].cutoff or 0)
     resources: dict[str, Any] = {"vectors": vectors, "aspects": aspects}
     steps = [StageStep.parse(text) for text in methods] if methods else _usable(index, resources)
@@ -209,7 +209,7 @@ def _compared(
     tried: Mapping[str, _Tried], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
 ) -> DiversifierChoice:
     """The choice among methods, given the scores of the first stage and which queries each fold holds out."""
-    sign = -1.0 if measures[0].family.lower_is_better else 1.0
+    sign = -1.0 if measures[0].family.lower_is_better else 1.0  # times which a value is better if it is higher
     scores, stages, weights = {NONE: before}, dict[str, StageStep](), dict[str, tuple[float, ...]]()
     for name, method in tried.items():
         held_out, chosen = tuned_by_fold(method.values, tests, sign)
@@ -302,6 +302,7 @@ def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: fl
 
 def last_best(means: FloatArray) -> int:
     """The number of the highest mean, the last one if several are."""
+    # Rounded, since means of equal scores may differ in their last bits.
     return len(means) - 1 - int(np.argmax(np.round(means[::-1], DECIMALS)))
 
 
@@ -326,17 +327,17 @@ def _by_one(scores: Scores, column: int) -> Scores:
     return replace(scores, measures=(scores.measures[column],), values=scores.values[:, [column]])
 
 
-def _shown(found: Comparison | None, *, p: bool = False) -> list[str]:
+def _shown(comparison: Comparison | None, *, p: bool = False) -> list[str]:
     """The difference, its interval, and perhaps its corrected p."""
-    if found is None:
+    if comparison is None:
         return ["", "", ""] if p else ["", ""]
-    low, high = found.interval
-    star = "*" if found.corrected_p < SIGNIFICANCE_LEVEL else " "
-    cells = [f"{found.difference:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
-    shown = "<0.001" if found.corrected_p < 0.0005 else f"{found.corrected_p:.3f}"
+    low, high = comparison.interval
+    star = "*" if comparison.corrected_p < SIGNIFICANCE_LEVEL else " "
+    cells = [f"{comparison.difference:+.4f}", f"[{low:+.4f}, {high:+.4f}]"]
+    shown = "<0.001" if comparison.corrected_p < 0.0005 else f"{comparison.corrected_p:.3f}"
     return [*cells, shown + star] if p else cells
 
 
-def _with_interval(found: Comparison) -> str:
-    low, high = found.interval
-    return f"{found.difference:+.4f} {found.measure} [{low:+.4f}, {high:+.4f}]"
+def _with_interval(comparison: Comparison) -> str:
+    low, high = comparison.interval
+    return f"{comparison.difference:+.4f} {comparison.measure} [{low:+.4f}, {high:+.4f}]"

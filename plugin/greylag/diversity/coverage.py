@@ -53,7 +53,7 @@ class CoverageGain:
         if (other := coverage.data[coverage.data != 1]).size:
             raise ParameterError(f"coverage has an entry {other[0]}: the entries must be 1")
         self._coverage = coverage
-        self._columns = coverage.indices.copy()
+        self._columns = coverage.indices.copy()  # `_sum_left` drops covered ones in place; `add` needs the whole rows
         self._ends = coverage.indptr[1:].astype(np.int64)
         self._values = values.astype(np.float64)
         self._base = base
@@ -72,6 +72,7 @@ class CoverageGain:
         """The `greedy_picks` of this gain plus that of another coverage, compiled for training; both are used up."""
         base = np.zeros(len(self._ends)) + self._base + (other._base if other else 0.0)
         starts = self._coverage.indptr
+        # Rows without columns stand for a coverage that is not there, so that one compiled function serves both.
         empty = starts, starts[:-1].astype(np.int64), self._columns, self._values
         picked = _pick(*self._layout, *(other._layout if other else empty), base, min(k, len(base)), TIE_TOLERANCE)
         if len(picked) < min(k, len(base)):

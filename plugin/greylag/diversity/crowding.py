@@ -102,8 +102,8 @@ def measure_crowding(
     if not figures:
         raise ParameterError(f"no query has two documents with vectors in its top {k}")
     near, group, crowded = np.mean(figures, axis=0).T.tolist()
-    given = float(np.mean(shares)) if shares else None
-    return Crowding(k, len(figures), levels, tuple(near), tuple(group), tuple(crowded), given)
+    given_group = float(np.mean(shares)) if shares else None
+    return Crowding(k, len(figures), levels, tuple(near), tuple(group), tuple(crowded), given_group)
 
 
 def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:

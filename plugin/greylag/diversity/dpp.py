@@ -17,8 +17,9 @@ _DEPENDENT = 1e-6  # the residual up to which a vector counts as a combination o
 class LogDeterminant(VectorGain):
     """The gain of DPP, by the squared distances of candidates from the span of the picks.
 
-    A pick subtracts the squares of coordinates in an orthonormal basis of the span, a row of the Cholesky factor. What
-    was rounded has other lengths than 1, whose squares distances are divided by.
+    Each pick adds an axis to an orthonormal basis of the span, and takes the square of a candidate's coordinate on it,
+    a row of the Cholesky factor, from its distance. Rounded vectors do not have exactly length 1, so that distances
+    are divided by the squares of their lengths.
     """
 
     def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
@@ -44,11 +45,11 @@ class LogDeterminant(VectorGain):
             return
         if self._size == len(self._factor):
             self._factor = np.concatenate([self._factor, np.empty_like(self._factor)])
-        # Gram-Schmidt: the new axis is what the basis leaves of the pick, scaled to unit length.
+        # Gram-Schmidt: the new axis is the pick minus its projection on the basis, scaled to unit length.
         basis, new = self._factor[: self._size], self._factor[self._size]
         np.subtract(self.cosines(candidate), np.einsum("pn,p->n", basis, basis[:, candidate]), out=new)
         new *= 1.0 / sqrt(distance)
-        self._distances -= new * new
+        self._distances -= new * new  # may fall just below 0 by rounding, which `gains` raises
         self._size += 1
 
 

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from greylag.checks import check_counts
+from greylag.checks import check_counts, check_fractions
 from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 from greylag.trec import read_groups
 
@@ -52,8 +51,7 @@ class GroupLimit(GreedyStage):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_counts(max_per_group=self.max_per_group)
-        if not 0 <= self.decay <= 1:
-            raise ParameterError(f"decay must be in [0, 1], not {self.decay}")
+        check_fractions(decay=self.decay)
 
     def gain(self, candidates: Ranking) -> GroupGain:
         """The relevance of these documents, less for those beyond the limit."""
@@ -67,7 +65,7 @@ class GroupGain:
     def __init__(self, relevance: FloatArray, groups: IntArray, max_per_group: int, decay: float) -> None:
         self._gains = relevance
         self._groups = groups
-        self._left = np.full(len(groups), max_per_group)
+        self._left = np.full(len(groups), max_per_group)  # by number of group, of which there are at most n
         self._decay = decay
 
     def gains(self) -> FloatArray:

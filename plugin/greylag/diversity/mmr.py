@@ -13,7 +13,7 @@ class MarginalRelevance(CosineGain):
     """The gain of MMR: the statistic of a candidate is its highest cosine with a pick."""
 
     combine = np.maximum
-    start = -np.inf
+    start = -np.inf  # not 0, as all cosines may be negative
     constant = 0.0
 
 

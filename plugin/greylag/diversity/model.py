@@ -142,7 +142,7 @@ class DiversityModel(SavedModel):
     def as_dict(self) -> dict[str, Any]:
         """The entries of the model's file."""
         return {
-            "preset": self.preset,
+            "preset": self.preset,  # for readers of the file: the criteria and thresholds decide
             "criteria": [list(criterion) for criterion in self.features.criteria],
             "thresholds": list(self.features.thresholds),
             "levels": self.features.levels,

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from greylag.diversity.aspects import AspectStage
-from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, Ranking
 
 
@@ -20,20 +19,13 @@ class PM2(AspectStage):
 
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
-    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). For P(d|a), see `scale`. Documents of no
+    Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). Documents of no
     aspect, and those of a query without aspects, follow in the incoming order.
 
     Parameters
     ----------
-    index : PositionalIndex, optional
-        The collection, if aspects are texts. A document that it lacks keeps its rank.
-    aspects : mapping, sequence of Run or callable
-        As from `greylag.trec.read_aspects`: by qid, the texts of the aspects; or scores by qid, aspect and docid. Or
-        a run for each aspect, or a function from the `Ranking` of the candidates to scores of shape (n, aspects), such
-        as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
-    scale : {"none", "max", "sigmoid"}, optional
-        How scores become P(d|a). "max", the default for texts, divides them by the candidates' highest for the aspect.
-        "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities as they are.
+    index, aspects, scale
+        See `greylag.XQuAD`.
     aspect_weight : float in [0, 1], default 0.5
         w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
     depth, k : int
@@ -50,11 +42,6 @@ class PM2(AspectStage):
     _: KW_ONLY
     aspect_weight: float = 0.5
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.aspect_weight <= 1:
-            raise ParameterError(f"aspect_weight must be in [0, 1], not {self.aspect_weight}")
-
     def gain(self, candidates: Ranking) -> PM2Gain:
         """The gain of PM-2."""
         return PM2Gain(self.relevance(candidates), self.aspect_weight)
@@ -66,7 +53,7 @@ class PM2Gain:
     def __init__(self, relevance: FloatArray, aspect_weight: float) -> None:
         self._relevance = relevance
         self._aspect_weight = aspect_weight
-        self._seats = np.zeros(relevance.shape[1])
+        self._seats = np.zeros(relevance.shape[1])  # by aspect
 
     def gains(self) -> FloatArray:
         """Shape (n,)."""

@@ -24,7 +24,7 @@ class RandomOrder(GreedyStage):
         See `greylag.diversity.DiversityStage`.
     """
 
-    diversifies = False  # nothing to choose: it is what a method should be better than
+    diversifies = False  # a baseline: methods should be better than chance
 
     seed: int = 0
 
@@ -35,6 +35,7 @@ class RandomOrder(GreedyStage):
 
     def gain(self, candidates: Ranking) -> ModularGain:
         """A random worth for each document."""
+        # By qid, so that the order depends neither on the other queries of a run nor on workers.
         rng = np.random.default_rng([self.seed, *candidates.qid.encode()])
         return random_gain(len(candidates), rng)
 

@@ -199,6 +199,7 @@ def beside_others(
     options: dict[str, Any] = {"depth": recipe.depth, "k": recipe.k}
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
     score = partial(evaluate_by_subtopic, qrels={qid: qrels[qid] for qid in held_out}, measures=measures)
+    # Their mean stands for the expectation; one order could be lucky.
     orders = [score(RandomOrder(seed=seed, **options).run(before)) for seed in range(ORDERS)]
     return {
         "first stage": score(before),

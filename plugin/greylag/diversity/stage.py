@@ -8,11 +8,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.checks import check_counts
-from greylag.errors import ParameterError
+from greylag.checks import check_counts, check_fractions
 from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.pipeline import Stage
-from greylag.ranking import BoolArray, Ranking
+from greylag.ranking import BoolArray, Ranking, unit_range
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ class DiversityStage(Stage, ABC):
 
     def __post_init__(self) -> None:
         check_counts(depth=self.depth, k=self.k)
-        if not 0 <= self.min_relevance <= 1:
-            raise ParameterError(f"min_relevance must be in [0, 1], not {self.min_relevance}")
+        strength = {} if self.strength is None else {self.strength: getattr(self, self.strength)}
+        check_fractions(min_relevance=self.min_relevance, **strength)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
@@ -57,9 +56,9 @@ class DiversityStage(Stage, ABC):
         top = ranking.head(self.depth)
         if not self.min_relevance or not len(top):
             return top
-        # The score that has this value after scaling to [0, 1].
-        lowest = top.scores[-1] + self.min_relevance * (top.scores[0] - top.scores[-1])
-        return top.head(int(np.count_nonzero(top.scores >= lowest)))
+        relevance = unit_range(top.scores)
+        # Equal scores are all scaled to 0, though none is less relevant than another.
+        return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
     def scored(self, ranking: Ranking) -> Ranking:
         """The top `depth` documents, as ranked."""
@@ -98,6 +97,7 @@ class GreedyStage(DiversityStage):
     def scored(self, ranking: Ranking) -> Ranking:
         """The candidates, scored by the gain that each is picked with."""
         candidates = self.candidates(ranking)
+        # All of them, not k: a feature needs a value for each.
         picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))
         # By rank first, so that `Ranking.sort`, which is stable, breaks ties of the gain in the incoming order.
         order = np.argsort(picked)

@@ -91,6 +91,7 @@ def _example(
 ) -> Example | None:
     """The example of a query with its judgements; None if no candidate covers a subtopic."""
     ranking, judged = item
+    # Known documents first and then the depth, as the stage does.
     candidates = ranking.select(make.index.knows(ranking.docids)).head(make.depth)
     truth = Subtopics.from_qrels(candidates.docids, judged, candidates_only=True)
     if relevant_only:
@@ -132,6 +133,7 @@ def _fit_grid(
     fit them; the result does not depend on their number.
     """
     ascending = sorted(grid)
+    # A path is one item of work: the constraints for one C are the start for the next.
     items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
     work = partial(_fit, model=model, learner=learner)
     solutions = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)

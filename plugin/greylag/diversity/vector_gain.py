@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from greylag.diversity.stage import GreedyStage
-from greylag.errors import ParameterError
+from greylag.greedy import Gain
 from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
 from greylag.vectors.dense import Dense
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
@@ -23,7 +22,7 @@ _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
 _SHORT, _LONG = 1e-140, 1e140  # lengths whose squares neither overflow nor lose digits
 
 
-class VectorGain(ABC):
+class VectorGain(Gain):
     """A gain of relevance and of the cosines with the picks, over n candidates.
 
     Sums by BLAS depend on its threads, and picks must not. Coordinates of unit vectors are therefore rounded to 26
@@ -46,21 +45,13 @@ class VectorGain(ABC):
         if isinstance(vectors, np.ndarray):
             self.rows = exact_rows(vectors)
         else:
-            from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as what made them did
+            from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as sparse sources do
 
             self._sparse = cosines_by_column(vectors)
 
     def cosines(self, candidate: int) -> FloatArray:
         """The cosines of all candidates with one, shape (n,)."""
         return np.asarray(self.rows @ self.rows[candidate]) if self._sparse is None else self._sparse(candidate)
-
-    @abstractmethod
-    def gains(self) -> FloatArray:
-        """The gains, shape (n,)."""
-
-    @abstractmethod
-    def add(self, candidate: int) -> None:
-        """Pick a candidate."""
 
 
 class CosineGain(VectorGain):
@@ -133,8 +124,6 @@ class VectorStage(GreedyStage):
         super().__post_init__()
         vectors = vectors_of(type(self).__name__, self.index, self.vectors, latent=self.latent)
         object.__setattr__(self, "_vectors", vectors)
-        if not 0 <= self.relevance_weight <= 1:
-            raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Which documents have a vector."""

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from greylag.diversity.aspects import AspectStage
-from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, Ranking, unit_range
 
 
@@ -48,11 +47,6 @@ class XQuAD(AspectStage):
 
     _: KW_ONLY
     relevance_weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.relevance_weight <= 1:
-            raise ParameterError(f"relevance_weight must be in [0, 1], not {self.relevance_weight}")
 
     def gain(self, candidates: Ranking) -> XQuADGain:
         """The gain of xQuAD."""

@@ -78,7 +78,7 @@ class Outcome:
         Compared with the ``expected`` scores of the experiment file.
     results : mapping, JSON-serialisable
         All measurements that are the same in every run, for ``results.json``.
-    tables : sequence of Table or str
+    tables : sequence of Table or str, default those of the sections
         Printed on the terminal, in this order.
     title : str, default "" (the experiment's name)
         Title of the report.
@@ -95,7 +95,7 @@ class Outcome:
 
     scores: Mapping[str, Mapping[str, float]]
     results: Mapping[str, Any]
-    tables: Sequence[Table | str]
+    tables: Sequence[Table | str] = ()
     title: str = ""
     sections: Sequence[Section] = ()
     runs: Mapping[str, Run] = field(default_factory=dict)
@@ -103,6 +103,11 @@ class Outcome:
     models: Mapping[str, Model] = field(default_factory=dict)
     seconds: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            tables = [part for section in self.sections for part in section.parts if isinstance(part, Table)]
+            object.__setattr__(self, "tables", tables)
 
 
 @dataclass(frozen=True)

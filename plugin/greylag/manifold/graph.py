@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from greylag.checks import check_counts
+from greylag.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
@@ -151,10 +151,8 @@ def _points(X: Any) -> Any:
 
 
 def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float | None) -> None:
-    if graph not in get_args(Graph):
-        raise ParameterError(f"graph is {graph!r}; it must be one of {', '.join(get_args(Graph))}")
-    if affinity not in get_args(Affinity):
-        raise ParameterError(f"affinity is {affinity!r}; it must be one of {', '.join(get_args(Affinity))}")
+    check_choice("graph", graph, get_args(Graph))
+    check_choice("affinity", affinity, get_args(Affinity))
     check_counts(neighbours=neighbours)
     if sigma is not None and not 0 < sigma < np.inf:
         raise ParameterError(f"sigma is {sigma}; it must be positive and finite, or None for the median heuristic")

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from greylag.checks import check_counts
+from greylag.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
 from greylag.ranking import FloatArray
@@ -138,12 +138,13 @@ def rank(
     """Compute the scores that spread from y over a graph (Zhou et al. 2003, Theorem 1, and eq. 9 to 12).
 
     f* = (1 - alpha) (I - alpha S_k)^-1 y with S_k = D^-k W D^(k-1) and k = `exponent`. The paper's eq. 2 omits the
-    factor 1 - alpha, which does not affect the ranking. The family has three of the paper's rankings:
+    factor 1 - alpha, which does not affect the ranking.
 
     - k = 1/2: S_k = S, manifold ranking.
     - k = 0: S_k = P^T = W D^-1, personalised PageRank (eq. 9), a walk that restarts from y. For D^j y in place of y,
       it is eq. 12 with the exponent j.
-    - k = 1: S_k = P = D^-1 W. For one query, this is the ranking by D^-1/2 f*, with f* of k = 1/2.
+    - k = 1: S_k = P = D^-1 W, by which the paper does not rank. For one query, this is the ranking by D^-1/2 f*, with
+      f* of k = 1/2.
 
     A higher k favours points of high degree less. For the r* of eq. 12 with the exponent k, f* = D^-k r*.
 
@@ -204,8 +205,7 @@ def solve(
 ) -> FloatArray:
     """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
     source = _checked_sources(y, W.shape[0], alpha)
-    if solver not in get_args(Solver):
-        raise ParameterError(f"solver is {solver!r}; it must be one of {', '.join(get_args(Solver))}")
+    check_choice("solver", solver, get_args(Solver))
     if solver == "auto":
         # A factorisation of a graph that is never formed would need it formed.
         most = 0 if isinstance(W, InnerProductGraph) else SPARSE_DIRECT if sparse.issparse(W) else DENSE_DIRECT

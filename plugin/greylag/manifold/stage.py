@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from greylag.checks import check_counts
+from greylag.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
@@ -22,7 +22,7 @@ from greylag.trec import at_level, read_qrels
 from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
-"""What scores spread from: the query alone, or the incoming scores, too."""
+"""The sources from which scores spread: the query alone, or the incoming scores, too."""
 Similarity = Literal["cosine", "rbf"]
 AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 
@@ -105,13 +105,10 @@ class ManifoldRanker(Stage):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent))
         check_counts(depth=self.depth)
-        if self.confidence not in get_args(Confidence):
-            raise ParameterError(
-                f"confidence is {self.confidence!r}; it must be one of {', '.join(get_args(Confidence))}"
-            )
+        check_choice("confidence", self.confidence, get_args(Confidence))
         at_level({}, self.relevance_level)  # checks it
-        if self.affinity not in (None, *AFFINITIES):
-            raise ParameterError(f"affinity is {self.affinity!r}; it must be one of {', '.join(AFFINITIES)}")
+        if self.affinity is not None:
+            check_choice("affinity", self.affinity, AFFINITIES)
         if self.sigma is not None and self.affinity == "cosine":
             raise ParameterError("sigma belongs to affinity='rbf', not to 'cosine'")
         # Ranking one point checks the other arguments.

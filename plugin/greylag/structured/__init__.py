@@ -1,4 +1,4 @@
-"""Structured prediction: models, which say what is predicted, and learners, which find their weights.
+"""Structured prediction: models, which define predictions, and learners, which find their weights.
 
 A model predicts an object, such as a set of documents, from weighted joint features. Every learner works with every
 model that has the methods it needs.

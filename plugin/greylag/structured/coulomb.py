@@ -115,11 +115,10 @@ class Coulomb:
     def __post_init__(self) -> None:
         check_counts(M=self.M, epochs=self.epochs)
         check_non_negative(alpha=self.alpha, seed=self.seed)
-        check_positive(s=self.s)
+        check_positive(C=self.C, s=self.s, epsilon=self.epsilon)
         check_choice("repulsion", self.repulsion, get_args(Repulsion))
         check_choice("assignment", self.assignment, get_args(Assignment))
         check_choice("update", self.update, get_args(Update))
-        CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
         """Train the members on pairs of input and truth.

@@ -67,13 +67,17 @@ class CoulombProblem:
         return draw_members(sampling_shares(self._losses(weights)), rng)
 
     def expected_shares(
-        self, weights: FloatArray, before: FloatArray, epoch: int, rng: np.random.Generator
+        self, weights: FloatArray, before: FloatArray, epoch: int, epochs: int, rng: np.random.Generator
     ) -> FloatArray:
-        """The mean of the assignment over the epochs 1 to `epoch`; "stochastic" equals "all", "best" is not drawn."""
+        """The mean of the assignment over the epochs 1 to `epoch` of `epochs`.
+
+        "stochastic" equals "all". "best" is not drawn, and stays as it is after half the epochs.
+        """
         if self.assignment == "sampled":
             return np.asarray(before + (sampling_shares(self._losses(weights)) - before) / epoch)
         if self.assignment == "best":
-            return best_shares(self._losses(weights), before, rng)
+            # Otherwise members that go on swapping examples would never settle.
+            return best_shares(self._losses(weights), before, rng) if epoch <= max(1, epochs // 2) else before
         return np.ones_like(before)
 
     def expected_costs(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -221,8 +225,7 @@ def relax(
     steps, pull, shares = np.full(len(weights), LONGEST_STEP), np.zeros_like(centres), np.zeros((len(weights), n))
     for epoch in range(1, epochs + 1):
         before, last, start = shares, pull, weights
-        if problem.assignment != "best" or epoch <= max(1, epochs // 2):
-            shares = problem.expected_shares(weights, shares, epoch, rng)
+        shares = problem.expected_shares(weights, before, epoch, epochs, rng)
         costs, often = problem.expected_costs(shares)
         learning = often > 0
         # There are no constraints yet, and the tolerance depends on their hinge losses.
@@ -283,9 +286,7 @@ def descend(
     shares, objectives, lowest = np.zeros((len(weights), n)), [], np.inf
     rho, distance, tolerance = 1.0, np.inf, 0.0
     for epoch in range(1, epochs + 1):
-        before = shares
-        if problem.assignment != "best" or epoch <= max(1, epochs // 2):
-            shares = problem.expected_shares(weights, shares, epoch, rng)
+        before, shares = shares, problem.expected_shares(weights, shares, epoch, epochs, rng)
         costs, often = problem.expected_costs(shares)
         # Objectives under two assignments cannot be compared.
         if not np.array_equal(shares, before):

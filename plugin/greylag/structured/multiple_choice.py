@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
-from greylag.checks import check_choice, check_counts, check_model, check_non_negative
+from greylag.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
 from greylag.ranking import FloatArray, IntArray
 from greylag.structured.cutting_plane import CuttingPlane
 from greylag.structured.ensemble import Ensemble, perturbations
@@ -82,8 +82,8 @@ class MultipleChoice:
     def __post_init__(self) -> None:
         check_counts(M=self.M, rounds=self.rounds)
         check_non_negative(diversity=self.diversity, seed=self.seed)
+        check_positive(C=self.C, epsilon=self.epsilon)
         check_choice("start", self.start, get_args(Start))
-        CuttingPlane(self.C, epsilon=self.epsilon)  # checks these two
 
     def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
         """Train the members on pairs of input and truth."""

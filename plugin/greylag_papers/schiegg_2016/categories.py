@@ -42,7 +42,7 @@ def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list
     if len(examples) < FOLDS:
         raise ParameterError(f"{len(examples)} images cannot be divided into {FOLDS} folds")
     order = np.random.default_rng(seed).permutation(len(examples))
-    folds = [[examples[place] for place in order[fold::FOLDS]] for fold in range(FOLDS)]
+    folds = [[examples[number] for number in order[fold::FOLDS]] for fold in range(FOLDS)]
     tasks = []
     for first in range(FOLDS):
         training, *others = folds[first:] + folds[:first]
@@ -82,7 +82,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         Section(
             "Significance",
             _TEXTS["categories: tests"],
-            [comparison_table(f"{name.capitalize()} loss, M = {M}", *found) for name, found in tests.items()],
+            [comparison_table(f"{name.capitalize()} loss, M = {M}", *compared) for name, compared in tests.items()],
         ),
     ]
     scores = {method: table.scores(method) for method in METHODS}
@@ -93,10 +93,11 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         scores=scores,
         results={
             "scores": scores,
-            "by fold": {method: table.by_task(method, table.largest(method)) for method in METHODS},
-            "tests": {name: [to_dict({}, test)["significance"] for test in found] for name, found in tests.items()},
+            "by fold": {method: table.by_task(method) for method in METHODS},
+            "tests": {
+                name: [to_dict({}, test)["significance"] for test in compared] for name, compared in tests.items()
+            },
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models from all categories: {settings.name}",
         sections=sections,
         provenance={"data": asdict(settings.images)},
@@ -105,10 +106,10 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
 
 def deviation_table(table: TrialTable, M: int) -> Table:
     """Mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
-    found = {method: [*table.by_task(method, table.largest(method)).values()] for method in METHODS}
+    by_fold = {method: [*table.by_task(method).values()] for method in METHODS}
     rows = {
         method: {"mean": float(np.mean(losses)), "standard deviation": float(np.std(losses, ddof=1))}
-        for method, losses in found.items()
+        for method, losses in by_fold.items()
     }
     return means_table(f"Pick-best loss over folds, M = {M}", rows)
 

@@ -93,7 +93,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         f"{CSSVM} below {other}, pick-best": lower_in(tables, CSSVM, other) for other in ENSEMBLES if other != CSSVM
     }
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
-    tests = {quantity: compare(found, CSSVM, test="wilcoxon") for quantity, found in trained.items()}
+    tests = {quantity: compare(losses, CSSVM, test="wilcoxon") for quantity, losses in trained.items()}
     sections = [
         Section("Pick-best", _TEXTS["images: loss"], loss_parts(tables)),
         Section("Members", _TEXTS["images: members"], [*member_parts(tables), *controls]),
@@ -109,12 +109,8 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         results={
             "scores": scores,
             "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
-            "chosen": {
-                method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
-                for method in METHODS
-            },
+            "chosen": table.chosen_learners(METHODS),
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models from one image: {settings.name}",
         sections=sections,
         provenance={"data": asdict(settings.images)},
@@ -152,9 +148,9 @@ def member_scores(table: TrialTable, method: str) -> dict[str, float]:
     And the share of members that predict the training image without an error: those in the version space of eq. 2.
     """
     M = table.largest(method)
-    chosen = table.chosen(method, M)
+    chosen = table.chosen(method)
     return {
-        f"first wins@{M}": float(table.wins(method, M)[0]),
+        f"first wins@{M}": float(table.wins(method)[0]),
         f"training@{M}": float(np.mean([trial.training for trial in chosen])),
         f"angle@{M}": float(np.mean([trial.mean_angle for trial in chosen])),
         f"in version space@{M}": float(np.mean([trial.fitted for trial in chosen])),
@@ -164,18 +160,13 @@ def member_scores(table: TrialTable, method: str) -> dict[str, float]:
 def lower_in(tables: Mapping[str, TrialTable], method: str, other: str) -> dict[str, float]:
     """The number of categories in which a method's pick-best loss at the largest M is below another's."""
     categories = [table for name, table in tables.items() if name != TOGETHER]
-    lower = [
-        table.score(method, table.largest(method)) < table.score(other, table.largest(other)) for table in categories
-    ]
+    lower = [table.score(method) < table.score(other) for table in categories]
     return {"categories": float(sum(lower)), "of": float(len(lower))}
 
 
 def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
     """Pick-best loss by M and by category."""
-    by_category = {
-        method: {name: table.score(method, table.largest(method)) for name, table in tables.items()}
-        for method in METHODS
-    }
+    by_category = {method: {name: table.score(method) for name, table in tables.items()} for method in METHODS}
     return [
         report.size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
         report.size_table(tables[TOGETHER], METHODS, "Pick-best loss by M, all categories"),
@@ -205,9 +196,7 @@ def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
 
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
     """The mean test loss of each method at its largest M by training image, which takes the place of a query."""
-    return {
-        method: Scores.single(report.LOSS, table.by_task(method, table.largest(method), quantity)) for method in METHODS
-    }
+    return {method: Scores.single(report.LOSS, table.by_task(method, quantity=quantity)) for method in METHODS}
 
 
 def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
@@ -215,7 +204,7 @@ def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
     alone = table.restrict([task.name])
     ensembles = {}
     for method in METHODS:
-        (trial,) = alone.chosen(method, table.largest(method))
+        (trial,) = alone.chosen(method)
         ensembles[method] = cast(FloatArray, trial.weights)
     return report.draw_gallery(_TEXTS["images: gallery"], image.colours, image.labels, ensembles)
 

@@ -186,8 +186,6 @@ def improve(
 # Integers, since a cut by floats may depend on the order of additions, and never ends if rounding leaves a residue.
 PRECISION = 2**48
 """The sum of all terms of an energy after scaling and before rounding to integers."""
-N_FEATURES = 13
-"""Number of features of `Superpixels.from_colours`."""
 
 
 @dataclass(frozen=True, eq=False)

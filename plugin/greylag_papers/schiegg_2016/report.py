@@ -44,7 +44,7 @@ def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity
 
 def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
     """All members, not only the best ones, at the largest M of each method."""
-    learned = [method for method in methods if table.chosen(method, table.largest(method))[0].learner]
+    learned = [method for method in methods if table.chosen(method)[0].learner]
     several = [method for method in methods if table.largest(method) > 1]
     M = max(map(table.largest, methods))
     return [
@@ -60,19 +60,18 @@ def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table
     """For each method at its largest M: mean and ordered losses, mean angle, and mean loss on the training examples."""
     rows: dict[str, dict[str, float]] = {}
     for method in methods:
-        M = table.largest(method)
-        ordered = np.mean([*table.ordered(method, M).values()], axis=0)
+        ordered = np.mean([*table.ordered(method).values()], axis=0)
         rows[method] = {"mean": float(ordered.mean()), **_by_rank(ordered)}
-        if angle := float(np.mean([trial.mean_angle for trial in table.chosen(method, M)])):
+        if angle := float(np.mean([trial.mean_angle for trial in table.chosen(method)])):
             rows[method]["angle"] = angle
-        if np.isfinite(training := float(np.mean([trial.training for trial in table.chosen(method, M)]))):
+        if np.isfinite(training := float(np.mean([trial.training for trial in table.chosen(method)]))):
             rows[method]["training"] = training
     return means_table(caption, rows, decimals=3)
 
 
 def wins_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
     """For each method at its largest M: the members' shares of wins, descending."""
-    shares = {method: _by_rank(table.wins(method, table.largest(method))) for method in methods}
+    shares = {method: _by_rank(table.wins(method)) for method in methods}
     return means_table(caption, shares, decimals=3)
 
 
@@ -115,13 +114,14 @@ def claims(
     rows: dict[str, dict[str, float]] = {}
     for quantity in quantities:
         values = {
-            name: [*source.by_unit(name, source.largest(name), unit, quantity).values()]
+            name: [*source.by_unit(name, unit, quantity).values()]
             for source in (table, matched)
             for name in dict.fromkeys(trial.method for trial in source.trials)
         }
         for method in methods:
             random = [f"{name} {method}" for name in (ANGLE, TRAINING)] if method in COULOMB else []
             pairs = [(method, other) for other in others if other != method]
+            # Two families, so that the paper's claims are not corrected for our own controls.
             for family in (pairs, [(method, other) for other in random]):
                 rows |= contrasts(values, family, test="wilcoxon", where=f", {quantity}")
     return rows
@@ -133,10 +133,10 @@ def compare_methods(
     """Methods at their largest M compared with baselines, by Wilcoxon's signed-rank test over test examples."""
     scores = {}
     for method in dict.fromkeys((*baselines, *methods)):
-        losses = table.by_example(method, table.largest(method), quantity)
-        scores[method] = Scores.single(LOSS, losses)
+        scores[method] = Scores.single(LOSS, table.by_example(method, quantity=quantity))
     tests = []
     for baseline in baselines:
+        # The others are compared with the first baseline alone: each test more would weaken all by Holm's correction.
         others = [name for name in methods if name in COULOMB or baseline == baselines[0]]
         tests.append(compare({name: scores[name] for name in (baseline, *others)}, baseline, test="wilcoxon"))
     return tests
@@ -159,12 +159,12 @@ def spread_table(tables: Mapping[str, TrialTable], methods: Sequence[str], capti
     rows = []
     for name, table in tables.items():
         for method in methods:
-            losses = _losses(table, method, table.largest(method))
+            losses = _losses(table, method)
             rows.append((name, method, *np.quantile(losses, (0, 0.25, 0.5, 0.75, 1)).tolist(), float(losses.mean())))
     return Table(caption, ("", "", "least", "25 %", "50 %", "75 %", "most", "mean"), rows)
 
 
-def _losses(table: TrialTable, method: str, M: int) -> FloatArray:
+def _losses(table: TrialTable, method: str, M: int | None = None) -> FloatArray:
     return np.concatenate([trial.losses.ravel() for trial in table.chosen(method, M)])
 
 
@@ -236,10 +236,8 @@ def matched_trials(
     The random vectors surround the structured SVM with the C of the ensemble. Their spread is the largest at which
     their mean angle (`ANGLE`) or mean training loss (`TRAINING`) is not above that of the ensemble.
     """
-    chosen = [
-        (method, {trial.task: trial for trial in table.chosen(method, table.largest(method))}) for method in methods
-    ]
-    work = [(task, method, trials[task.name]) for method, trials in chosen for task in tasks]
+    chosen = {(method, trial.task): trial for method in methods for trial in table.chosen(method)}
+    work = [(task, method, chosen[method, task.name]) for method in methods for task in tasks]
     pairs = parallel_map(
         lambda match: _match(model, *match), work, what="random vectors", n_jobs=n_jobs, prefer="processes"
     )
@@ -268,7 +266,7 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
 
     The lower end if the quantity is above the limit everywhere, the upper end if it is nowhere.
     """
-    low, high = np.log(SPREADS)
+    low, high = np.log(SPREADS)  # bisected by ratios, as the range spans five powers of ten
     if quantity(SPREADS[1]) <= limit:
         return SPREADS[1]
     for _ in range(HALVINGS):
@@ -283,17 +281,17 @@ def control_tables(
     """Each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses."""
     rows, tests = {}, []
     for method in methods:
-        M, scores = table.largest(method), {}
+        scores = {}
         for name in (method, f"{ANGLE} {method}", f"{TRAINING} {method}"):
             source = table if name == method else matched
-            trials = source.chosen(name, M)
+            trials = source.chosen(name)
             rows[name] = {
                 "angle": float(np.mean([trial.mean_angle for trial in trials])),
                 "training": float(np.mean([trial.training for trial in trials])),
-                "pick-best": source.score(name, M),
-                "mean": source.score(name, M, "mean"),
+                "pick-best": source.score(name),
+                "mean": source.score(name, quantity="mean"),
             }
-            scores[name] = Scores.single(LOSS, source.by_unit(name, M, unit))
+            scores[name] = Scores.single(LOSS, source.by_unit(name, unit))
         tests.append(compare(scores, method, test="wilcoxon"))
     return [
         means_table(f"Random vectors that match in angle or training loss, {where}", rows),

@@ -81,6 +81,11 @@ class Scenes:
     validation: Sequence[Example]
     test: Sequence[Example]
 
+    @property
+    def scored(self) -> dict[str, Sequence[Example]]:
+        """The sets that Jaccard indices are of."""
+        return {"validation": self.validation, "test": self.test}
+
     def task(self, number: int) -> Task:
         """The task of a draw; test scenes are named by draw and number, such as 2.1."""
         test = {f"{number}.{i}": example for i, example in enumerate(self.test, 1)}
@@ -125,9 +130,9 @@ def jaccard(pairs: Sequence[tuple[IntArray, IntArray]], n_labels: int) -> FloatA
 
     A label that neither occurs nor is predicted has NaN.
     """
-    truth, found = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    truth, predicted = (np.concatenate(labels) for labels in zip(*pairs, strict=True))
     confusion = np.zeros((n_labels, n_labels))
-    np.add.at(confusion, (truth, found), 1.0)
+    np.add.at(confusion, (truth, predicted), 1.0)
     union = confusion.sum(axis=0) + confusion.sum(axis=1) - confusion.diagonal()
     shares = np.divide(confusion.diagonal(), union, out=np.full(n_labels, np.nan), where=union > 0)
     return np.asarray(shares)
@@ -139,8 +144,8 @@ def best_predictions(
     """The truth of each example, and the prediction of lowest loss among those of the members."""
     pairs = []
     for x, truth in examples:
-        found = [model.infer(x, member) for member in weights]
-        pairs.append((truth, min(found, key=lambda y: model.loss(truth, y))))
+        predictions = [model.infer(x, member) for member in weights]
+        pairs.append((truth, min(predictions, key=lambda y: model.loss(truth, y))))
     return pairs
 
 
@@ -152,10 +157,9 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     from sklearn.svm import LinearSVC
 
     def indices(predict: Callable[[FloatArray], IntArray]) -> dict[str, FloatArray]:
-        parts = {"validation": scenes.validation, "test": scenes.test}
         return {
-            name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in part], n_labels)
-            for name, part in parts.items()
+            name: jaccard([(truth, predict(x.features[:, :-1])) for x, truth in examples], n_labels)
+            for name, examples in scenes.scored.items()
         }
 
     indices_of = {UNARIES: indices(lambda potentials: potentials.argmax(axis=1))}
@@ -208,7 +212,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
     sections = [
         Section("Jaccard index", _TEXTS["scenes: about"], [
             index_table(f"Jaccard index, {name} scenes, M = {M} (after Table 2 of the paper)",
-                        {method: found[name] for method, found in indices.items()})
+                        {method: by_part[name] for method, by_part in indices.items()})
             for name in PARTS
         ]),
         Section("Loss", parts=[
@@ -222,16 +226,12 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         results={
             "scores": scores,
             "jaccard": {
-                method: {name: [*map(_finite, index.tolist())] for name, index in found.items()}
-                for method, found in indices.items()
+                method: {name: [*map(_finite, index.tolist())] for name, index in by_part.items()}
+                for method, by_part in indices.items()
             },
             "jaccard by draw": averages,
-            "chosen": {
-                method: {trial.task: str(trial.learner) for trial in table.chosen(method, table.largest(method))}
-                for method in METHODS
-            },
+            "chosen": table.chosen_learners(METHODS),
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title=f"Diverse models of scenes: {settings.name}",
         sections=sections,
         provenance={"data": [asdict(images) for images in settings.images]},
@@ -240,13 +240,13 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
 
 def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> dict[str, dict[str, FloatArray]]:
     """Jaccard indices of the best predictions of each method's members, by set of scenes."""
-    parts = {"validation": scenes.validation, "test": scenes.test}
     indices = {}
     for method in METHODS:
-        (trial,) = table.chosen(method, table.largest(method))
+        (trial,) = table.chosen(method)
         weights = cast(FloatArray, trial.weights)
         indices[method] = {
-            name: jaccard(best_predictions(model, weights, part), model.n_labels) for name, part in parts.items()
+            name: jaccard(best_predictions(model, weights, examples), model.n_labels)
+            for name, examples in scenes.scored.items()
         }
     return indices
 
@@ -262,7 +262,7 @@ def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:
     """A row for each method, a column for each label, and the average."""
     K = len(next(iter(indices.values())))
     header = ("", "background", *(f"class {k}" for k in range(1, K)), "average")
-    rows = [(method, *map(_finite, found.tolist()), float(np.nanmean(found))) for method, found in indices.items()]
+    rows = [(method, *map(_finite, index.tolist()), float(np.nanmean(index))) for method, index in indices.items()]
     return Table(caption, header, rows)
 
 

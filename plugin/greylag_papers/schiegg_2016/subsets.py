@@ -162,6 +162,7 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
             [query.truth.loss(greedy_picks(random_gain(len(query.relevance), rng), k)) for query in queries]
             for _ in range(max(sizes))
         ]
+        # The first M orders are the ensemble of size M; each seed is a task, over which tables take means.
         trials += [
             Trial(RANDOM, M, str(seed), None, 0.0, True, 0.0, np.nan, np.nan, None, ids, np.array(losses[:M]))
             for M in sizes
@@ -174,7 +175,10 @@ def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
     tests = {quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity) for quantity in QUANTITIES}
     return [
         report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
-        *(comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *found) for name, found in tests.items()),
+        *(
+            comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *compared)
+            for name, compared in tests.items()
+        ),
     ]
 
 

@@ -79,10 +79,11 @@ class SyntheticImages:
         return [self._draw_image(rng, objects, np.array(palette)) for _ in range(self.n_images)]
 
     def _draw_image(self, rng: np.random.Generator, objects: FloatArray, palette: FloatArray) -> LabelledImage:
-        places = np.indices(self.shape).reshape(2, -1).T.astype(np.float64)
-        labels = self._draw_objects(rng, places)
+        grid = np.indices(self.shape).reshape(2, -1).T.astype(np.float64)
+        labels = self._draw_objects(rng, grid)
+        # Voronoi cells: each superpixel belongs to the nearest of a few random points.
         points = rng.uniform(0.0, self.shape, (self.n_patches, 2))
-        patch = ((places[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
+        patch = ((grid[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
         plain = np.vstack([palette[rng.integers(self.n_palette, size=self.n_patches)], objects])
         varied = plain + self.variation * rng.standard_normal(plain.shape)
         colours = varied[np.where(labels > 0, self.n_patches + labels - 1, patch)]
@@ -90,12 +91,12 @@ class SyntheticImages:
         noisy = lit + self.noise * rng.standard_normal(lit.shape)
         return LabelledImage(np.clip(noisy, 0.0, 1.0).reshape(*self.shape, 3), labels)
 
-    def _draw_objects(self, rng: np.random.Generator, places: FloatArray) -> IntArray:
+    def _draw_objects(self, rng: np.random.Generator, grid: FloatArray) -> IntArray:
         shares = 1.0 / np.arange(1, self.n_classes + 1)
         while True:
-            labels = np.zeros(len(places), dtype=np.int64)
+            labels = np.zeros(len(grid), dtype=np.int64)
             for _ in range(rng.integers(*self.n_objects, endpoint=True)):
-                offsets = places - rng.uniform(0.0, self.shape)
+                offsets = grid - rng.uniform(0.0, self.shape)
                 angle = rng.uniform(0.0, np.pi)
                 turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
                 axes = np.hypot(*self.shape) * rng.uniform(0.1, 0.2, 2)

@@ -106,7 +106,7 @@ def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLea
         return list(product(settings.ensemble_costs, values))
 
     by_method: dict[str, list[EnsembleLearner]] = {
-        SSVM: [Perturbed(1, C, 0.0) for C in costs],
+        SSVM: [Perturbed(1, C, 0.0) for C in costs],  # an ensemble of one, so that trials need no special case
         "perturbed": [Perturbed(M, C, spread, seed) for C, spread in grid(settings.spreads)],
         "mcl": [MultipleChoice(M, C=C, rounds=rounds, seed=seed) for C in costs],
         "mcl-perturbed": [MultipleChoice(M, C=C, start="perturbed", rounds=rounds, seed=seed) for C in costs],
@@ -193,33 +193,21 @@ def run_learners(
 ) -> list[Trial]:
     """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
     costs = dict.fromkeys(learner.C for of_method in learners.values() for learner in of_method)
-    pairs = [(i, C) for i in range(len(tasks)) for C in costs]
+    pairs = list(product(tasks, costs))
     starts = parallel_map(
-        lambda pair: optimum(model, *pair),
-        [(tasks[i], C) for i, C in pairs],
-        what="structured SVMs",
-        n_jobs=n_jobs,
-        prefer="processes",
+        lambda pair: optimum(model, *pair), pairs, what="structured SVMs", n_jobs=n_jobs, prefer="processes"
     )
     optima = dict(zip(pairs, starts, strict=True))
-    return list(run_all(model, tasks, learners, optima, n_jobs))
-
-
-def run_all(
-    model: ComparingModel[Any, Any, Any],
-    tasks: Sequence[Task],
-    learners: Mapping[tuple[str, int], Sequence[EnsembleLearner]],
-    optima: Mapping[tuple[int, float], FloatArray],
-    n_jobs: int | None,
-) -> Iterator[Trial]:
-    """Train the learners of each method and M on every task, from the structured SVMs by task and C."""
     work = [
-        (task, method, M, learner, optima[i, learner.C])
+        (task, method, M, learner, optima[task, learner.C])
         for (method, M), of_method in learners.items()
         for learner in of_method
-        for i, task in enumerate(tasks)
+        for task in tasks
     ]
-    return parallel_map(lambda trial: run_trial(model, *trial), work, what="trials", n_jobs=n_jobs, prefer="processes")
+    trials = parallel_map(
+        lambda trial: run_trial(model, *trial), work, what="trials", n_jobs=n_jobs, prefer="processes"
+    )
+    return list(trials)
 
 
 def optimum(model: ComparingModel[Any, Any, Any], task: Task, C: float) -> FloatArray:
@@ -278,8 +266,12 @@ class TrialTable:
         """The names of the tasks, in the order of their first trials."""
         return [*dict.fromkeys(trial.task for trial in self.trials)]
 
-    def chosen(self, method: str, M: int) -> list[Trial]:
-        """For each task, the candidate with the lowest validation loss; the first of equal ones."""
+    def chosen(self, method: str, M: int | None = None) -> list[Trial]:
+        """For each task, the candidate of M members with the lowest validation loss; the first of equal ones.
+
+        Here and below, M is by default the largest of the method.
+        """
+        M = self.largest(method) if M is None else M
         best: dict[str, Trial] = {}
         for trial in self.trials:
             if (trial.method, trial.M) == (method, M):
@@ -296,7 +288,7 @@ class TrialTable:
         """The largest M of a method."""
         return self.sizes(method)[-1]
 
-    def ordered(self, method: str, M: int) -> dict[str, FloatArray]:
+    def ordered(self, method: str, M: int | None = None) -> dict[str, FloatArray]:
         """The losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
         rows: dict[str, list[FloatArray]] = {}
         for trial in self.chosen(method, M):
@@ -304,19 +296,20 @@ class TrialTable:
                 rows.setdefault(example, []).append(losses)
         return {example: np.mean(losses, axis=0) for example, losses in rows.items()}
 
-    def by_example(self, method: str, M: int, quantity: Quantity = "pick-best") -> dict[str, float]:
+    def by_example(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
         """The lowest or mean loss of the members on each test example."""
         return {example: QUANTITIES[quantity](losses) for example, losses in self.ordered(method, M).items()}
 
-    def by_task(self, method: str, M: int, quantity: Quantity = "pick-best") -> dict[str, float]:
+    def by_task(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
         """The mean over the test examples of each task."""
         return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
 
-    def by_unit(self, method: str, M: int, unit: Unit, quantity: Quantity = "pick-best") -> dict[str, float]:
-        """`by_example` or `by_task`."""
-        return self.by_example(method, M, quantity) if unit == "example" else self.by_task(method, M, quantity)
+    def by_unit(self, method: str, unit: Unit, quantity: Quantity = "pick-best") -> dict[str, float]:
+        """`by_example` or `by_task`, at the largest M."""
+        by = self.by_example if unit == "example" else self.by_task
+        return by(method, quantity=quantity)
 
-    def score(self, method: str, M: int, quantity: Quantity = "pick-best") -> float:
+    def score(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> float:
         """The mean of `by_example`."""
         return float(np.mean([*self.by_example(method, M, quantity).values()]))
 
@@ -328,11 +321,15 @@ class TrialTable:
         stopped = {f"stopped@{M}": self.stopped(method, M) for M in self.sizes(method)}
         return losses | {name: share for name, share in stopped.items() if share}
 
-    def stopped(self, method: str, M: int) -> float:
+    def chosen_learners(self, methods: Collection[str]) -> dict[str, dict[str, str]]:
+        """By method and task, the candidate that was chosen at the largest M."""
+        return {method: {trial.task: str(trial.learner) for trial in self.chosen(method)} for method in methods}
+
+    def stopped(self, method: str, M: int | None = None) -> float:
         """The share of the chosen ensembles that stopped at their learner's limit before they converged."""
         return float(np.mean([not trial.converged for trial in self.chosen(method, M)]))
 
-    def wins(self, method: str, M: int) -> FloatArray:
+    def wins(self, method: str, M: int | None = None) -> FloatArray:
         """The shares of test examples on which the members are best, descending, shape (M,); means over the tasks."""
         shares = [np.sort(pick_best(trial.losses, larger=False).wins)[::-1] for trial in self.chosen(method, M)]
         return np.asarray(np.mean(shares, axis=0))

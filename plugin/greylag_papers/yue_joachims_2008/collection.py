@@ -50,7 +50,6 @@ Space = Literal["svmdiv", "svmdiv2", "svmdiv-all-levels"]
 COMPARED = (*METHODS, OKAPI)
 RELEVANT_ONLY = {"relevant": True, "all": False}
 _TEXTS = read_texts(__file__)
-_TIMES = """Training on the queries of one split, mean over the splits. The first feature space."""
 
 
 class Settings(CandidateSettings):
@@ -113,7 +112,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
             Section("Comparisons", _TEXTS["collection: tests"], tests),
             Section("Number of training queries", parts=[size_figure(findings, settings)]),
             Section("C", _TEXTS["collection: cost"], [cost_figure(findings, settings)]),
-            Section("Running time", _TIMES, [time_table(findings)]),
+            Section("Running time", _TEXTS["collection: times"], [time_table(findings)]),
         ],
         seconds={name: {C: fit["seconds"] for C, fit in part.fitted.items()} for name, part in findings.items()},
         provenance={"fingerprint": opened.index.fingerprint},
@@ -174,9 +173,9 @@ def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict
     losses = {method: [*table.losses(method, k).values()] for method in COMPARED}
     for other in ("essential-pages", "coverage", OKAPI):
         rows |= contrasts(losses, [(other, "random")], test="wilcoxon", where=f", {where}")
-    by_size = {f"{n} queries": list(part.losses(first, k).values()) for n, part in findings.sizes.items()}
+    of_sizes = {f"{n} queries": [*part.losses(first, k).values()] for n, part in findings.sizes.items()}
     most, *fewer = [f"{n} queries" for n in sorted(findings.sizes, reverse=True)]
-    rows |= contrasts(by_size, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
+    rows |= contrasts(of_sizes, [(most, other) for other in fewer], test="wilcoxon", where=f", {where}")
     fits = findings.fitted.values()
     known = next(iter(fits))["greedy"]
     trained = {

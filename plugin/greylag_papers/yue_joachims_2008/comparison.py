@@ -64,7 +64,7 @@ class Swapping(CoverageModel):
         reached = value(best)
         while True:
             others = np.setdiff1d(np.arange(len(x)), best)
-            swapped = [np.append(np.delete(best, place), other) for place in range(len(best)) for other in others]
+            swapped = [np.append(np.delete(best, out), other) for out in range(len(best)) for other in others]
             values = [value(y) for y in swapped]
             if not values or max(values) <= reached + TIE_TOLERANCE * max(1.0, abs(reached)):
                 return best
@@ -107,7 +107,7 @@ class Fit(NamedTuple):
     loss: float
     greedy: float
     iterations: int  # iterations of the cutting plane
-    seconds: float  # time of training, which starts with what was found for the next smaller C
+    seconds: float  # time of training, which starts with the constraints for the next smaller C
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,6 @@ def run(settings: Settings, truths: Mapping[str, Subtopics], context: Context) -
     return Outcome(
         scores=scores,
         results={"scores": scores},
-        tables=[table],
         title=f"Candidate sets by their judgements: {settings.name}",
         sections=[Section("Losses", parts=[table])],
     )

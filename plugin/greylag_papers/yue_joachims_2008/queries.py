@@ -47,12 +47,11 @@ def index_queries(
     queries = []
     for ranking in rankings:
         truth = Subtopics.from_qrels(ranking.docids, qrels.get(ranking.qid, {}), candidates_only=True)
-        covering = np.flatnonzero(np.diff(truth.coverage.indptr))
-        if not len(covering):
+        covering = np.diff(truth.coverage.indptr) > 0
+        if not covering.any():
             continue
         if relevant_only:
-            docids = tuple(ranking.docids[number] for number in covering)
-            ranking = Ranking(ranking.qid, ranking.query, docids, ranking.scores[covering])  # noqa: PLW2901
+            ranking = ranking.select(covering)  # noqa: PLW2901
             truth = Subtopics(truth.coverage[covering], truth.weights)
         documents = index.documents(ranking.docids)
         queries.append(
@@ -84,7 +83,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 truth,
                 frequencies=frequencies,
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
-                relevance=np.zeros(n),
+                relevance=np.zeros(n),  # there is no query: MMR is left with novelty alone
                 candidates={
                     name: candidates_from_counts(features, frequencies, idf, {"title": empty}, np.zeros((n, 0)))
                     for name, features in PRESETS.items()

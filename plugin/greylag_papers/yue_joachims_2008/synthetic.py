@@ -84,7 +84,6 @@ def run(settings: Settings, split: Split, context: Context) -> Outcome:
     return Outcome(
         scores=means | {f"{first} below essential-pages": {"significant": float(lower), "of": float(len(tests))}},
         results={"means": means, "below essential-pages": tests},
-        tables=[table],
         title=f"SVM-div: {settings.name}",
         sections=[Section("Loss", _TEXTS["synthetic: text"], [table, figure])],
         provenance={"data": asdict(settings.sets)},

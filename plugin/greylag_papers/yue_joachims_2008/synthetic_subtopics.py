@@ -65,6 +65,7 @@ class SyntheticSubtopics:
         points, words = rng.random(sources.shape), np.empty(sources.shape, dtype=np.int64)
         for subtopic in range(n_subtopics):
             at = sources == subtopic
+            # By the inverse of the cumulative distribution: the first word at which it is above a uniform number.
             words[at] = np.searchsorted(cumulative[drawn[subtopic], :-1], points[at], side="right")
         rows = np.repeat(np.arange(n), self.n_words)
         frequencies = csr_matrix((np.ones(words.size), (rows, words.ravel())), shape=(n, self.n_vocabulary))

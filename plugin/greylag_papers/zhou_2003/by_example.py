@@ -17,6 +17,8 @@ from greylag.manifold import AffinityGraph, iterates
 from greylag.ranking import FloatArray, IntArray
 from greylag_papers.contrasts import contrasts
 
+PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
+
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, count: int) -> IntArray:
     """Draw `count` points of the class `label` without replacement."""

@@ -24,6 +24,7 @@ from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
+    PAGERANK,
     areas_by_step,
     class_means,
     class_means_table,
@@ -35,7 +36,6 @@ from greylag_papers.zhou_2003.by_example import (
 )
 
 PRODUCT = "inner product"
-PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
 
 
 class Settings(TextSettings):
@@ -60,7 +60,7 @@ class Settings(TextSettings):
 def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcome:
     """Rank all messages for each query, by the inner product and on each graph."""
     X = vectors(messages.texts, settings.rare)
-    has_words = np.diff(X.indptr) > 0
+    has_words = np.diff(X.indptr) > 0  # the paper removes empty documents, too
     X, words = X[has_words], len(np.unique(X.indices))
     groups = np.array(messages.labels)[has_words]
     names = np.unique(groups).tolist()
@@ -86,7 +86,6 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         for name in graphs
     }
     stepped = {name: {"all": float(area.mean())} for name, area in rows.items()}
-    tables = *areas_tables(areas, names), class_means_table("Mean ROC areas of f(t)", rows, names)
     figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name in graphs]
     return Outcome(
         scores=means | tested | better | stepped,
@@ -95,11 +94,16 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
             "by newsgroup and query": {name: area.tolist() for name, area in areas.items()},
             "means by step": class_means(rows, names),
         },
-        tables=tables,
         title="Manifold ranking of newsgroup messages",
         sections=[
-            Section("ROC areas", parts=[*tables[:2], *figures]),
-            Section("Iterations", parts=[tables[2], steps_figure("Mean ROC areas of f(t)", by_step, names)]),
+            Section("ROC areas", parts=[*areas_tables(areas, names), *figures]),
+            Section(
+                "Iterations",
+                parts=[
+                    class_means_table("Mean ROC areas of f(t)", rows, names),
+                    steps_figure("Mean ROC areas of f(t)", by_step, names),
+                ],
+            ),
         ],
         provenance={"messages": X.shape[0], "words": words},
     )

@@ -78,7 +78,6 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
     return Outcome(
         scores=means,
         results=means,
-        tables=[table],
         title="Manifold ranking of two moons",
         sections=[
             Section("The graph", parts=[graph_figure(X, W)]),
@@ -120,7 +119,7 @@ def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatA
     correlations = np.empty(len(moons))
     for query, moon in enumerate(moons):
         same_moon = moons == moon
-        same_moon[query] = False
+        same_moon[query] = False  # the query itself is first by both
         correlations[query] = spearmanr(scores[same_moon, query], nearness[same_moon, query]).statistic
     return correlations
 

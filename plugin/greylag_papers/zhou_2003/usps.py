@@ -37,6 +37,7 @@ from greylag.runtime import parallel_map
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
+    PAGERANK,
     areas_by_step,
     class_means,
     class_means_table,
@@ -48,7 +49,6 @@ from greylag_papers.zhou_2003.by_example import (
 )
 
 MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
-PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
 SIDE = 16  # pixels
 SHOWN = 10  # rows and columns of the figure of best-ranked images
 
@@ -137,7 +137,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
     chosen_tables = choice_tables(chosen, fixed, settings)
-    best = {name: f[:, 1, 0, 0] for name, f in scores.items()}
+    best = {name: f[:, 1, 0, 0] for name, f in scores.items()}  # of the second digit, which is 2 as in Figure 4
     first = {name: f[..., :1] for name, f in scores.items()}
     first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
     with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
@@ -164,7 +164,6 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
             "means by step": class_means(rows, settings.names),
             "chosen sigma, alpha, exponent": chosen.parameters.tolist(),
         },
-        tables=[number_table, width_table, step_table, *chosen_tables],
         title="Manifold ranking of handwritten digits",
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),

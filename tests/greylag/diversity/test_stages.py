@@ -74,12 +74,22 @@ def distinct_words(tf: np.ndarray, picked: list[int]) -> float:
     return float((tf[picked] > 0).any(axis=0).sum())
 
 
+def best_benefits(tf: np.ndarray, picked: list[int]) -> float:
+    """The sum over words of the best C(v, d) of the picked documents."""
+    df = (tf > 0).mean(axis=0)
+    benefits = tf * np.log(1 / np.where(df > 0, df, 1.0))
+    return float(benefits[picked].max(axis=0, initial=0.0).sum())
+
+
+@pytest.mark.parametrize(
+    ("gain_of", "value"), [(unweighted_coverage, distinct_words), (EssentialPagesGain, best_benefits)]
+)
 @pytest.mark.parametrize("seed", range(15))
-def test_gains_are_rises_of_the_value(seed: int) -> None:
+def test_gains_are_rises_of_the_value(seed: int, gain_of: Any, value: Any) -> None:
     tf = samples.frequencies(seed)
-    gain, dense, picked = unweighted_coverage(tf), tf.toarray(), []  # type: ignore[var-annotated]
+    gain, dense, picked = gain_of(tf), tf.toarray(), []
     for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
-        rises = [distinct_words(dense, [*picked, i]) - distinct_words(dense, picked) for i in range(8)]
+        rises = [value(dense, [*picked, i]) - value(dense, picked) for i in range(8)]
         np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
         gain.add(candidate)
         picked.append(candidate)
@@ -147,36 +157,11 @@ def test_entries_other_than_1_are_refused() -> None:
         CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2))
 
 
-def test_stage_is_the_greedy_choice() -> None:
+@pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
+def test_stages_over_words_are_the_greedy_choice(stage: Any, gain_of: Any) -> None:
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
-    tf = index.term_frequencies(index.documents(ranking.docids))
-    picked = greedy_picks(unweighted_coverage(tf), 4)
-    assert Coverage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
-
-
-def value(tf: np.ndarray, picked: list[int]) -> float:
-    """The sum over words of the best C(v, d) of the picked documents."""
-    df = (tf > 0).mean(axis=0)
-    benefits = tf * np.log(1 / np.where(df > 0, df, 1.0))
-    return float(benefits[picked].max(axis=0, initial=0.0).sum())
-
-
-@pytest.mark.parametrize("seed", range(15))
-def test_gains_are_rises_of_the_value_of_essential_pages(seed: int) -> None:
-    tf = samples.frequencies(seed)
-    gain, dense, picked = EssentialPagesGain(tf), tf.toarray(), []  # type: ignore[var-annotated]
-    for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
-        rises = [value(dense, [*picked, i]) - value(dense, picked) for i in range(8)]
-        np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
-        gain.add(candidate)
-        picked.append(candidate)
-
-
-def test_stage_is_the_greedy_choice_of_essential_pages() -> None:
-    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
-    tf = index.term_frequencies(index.documents(ranking.docids))
-    picked = greedy_picks(EssentialPagesGain(tf), 4)
-    assert EssentialPages(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
+    picked = greedy_picks(gain_of(index.term_frequencies(index.documents(ranking.docids))), 4)
+    assert stage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
 
 
 def test_relevance_is_bm25_by_the_highest() -> None:
@@ -386,6 +371,8 @@ def test_documents_of_little_relevance_are_not_moved_up() -> None:
     """RANKING has the scores 9 8 7 7 7 1."""
     for least, expected in ((0.0, "fedcba"), (0.5, "edcbaf"), (0.8, "bacdef"), (1.0, "abcdef")):
         assert "".join(Backwards(min_relevance=least)(RANKING).docids) == expected
+    tied = Ranking("q", "", tuple("abcd"), np.array([0.88, 0.88, 0.88, 0.06]))  # 0.06 + (0.88 - 0.06) is above 0.88
+    assert "".join(Backwards(min_relevance=1.0)(tied).docids) == "cbad"
     level = Ranking("q", "", tuple("abc"), np.ones(3))
     assert "".join(Backwards(min_relevance=1.0)(level).docids) == "cba"  # none is less relevant than another
     assert len(Backwards(min_relevance=0.5)(Ranking("q", "", (), np.zeros(0)))) == 0

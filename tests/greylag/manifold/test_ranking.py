@@ -206,22 +206,6 @@ def test_every_exponent_has_its_closed_form_and_is_a_walk_by_degrees(solver, exp
     np.testing.assert_allclose(walk, r, rtol=1e-7, atol=1e-10)
 
 
-def test_exponent_one_is_the_degree_corrected_ranking_of_one_query():
-    W = dense(affinity_graph(random_points(13), sigma=0.5))
-    f = rank(W, query_vector(40, 8), exponent=1)
-    inverse = np.linalg.inv(np.diag(W.sum(axis=1)) - 0.99 * W)
-    np.testing.assert_allclose(f / f[8], inverse[:, 8] / inverse[8, 8], rtol=1e-8)
-    corrected = rank(W, query_vector(40, 8)) / np.sqrt(degrees(W))
-    np.testing.assert_allclose(f / f[8], corrected / corrected[8], rtol=1e-8)
-
-
-def test_equation_12_ranks_alike_with_any_exponent_for_one_query():
-    W, y = affinity_graph(random_points(3), sigma=0.5), query_vector(40, 5)
-    columns = [rank(W, degrees(W) ** k * y, exponent=0) for k in (0.0, 0.5, 2.0)]
-    for column in columns[1:]:
-        np.testing.assert_allclose(column / column[5], columns[0] / columns[0][5], rtol=1e-9)
-
-
 def pagerank(W, epsilon):
     """The stationary distribution of eq. 3: a walk that jumps anywhere with probability 1 - epsilon."""
     P = (1 - epsilon) / len(W) + epsilon * W / W.sum(axis=1, keepdims=True)
@@ -288,8 +272,8 @@ def test_query_vector():
         ({"X": np.empty((0, 3))}, r"shape \(0, 3\)"),
         ({"X": [[1.0], [np.nan]]}, "nan"),
         ({"X": sparse.csr_array([[1.0], [np.inf]])}, "inf"),
-        ({"graph": "ring"}, "'ring'.*connecting, knn, mutual_knn, full"),
-        ({"affinity": "cosine"}, "'cosine'.*rbf, inner_product"),
+        ({"graph": "ring"}, "connecting, knn, mutual_knn, full, not 'ring'"),
+        ({"affinity": "cosine"}, "rbf, inner_product, not 'cosine'"),
         ({"neighbours": 0}, "neighbours must be an integer of at least 1, not 0"),
         ({"sigma": 0}, "sigma is 0"),
         ({"sigma": np.nan}, "sigma is nan"),
@@ -299,7 +283,7 @@ def test_query_vector():
         ({"alpha": 1 - 1e-11}, "at most 1 - 1e-10"),
         ({"alpha": np.nan}, "alpha is nan"),
         ({"alpha": -0.1}, "alpha is -0.1"),
-        ({"solver": "svd"}, "'svd'.*auto, direct, cg"),
+        ({"solver": "svd"}, "auto, direct, cg, not 'svd'"),
         ({"queries": []}, "one or more"),
         ({"queries": [0.5]}, "row numbers"),
         ({"queries": [2]}, "query 2 .* 0 to 1"),

@@ -8,6 +8,9 @@ from scipy.optimize import minimize
 
 from greylag.ranking import FloatArray
 
+THOMSON = {2: 0.5, 4: 3.674235, 6: 9.985281, 12: 49.165253}
+"""Known minima of the Coulomb energy of that many charges on the sphere in three dimensions."""
+
 
 @dataclass(frozen=True)
 class Table:

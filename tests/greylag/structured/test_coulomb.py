@@ -15,12 +15,11 @@ from greylag.errors import ParameterError
 from greylag.structured import Assignment, Coulomb, CuttingPlane, TrainingSet, Update
 from greylag.structured.coulomb_solvers import Repulsion
 from greylag.structured.electrostatics import displacements, riesz_energy
-from tests.greylag.structured.models import Table, optimum_around, random_tables
+from tests.greylag.structured.models import THOMSON, Table, optimum_around, random_tables
 
 UPDATES: tuple[Update, ...] = ("exact", "subgradient")
 REPULSIONS: tuple[Repulsion, ...] = ("displacement", "gradient")
 ASSIGNMENTS: tuple[Assignment, ...] = ("all", "best", "sampled", "stochastic")
-THOMSON = {2: 0.5, 4: 3.674235, 6: 9.985281, 12: 49.165253}  # known minima on the sphere in three dimensions
 
 
 @pytest.mark.parametrize("assignment", ["all", "stochastic"])
@@ -232,8 +231,3 @@ def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match=next(iter(options))):
         Coulomb(**options)
-
-
-def test_no_examples() -> None:
-    with pytest.raises(ParameterError, match="no examples"):
-        Coulomb().fit(Table(), [])

@@ -182,11 +182,6 @@ def test_bad_options(options: dict[str, Any]) -> None:
         MultipleChoice(**options)
 
 
-def test_no_examples() -> None:
-    with pytest.raises(ParameterError, match="no examples"):
-        MultipleChoice().fit(ComparingTable(2), [])
-
-
 def test_only_diversity_needs_a_comparing_model() -> None:
     examples = random_tables(0, n=4, outputs=6, d=4)
     assert len(MultipleChoice(2).fit(Table(), examples)) == 2

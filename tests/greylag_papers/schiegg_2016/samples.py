@@ -6,6 +6,8 @@ import numpy as np
 
 from greylag_papers.schiegg_2016.trials import Trial
 
+N_FEATURES = 13
+"""The number of features of `Superpixels.from_colours`."""
 GRID = {
     "costs": (1.0, 10.0),
     "ensemble_costs": (10.0,),

@@ -14,7 +14,6 @@ from greylag.errors import ModelError
 from greylag.ranking import FloatArray, IntArray
 from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.potts import (
-    N_FEATURES,
     PRECISION,
     PottsModel,
     Superpixels,
@@ -26,6 +25,7 @@ from greylag_papers.schiegg_2016.potts import (
     neighbours,
 )
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+from tests.greylag_papers.schiegg_2016.samples import N_FEATURES
 
 MODEL = PottsModel()
 SHAPES = [(1, 1), (1, 6), (5, 1), (2, 2), (3, 4)]

@@ -6,7 +6,6 @@ import pytest
 from greylag.experiments import comparison_table
 from greylag.structured import Coulomb
 from greylag.tables import cell_text
-from greylag_papers.schiegg_2016.potts import N_FEATURES
 from greylag_papers.schiegg_2016.report import (
     ANGLE,
     GREY,
@@ -26,7 +25,7 @@ from greylag_papers.schiegg_2016.report import (
 )
 from greylag_papers.schiegg_2016.trials import Perturbed, Task, TrialTable, run_learners
 from tests.greylag.structured.models import ComparingTable, random_tables
-from tests.greylag_papers.schiegg_2016.samples import trial
+from tests.greylag_papers.schiegg_2016.samples import N_FEATURES, trial
 
 TABLE = TrialTable((
     trial("a", 0.0, [[0.5, 0.2], [0.3, 0.6]]),
