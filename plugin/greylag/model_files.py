@@ -91,7 +91,7 @@ def read_content(path: str | Path) -> dict[str, Any]:
     except FormatError as error:
         raise ModelError(str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not a model file: {_line(str(error))}") from None
+        raise ModelError(f"{path}: not a model file, which is JSON: {_line(str(error))}") from None
     return content if isinstance(content, dict) else {}
 
 

@@ -89,7 +89,7 @@ def test_no_entry_may_be_missing(tmp_path: Path, name: str) -> None:
 def test_no_entry_may_be_given_twice(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"kind": "kind", "schema": 3, **CONTENT})[:-1] + ', "weight": 2}')
-    with pytest.raises(ModelError, match="not a model file: duplicate key 'weight'; keep one of them"):
+    with pytest.raises(ModelError, match="not a model file, which is JSON: duplicate key 'weight'; keep one of them"):
         Weight.load(path)
 
 
@@ -159,9 +159,9 @@ def test_odd_values_are_one_line_or_harmless(model: SavedModel, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[" * 100_000, "not a model file: maximum recursion depth"),
-        ("1" * 5000, "not a model file: Exceeds the limit"),
-        ("{", "not a model file: Expecting property name"),
+        ("[" * 100_000, "not a model file, which is JSON: maximum recursion depth"),
+        ("1" * 5000, "not a model file, which is JSON: Exceeds the limit"),
+        ("{", "not a model file, which is JSON: Expecting property name"),
         ("[]", "not a kind"),
         ("7", "not a kind"),
         ("", "is empty"),

@@ -469,7 +469,7 @@ def _of_adapter(
     for name, given in of_query.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
-                f"{name}={shown(given)} would be that of every query: give a function, see the docstring"
+                f"{name}, a {type(given).__name__}, would be that of every query: give a function, as documented"
             )
     if top_k is not None:
         check_counts(top_k=top_k)

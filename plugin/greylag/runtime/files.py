@@ -190,7 +190,11 @@ def split_rows(
             good += 1
             yield number, row
         else:
-            faults.repair(number, f"{len(row)} columns instead of {width}: {columns}", "skips the line")
+            faults.repair(
+                number,
+                f"{len(row)} {'column' if len(row) == 1 else 'columns'} instead of {width}: {columns}",
+                "skips the line",
+            )
     if not good:
         raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
 
