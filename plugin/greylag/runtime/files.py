@@ -190,11 +190,8 @@ def split_rows(
             good += 1
             yield number, row
         else:
-            faults.repair(
-                number,
-                f"{len(row)} {'column' if len(row) == 1 else 'columns'} instead of {width}: {columns}",
-                "skips the line",
-            )
+            unit = "column" if len(row) == 1 else "columns"
+            faults.repair(number, f"{len(row)} {unit} instead of {width}: {columns}", "skips the line")
     if not good:
         raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
 

@@ -22,7 +22,7 @@ from greylag.experiments.collection import Collection, CollectionSettings, First
 from greylag.experiments.figures import interval_figure
 from greylag.experiments.report import Section
 from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means_table
+from greylag.experiments.tables import comparison_table, means_table
 from greylag.features import FeatureParameters, parse_features
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText
@@ -225,7 +225,6 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
                 model: {name: weights.tolist() for name, weights in own.items()} for model, own in learned.items()
             },
         },
-        tables=[part for section in sections for part in section.parts if isinstance(part, Table)],
         title="A model for which nothing has to be judged",
         sections=[Section("Leave one collection out", _TEXTS["general: collections"]), *sections],
         models={
