@@ -132,13 +132,13 @@ def checked_rankings(given: Any) -> tuple[Ranking, ...]:
 def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
     """The topics with a document of at least this grade, in their order; an error if there are none."""
     check_qrels(qrels)
-    given = list(qids)
-    judged = [qid for qid in given if any(grade >= rel for grade in qrels.get(qid, {}).values())]
+    topics = list(qids)
+    judged = [qid for qid in topics if any(grade >= rel for grade in qrels.get(qid, {}).values())]
     if not judged:
-        known, theirs = any(qid in qrels for qid in given), next(iter(qrels), None)
-        others = "" if known else f"; the judgements are for others, such as {theirs!r} (not {given[:1]})"
+        unknown = topics and qrels and not any(qid in qrels for qid in topics)
+        others = f"; the judgements are of others, {next(iter(qrels))!r} against {topics[0]!r}" if unknown else ""
         raise ParameterError(
-            f"none of {len(given)} topics has a relevant document{others} (greylag rerank needs no judgements)"
+            f"none of {len(topics)} topics has a relevant document{others} (greylag rerank needs no judgements)"
         )
     return judged
 

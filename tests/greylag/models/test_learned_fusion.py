@@ -211,7 +211,7 @@ def test_refusals() -> None:
     assert "constant gives all documents of a topic one score" in refused([runs[0], constant], qrels)
     assert "elsewhere has no documents for the topics" in refused([runs[0], elsewhere], qrels)
     assert "'rrf' is a method of fusion" in refused({"rrf": runs[0], "b": runs[1]}, qrels)
-    assert "none of 8 topics has a relevant document; the judgements are for others, such as 'z'" in refused(
+    assert "none of 8 topics has a relevant document; the judgements are of others, 'z' against" in refused(
         runs, {"z": {"d": 1}}
     )
     assert "2 topics" in refused(runs, {qid: qrels[qid] for qid in ("t0", "t1")})
