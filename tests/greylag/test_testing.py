@@ -1,6 +1,5 @@
 """The shipped checks find each fault in a stage, a learner or a feature that has one, and none in one that has none."""
 
-import itertools
 from dataclasses import KW_ONLY, dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -67,10 +66,11 @@ class MovesOthers(Reversed):
 
 @dataclass(frozen=True)
 class Counts(Reversed):
-    calls: Any = field(default_factory=itertools.count)
+    calls: list[str] = field(default_factory=list)
 
     def __call__(self, ranking: Ranking) -> Ranking:
-        return ranking if next(self.calls) % 2 else super().__call__(ranking)
+        self.calls.append(ranking.qid)
+        return super().__call__(ranking) if len(self.calls) % 2 else ranking
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,13 @@ class Unregistered(Score):
     form = "score"
 
 
-NUMBERS = itertools.count()
+NUMBERED: list[str] = []
+
+
+def numbers(ranking: Ranking) -> list[int]:
+    """The next numbers, which depend on all calls before."""
+    NUMBERED.extend(ranking.docids)
+    return [*range(len(NUMBERED) - len(ranking), len(NUMBERED))]
 
 
 class Locked:
@@ -236,7 +242,7 @@ LOCKED = Locked()
     ("feature", "fault"),
     [
         (Unregistered(), "not read from its spelling"),
-        (PythonFeature("x", lambda ranking: [next(NUMBERS) for _ in ranking.docids]), "in another order of queries"),
+        (PythonFeature("x", numbers), "in another order of queries"),
         (PythonFeature("x", lambda ranking: np.full(len(ranking), len(ranking.query))), "reads the query"),
         (PythonFeature("x", lambda ranking: np.full(len(ranking), len(ranking))), "depends on the other documents"),
         (PythonFeature("x", LOCKED.scores), "cannot be sent to another process"),

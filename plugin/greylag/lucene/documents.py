@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.runtime.files import file_stamp, is_file, is_name, parse_json, unpacked
@@ -235,12 +235,11 @@ def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
 class _Member(tarfile.TarInfo):
     """A member of an archive, of which tarfile reads long names and other attributes into memory."""
 
-    @classmethod
-    def frombuf(cls, buf: Any, encoding: Any, errors: str) -> Self:
-        """The member of a header."""
-        member = super().frombuf(buf, encoding, errors)
-        if member.type[0] in _EXTENDED and member.size > MAX_HEADER:
-            raise OSError(f"a name in the archive has {member.size} bytes")
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        """The member after its header; in tarfile's source, this is the method for subclasses, in every version."""
+        if self.type[0] in _EXTENDED and self.size > MAX_HEADER:
+            raise OSError(f"a name in the archive has {self.size} bytes")
+        member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
         return member
 
 

@@ -1,8 +1,19 @@
-"""Random runs and judgements."""
+"""Random runs and judgements, and the package whose measures are compared."""
+
+import sys
+from typing import Any
 
 import numpy as np
+import pytest
 
 from greylag.ranking import Ranking, Run
+
+
+def ir_measures() -> Any:
+    """The package; a test is skipped without it."""
+    if sys.version_info >= (3, 14):
+        pytest.skip("ir_measures 0.4.3 reads names by ast.Num, which Python 3.14 lacks")
+    return pytest.importorskip("ir_measures", reason="needs ir_measures")
 
 
 def random_case(rng, relevant=0.4):

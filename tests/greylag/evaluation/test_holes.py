@@ -115,7 +115,7 @@ def test_an_order_that_only_an_extreme_reverses() -> None:
 @pytest.mark.parametrize("name", ["Judged@10", "RBP-residual", "SetP(relative=True)"])
 def test_measures_that_have_no_such_views(name: str) -> None:
     if name.startswith("SetP"):
-        pytest.importorskip("ir_measures", reason="needs ir_measures")
+        samples.ir_measures()
     runs, qrels = small_case(0)
     with pytest.raises(ParameterError, match="leave it out"):
         score_holes(runs, qrels, [parse_measure(name)])

@@ -3,7 +3,6 @@
 Tests `measures`.
 """
 
-import importlib.util
 import math
 from itertools import product
 
@@ -120,7 +119,7 @@ def test_err_of_huge_grades_does_not_overflow():
 
 
 def test_measures_of_ir_measures_that_are_greylags() -> None:
-    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    ir_measures = samples.ir_measures()
     for theirs, ours in (
         (ir_measures.AP, "AP"),
         (ir_measures.nDCG @ 10, "nDCG@10"),
@@ -141,7 +140,7 @@ def test_measures_of_ir_measures_that_are_greylags() -> None:
     ],
 )
 def test_measures_of_ir_measures_that_mean_something_else(name: str, reason: str) -> None:
-    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    ir_measures = samples.ir_measures()
     with pytest.raises(ParameterError, match=reason):
         parse_measure(ir_measures.parse_measure(name))
 
@@ -173,10 +172,8 @@ def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name:
     assert str(measure) == spelt
     assert parse_measure(spelt) == measure
     assert not measure.family.from_ir_measures
-    if importlib.util.find_spec("ir_measures"):
-        import ir_measures
-
-        assert parse_measure(ir_measures.parse_measure(spelt.replace("bpref", "Bpref").replace("-", "_"))) == measure
+    theirs = samples.ir_measures().parse_measure(spelt.replace("bpref", "Bpref").replace("-", "_"))
+    assert parse_measure(theirs) == measure
 
 
 def test_a_level_for_names_that_give_none() -> None:
@@ -326,7 +323,7 @@ def test_odd_judgements(seed):
 
 @pytest.mark.parametrize("name", ["SetP(relative=True)", "nDCG(dcg='exp-log2')@5"])
 def test_odd_judgements_for_ir_measures(name):
-    pytest.importorskip("ir_measures", reason="needs ir_measures")
+    samples.ir_measures()
     rankings = [Ranking(str(q), "", ("a", "b"), np.zeros(2)) for q in range(40)]
     qrels = {str(q): {"a": -2, "c": -(10**9)} if q else {"a": np.int64(2)} for q in range(40)}
     scores = evaluate(Run(tuple(rankings)), qrels, [name])
@@ -415,7 +412,7 @@ SetP(judged_only=True)
 @pytest.mark.parametrize("name", MEASURES.split())
 def test_agrees_with_ir_measures(name: str) -> None:
     """Whichever of the two computes it, query by query, with a query that the run lacks and one without documents."""
-    ir_measures = pytest.importorskip("ir_measures", reason="needs ir_measures")
+    ir_measures = samples.ir_measures()
     rng = np.random.default_rng(0)
     docids = [f"d{i}" for i in range(30)]
     qrels = {f"q{q}": {d: int(rng.integers(-1, 4)) for d in rng.choice(docids, 12, replace=False)} for q in range(9)}
@@ -430,7 +427,7 @@ def test_agrees_with_ir_measures(name: str) -> None:
 
 
 def test_what_ir_measures_cannot_compute_here() -> None:
-    pytest.importorskip("ir_measures", reason="needs ir_measures")
+    samples.ir_measures()
     run = Run((Ranking("q", "", ("d",), np.zeros(1)),))
     with pytest.raises(ParameterError, match=r"ir_measures cannot compute INST"):
         evaluate(run, {"q": {"d": 1}}, ["INST(max_rel=2)"])

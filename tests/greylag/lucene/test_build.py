@@ -486,7 +486,7 @@ def test_the_form_is_detected_from_the_first_characters(content: str, collection
         (FormatError, r"j.json:1: docid '' is empty", {"j.json": GOOD.replace("1", "")}),
         (FormatError, r"j.json:1: docid '1\\x00' .*NUL", {"j.json": GOOD.replace("1", "1\\u0000")}),
         (FormatError, r"j.json:1: docid '\\ud800' .*not UTF-8", {"j.json": GOOD.replace("1", "\\ud800")}),
-        (FormatError, r"j.json:1: not JSON .*recursion", {"j.json": '{"id": ' + "[" * 100_000}),
+        (FormatError, r"j.json:1: not JSON .*(recursion|Stack overflow)", {"j.json": '{"id": ' + "[" * 100_000}),
         (FormatError, r"j.json:1: not JSON .*digits", {"j.json": GOOD.replace('"1"', "1" * 5000)}),
         (FormatError, r"j.json:1: not JSON .*duplicate key 'id'; keep", {"j.json": GOOD.replace("{", '{"id": "0", ')}),
         (FormatError, r"t.trec:15: <doc> is not inside <DOC>", {"t.trec": TREC + TREC.lower()}),
