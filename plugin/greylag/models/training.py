@@ -169,8 +169,7 @@ def train(
     query_form : QueryForm, optional
         How queries are shortened before features are computed, wherever the model is used, too.
     most_topics : int >= 1, default 5,000
-        If more topics have a relevant document, this number of them is drawn at random by `seed`, and all others are
-        left out.
+        Of more topics with a relevant document, this number is drawn at random by `seed`; all others are left out.
 
     Examples
     --------
