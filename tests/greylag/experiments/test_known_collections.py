@@ -154,3 +154,7 @@ def test_the_page_names_every_file_and_says_that_none_was_run() -> None:
     for name in NAMES:
         assert f"`{name}`" in page
         assert not load(shipped_file(name))[1].expected
+    tables = [row for row in page.splitlines() if row.startswith("| ") and "greylag" not in row and "---" not in row]
+    figures = [row for row in tables if re.search(r"\.\d{3,4}", row)]
+    assert len(figures) >= len(NAMES)
+    assert all(row.rstrip("| ").endswith("not run here") for row in figures)
