@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, table, to_dict
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import split_folds, without
 from greylag.experiments import config
 from greylag.experiments.collection import RUN, CollectionSettings, OpenCollection, by_name, open_collection
 from greylag.experiments.pipeline_report import Ranked, comparisons, sections
@@ -330,7 +330,7 @@ def _fuse(
     folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
     rankings, models = dict[str, Ranking](), []
     for number, fold in enumerate(folds, 1):
-        rest = [qid for qid in qids if qid not in fold]
+        rest = without(qids, fold)
         others = {run.tag: run.select_queries(rest) for run in opened.sources}
         model = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty).model
         models.append(model)

@@ -137,9 +137,7 @@ def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
     if not judged:
         unknown = topics and qrels and not any(qid in qrels for qid in topics)
         others = f"; the judgements are of others, {next(iter(qrels))!r} against {topics[0]!r}" if unknown else ""
-        raise ParameterError(
-            f"none of {len(topics)} topics has a relevant document{others} (greylag rerank needs no judgements)"
-        )
+        raise ParameterError(f"none of {len(topics)} topics has a relevant document{others}")
     return judged
 
 

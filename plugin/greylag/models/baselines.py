@@ -24,7 +24,7 @@ from greylag.linesearch.data import Qrels, RankingData, linear_scores
 from greylag.linesearch.objectives import Objective
 from greylag.models.model import RankingModel
 from greylag.models.recipes import MRFRecipe, PreparedFeatures, Recipe
-from greylag.ranking import Run
+from greylag.ranking import FloatArray, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
 from greylag.trec import at_level
@@ -74,11 +74,15 @@ class Baseline:
 
     def fit(self, data: RankingData, objective: Objective) -> tuple[tuple[float, ...], float]:
         """Return the weights for `data`, which has exactly these features, and the mean of the objective."""
-        columns, weights = list(range(len(self.features))), np.array(self.weights)
+        weights = self.weights
         if self.trained:
-            weights = coordinate_ascent(data, objective, columns, weights)
-        value = float(np.mean(objective.evaluate(data, linear_scores(data, columns, weights))))
-        return tuple(weights.tolist()), value
+            ascended = coordinate_ascent(data, objective, list(range(len(weights))), np.array(weights))
+            weights = tuple(ascended.tolist())
+        return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
+
+    def evaluate(self, data: RankingData, objective: Objective) -> FloatArray:
+        """The objective of each query by the weights as they are, shape (q,); `data` as for `fit`."""
+        return objective.evaluate(data, linear_scores(data, range(len(self.weights)), np.array(self.weights)))
 
 
 def _features(text: str) -> tuple[FeatureSpec, ...]:

@@ -24,7 +24,7 @@ from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import CountedRankings, judged_topics, training_data
-from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, linear_scores, spaced
+from greylag.linesearch.data import SEARCHED, Qrels, RankingData, concatenated, spaced
 from greylag.linesearch.objectives import Objective
 from greylag.models import baselines
 from greylag.models.baselines import Baseline, Grid, parameter_grid
@@ -167,7 +167,8 @@ class PreparedSources:
     def tune(self, qids: Sequence[str]) -> TunedRM3:
         """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
 
-        With more than `SEARCHED` rankings, only that many are used, at equal distances.
+        Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
+        few of the training queries.
         """
         if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
             sample = self._once("sample", self._sample)
@@ -205,9 +206,7 @@ class PreparedSources:
         counted = cache(lambda: self._counted(self.rankings, baseline.features))
 
         def measure(parameters: FeatureParameters) -> FloatArray:
-            data = counted().data(parameters)
-            columns, weights = range(len(baseline.weights)), np.array(baseline.weights)
-            return self.objective.evaluate(data, linear_scores(data, columns, weights))
+            return baseline.evaluate(counted().data(parameters), self.objective)
 
         return settings, self._values(baseline.name, settings, measure)
 
