@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import greylag
-from greylag.experiments.config import shipped_files
+from greylag.studies.config import shipped_files
 
 ROOT = Path(__file__).parents[1]
 BUILT_FROM = "plugin configs qrels pyproject.toml README.md LICENSE".split()
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 SDIST = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 SHIPPED = """
-from greylag.experiments.config import shipped_file, shipped_files
-from greylag.experiments.study import load
+from greylag.studies.config import shipped_file, shipped_files
+from greylag.studies.study import load
 print(*shipped_files(), load(shipped_file("cacm-padded"))[1].path("../qrels/cacm-padded.txt").read_text(), sep="\\n")
 """
 
@@ -83,7 +83,7 @@ def test_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     names, _, qrels = run(own / "bin" / "python", "-c", SHIPPED, cwd=away).partition("\n1 0 ")
     assert names.split() == [*shipped_files()]
     assert f"1 0 {qrels}".strip() == (ROOT / "qrels" / "cacm-padded.txt").read_text().strip()
-    (demo,) = own.glob("lib/python*/site-packages/greylag/demo")
+    (demo,) = own.glob("lib/python*/site-packages/greylag/greylag/demo")
     run(command, "index", demo / "docs.jsonl", "--out", "index", cwd=away)
     run(command, "rerank", "--index", "index", "--topics", demo / "topics.tsv", "--out", "best.run", cwd=away)
     assert "0.8748" in run(command, "evaluate", "--qrels", demo / "qrels.txt", "best.run", "-m", "AP", cwd=away)

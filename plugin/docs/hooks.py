@@ -19,10 +19,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from greylag.citations import references
-from greylag.experiments.config import file_fields, part_of
-from greylag.experiments.study import find_study
-from greylag.experiments.template import description, summary
+from greylag.core.citations import references
+from greylag.studies.config import file_fields, part_of
+from greylag.studies.study import find_study
+from greylag.studies.template import description, summary
 
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
@@ -30,14 +30,20 @@ DOCS = Path(__file__).parent
 STUDIES = ("pipeline", "ranker_curve", "diversity_curve", "learned_diversity")  # those for data of one's own
 STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
 PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
-PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.ranking")
+PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.ranking")
 API = {
-    "Rankings, files and scores": ("", ".ranking", ".trec", ".evaluation", ".errors"),
-    "Indexes and vectors": (".lucene", ".index", ".vectors"),
-    "Features and fusion": (".features", ".features.learned", ".fusion", ".selection"),
-    "Rankers": (".linesearch", ".learning", ".models"),
-    "Diversity, manifolds, feedback": (".diversity", ".structured", ".greedy", ".manifold", ".feedback"),
-    "Other packages, studies, machinery": (".interop", ".experiments", ".runtime"),
+    "Rankings, files and scores": ("", ".ranking", ".trec", ".evaluation", ".reports", ".errors"),
+    "Indexes and vectors": (".index.lucene", ".index", ".index.vectors"),
+    "Features and fusion": (".features", ".features.learned", ".fusion"),
+    "Rankers": (".learning", ".learning.linesearch", ".recipes", ".rankers"),
+    "Diversity, manifolds, feedback": (
+        ".diversity",
+        ".learning.structured",
+        ".learning.selection",
+        ".greedy",
+        ".manifold",
+    ),
+    "Passages, other packages, studies, machinery": (".passages", ".adapters", ".studies", ".runtime"),
 }
 """The pages of public names, each with its packages below `greylag`."""
 _LEADING_OUT = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)#]*)[^)]*\)")

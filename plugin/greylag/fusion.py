@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
 from greylag.ranking import FloatArray, Query, Ranking, Run, marked, unit_range
@@ -117,7 +117,7 @@ class PooledSources(Source):
     sources : tuple of callables from a Query to a Ranking
         At least one, such as ``(lucene.bm25(), lucene.ql(), GivenRun(run))``.
     method : str or Fusion, default "rrf"
-        A key of `FUSIONS`, or a `greylag.models.FusionModel` that was learned for these sources, in their order.
+        A key of `FUSIONS`, or a `greylag.rankers.FusionModel` that was learned for these sources, in their order.
     k : int >= 1, optional
         The number of documents to keep; all by default.
     """

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from greylag import missing_documents
+from greylag.core import missing_documents
+from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
-from greylag.hints import remedy, shown
 from greylag.ranking import BoolArray, Query, Ranking, Run, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 

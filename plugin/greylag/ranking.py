@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from greylag.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.tables import Library, Printed, Row, Table, as_frame
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
+from greylag.core.hints import shown
+from greylag.core.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
 from greylag.errors import ParameterError
-from greylag.hints import shown
 from greylag.pipeline import Stage
-from greylag.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex

@@ -13,16 +13,16 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
+from greylag.core.missing_documents import gathered
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.learned.base import LearnedFeature
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
+from greylag.learning.data import RankingData
 from greylag.learning.learner import Learner, Selection, after_each_round
-from greylag.linesearch.data import RankingData
-from greylag.linesearch.objectives import Objective
-from greylag.missing_documents import gathered
+from greylag.learning.linesearch.objectives import Objective
 from greylag.pipeline import Need, Stage, run_step
 from greylag.ranking import Ranking, Run
 from greylag.stages import required_parameters, stage_parameters

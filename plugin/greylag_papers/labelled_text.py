@@ -23,8 +23,8 @@ from pydantic import Field
 
 from greylag import FormatError
 from greylag.errors import CollectionError
-from greylag.experiments import Context, Experiment, InputFile, Settings
 from greylag.runtime import read_json_lines
+from greylag.studies import Context, Experiment, InputFile, Settings
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
 _BLANK_LINE = re.compile(r"^[ \t\r]*\n", re.MULTILINE)

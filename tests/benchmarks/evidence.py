@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from greylag.experiments import Context, open_index
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index import PositionalIndex
-from greylag.models.sources import FeatureSources, TunedRM3
+from greylag.index.vectors.latent import decompose
+from greylag.recipes.sources import FeatureSources, TunedRM3
+from greylag.studies import Context, open_index
 from greylag.trec import read_topics
-from greylag.vectors.latent import decompose
 from tests.benchmarks.generated import write_documents
 from tests.benchmarks.harness import DATA, FULL, Row, cpu_seconds, once
 

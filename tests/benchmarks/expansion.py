@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from greylag.index import RM3Search
-from greylag.lucene.jvm import java_class
+from greylag.index.lucene.jvm import java_class
 from greylag.ranking import Query
 from greylag.trec import read_topics
 from tests.benchmarks.harness import DATA, Row

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.models.fusion_model import LEARNED
-from greylag.models.learned_fusion import learn_fusion
+from greylag.rankers.fusion_model import LEARNED
+from greylag.recipes.learned_fusion import learn_fusion
 from greylag.trec import read_qrels, read_run, write_rankings
 from greylag.trec.runs import JoinedRuns, RunFile
 from tests.benchmarks.growth import greylag_process

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from greylag.index import PositionalIndex
-from greylag.lucene import LuceneIndex, build_index
+from greylag.index.lucene import LuceneIndex, build_index
 from greylag.ranking import IntArray, Query
 
 WORDS = 1_000_000

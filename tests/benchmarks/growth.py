@@ -22,7 +22,7 @@ from tests.benchmarks.generated import queries, write_documents
 N_QUERIES = 200
 SMALL = 2_000
 _BUILD = (
-    "from pathlib import Path; from greylag.lucene import build_index; "
+    "from pathlib import Path; from greylag.index.lucene import build_index; "
     "build_index(Path('docs.jsonl'), Path('index'), threads={jobs})"
 )
 _EXPORT = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index')"

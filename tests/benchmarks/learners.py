@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from greylag.learning import CoordinateAscent, GreedySelection
+from greylag.learning import CoordinateAscent, GreedySelection, RankingData
 from greylag.learning.learner import Learner, Selection
-from greylag.linesearch import Objective, RankingData
-from greylag.models import Automatic
+from greylag.learning.linesearch import Objective
+from greylag.recipes import Automatic
 from greylag.trec import Qrels
 from tests.benchmarks.harness import FULL, Row
 from tests.benchmarks.line_search import QUERIES, generated

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.learning import GreedySelection, read_features
-from greylag.linesearch import Objective, RankingData
+from greylag.learning import GreedySelection, RankingData, read_features
+from greylag.learning.linesearch import Objective
 from greylag.ranking import FloatArray, IntArray
 from tests.benchmarks.harness import FULL, Row
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from greylag.linesearch import Objective, RankingData
-from greylag.linesearch.line_search import line_search, prepare
+from greylag.learning import RankingData
+from greylag.learning.linesearch import Objective
+from greylag.learning.linesearch.line_search import line_search, prepare
 from tests.benchmarks.harness import Row
 
 QUERIES, DOCUMENTS, RELEVANT, FEATURES = 250, 1000, 70, 26

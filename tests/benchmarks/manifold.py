@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.datasets import make_swiss_roll
 from sklearn.semi_supervised import LabelSpreading
 
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import FloatArray, IntArray

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from greylag.experiments import Context, load, open_index
-from greylag.experiments.runner import run_study
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
+from greylag.index.lucene import LuceneIndex
 from greylag.learning import CountedRankings, training_data
-from greylag.lucene import LuceneIndex
-from greylag.models import baselines
-from greylag.models.baselines import Baseline, parameter_grid
 from greylag.ranking import Query
+from greylag.recipes import baselines
+from greylag.recipes.baselines import Baseline, parameter_grid
+from greylag.studies import Context, load, open_index
+from greylag.studies.runner import run_study
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.metzler_2007.learning import Grid
 from tests.benchmarks.generated import queries, write_documents

@@ -6,8 +6,8 @@ import numpy as np
 
 from greylag import rerank
 from greylag.diversity import DPP, MMR, MSD
+from greylag.index.vectors import ArrayVectors
 from greylag.ranking import Ranking
-from greylag.vectors import ArrayVectors
 from tests.benchmarks.harness import Row, cpu_seconds
 from tests.benchmarks.start import process_seconds
 

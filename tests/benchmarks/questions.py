@@ -13,7 +13,7 @@ import numpy as np
 
 from greylag.features import Feature, FeatureExtractor, candidate_pool
 from greylag.index import PositionalIndex
-from greylag.lucene import LuceneIndex
+from greylag.index.lucene import LuceneIndex
 from greylag.ranking import Query
 from tests.benchmarks.generated import indexed, without_statistics
 from tests.benchmarks.harness import FULL, Row

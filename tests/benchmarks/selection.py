@@ -12,15 +12,15 @@ from threadpoolctl import threadpool_limits
 
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
+from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
-from greylag.linesearch.objectives import Objective
-from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import LuceneIndex
-from greylag.models.recipes import useful_features
-from greylag.selection import MMRFeatureSelection, information_gain
+from greylag.learning.selection import MMRFeatureSelection, information_gain
+from greylag.recipes.recipe import useful_features
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 from tests.benchmarks.harness import DATA, Row, once, seconds

@@ -14,9 +14,9 @@ import numpy as np
 
 from greylag import MMR, GeneralRanker, LuceneIndex, ModelRanker, PositionalIndex, RankingModel, Reranker, build_index
 from greylag.features.spelling import parse_features
+from greylag.index.vectors import ArrayVectors
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
-from greylag.vectors import ArrayVectors
 from tests.benchmarks.harness import DATA, Row
 from tests.benchmarks.spine import FIVE
 

@@ -12,12 +12,12 @@ from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.jvm import java_class
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
 from greylag.learning.extraction import training_data
-from greylag.lucene.build import build_index
-from greylag.lucene.jvm import java_class
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics
 from tests.benchmarks.harness import DATA, Row, cpu_seconds, once, seconds

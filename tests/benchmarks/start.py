@@ -13,7 +13,7 @@ from tests.benchmarks.harness import Row
 
 DEMO = Path(greylag.__file__).parent / "demo"
 REPEATS = 5
-JVM = "from greylag.lucene.jvm import java_class; java_class('java.lang.Object')"
+JVM = "from greylag.index.lucene.jvm import java_class; java_class('java.lang.Object')"
 
 
 def rows() -> Iterator[Row]:

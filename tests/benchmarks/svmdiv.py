@@ -11,9 +11,9 @@ from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
 from greylag.evaluation import Subtopics
 from greylag.greedy import greedy_picks
+from greylag.learning.structured import CuttingPlane
+from greylag.learning.structured.model import TrainingSet
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured import CuttingPlane
-from greylag.structured.model import TrainingSet
 from greylag_papers.yue_joachims_2008.comparison import measure_losses
 from greylag_papers.yue_joachims_2008.queries import StudyQuery, rotations, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics

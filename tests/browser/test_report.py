@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from greylag.core.tables import Table
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.experiments.charts import contributions_chart, result, rounds_chart
-from greylag.experiments.figures import line_figure
-from greylag.experiments.report import Section, write_report
-from greylag.tables import Table
+from greylag.reports.charts import contributions_chart, result, rounds_chart
+from greylag.reports.figures import line_figure
+from greylag.reports.report import Section, write_report
 from tests.browser.pages import show
-from tests.greylag.experiments.test_report import queries
+from tests.greylag.reports.test_report import queries
 
 SEARCH = """
   const box = document.querySelector(".queries");

@@ -19,8 +19,8 @@ from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
 from greylag.learning.letor import read_features
-from greylag.models.fusion_model import FusionModel
-from greylag.models.model import RankingModel
+from greylag.rankers.fusion_model import FusionModel
+from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run

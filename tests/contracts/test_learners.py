@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.learning import CoordinateAscent, GreedyCommittee, GreedySelection, Learner, ListwiseRegression
-from greylag.linesearch import Objective, RankingData
-from greylag.models import Automatic
+from greylag.learning import (
+    CoordinateAscent,
+    GreedyCommittee,
+    GreedySelection,
+    Learner,
+    ListwiseRegression,
+    RankingData,
+)
+from greylag.learning.linesearch import Objective
+from greylag.recipes import Automatic
 from greylag.testing import check_learner
 from tests.greylag.learning.samples import random_data
 

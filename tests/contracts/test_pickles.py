@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import greylag
+from greylag.adapters import PyseriniSource, PyTerrierSource, PyTerrierStage
 from greylag.diversity import (
     CSSVM,
     DPP,
@@ -31,15 +32,15 @@ from greylag.diversity import (
 )
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
-from greylag.feedback import RelevanceModelRanker, Rocchio
 from greylag.fusion import GivenRun, PooledSources
 from greylag.index import PositionalIndex, RM3Search, RocchioSearch
-from greylag.interop import PyseriniSource, PyTerrierSource, PyTerrierStage
-from greylag.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
+from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
+from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
-from greylag.models import EstimatorRanker, GeneralRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.pipeline import Composable, Pipeline
+from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Query, Ranking, Run
+from greylag.recipes import GeneralRanker
 from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
 from tests.greylag.diversity import samples
 from tests.test_structure import public_names

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from greylag.errors import ParameterError
-from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
-from tests.greylag.selection.samples import random_words
+from greylag.learning.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from tests.greylag.learning.selection.samples import random_words
 
 SELECTORS = [
     InformationGainSelection(n_features=3),

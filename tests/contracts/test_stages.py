@@ -26,13 +26,14 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
-from greylag.feedback import RelevanceModelRanker, Rocchio
+from greylag.index.vectors import ArrayVectors
+from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
-from greylag.models import EstimatorRanker, GeneralRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.pipeline import Pipeline, Stage
+from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Ranking
+from greylag.recipes import GeneralRanker
 from greylag.testing import check_stage
-from greylag.vectors import ArrayVectors
 from tests.greylag.diversity import samples
 
 N = 15

@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 
 from greylag.diversity import CoverageModel
+from greylag.learning.structured import (
+    ComparingModel,
+    Coulomb,
+    CuttingPlane,
+    MultipleChoice,
+    StructuredModel,
+    TrainingSet,
+)
 from greylag.ranking import IntArray
-from greylag.structured import ComparingModel, Coulomb, CuttingPlane, MultipleChoice, StructuredModel, TrainingSet
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from tests.greylag.diversity import samples
-from tests.greylag.structured.models import ComparingTable, Table, random_tables
+from tests.greylag.learning.structured.models import ComparingTable, Table, random_tables
 
 
 def random_image(seed: int, n_labels: int = 2) -> tuple[Superpixels, IntArray]:

@@ -13,8 +13,8 @@ import yaml
 from pydantic import BaseModel
 
 from greylag.cli import COMMANDS, app
-from greylag.experiments.config import file_fields, part_of, shipped_files
-from greylag.experiments.study import find_study
+from greylag.studies.config import file_fields, part_of, shipped_files
+from greylag.studies.study import find_study
 from tests.docs import DOCS, ROOT
 
 

@@ -155,7 +155,7 @@ def test_integer_qids_become_strings() -> None:
     [
         (
             {301: {"title": "a", "description": "b"}},
-            "topic '301' is dict .*, not a string: read topics with greylag.interop.topics_from_pyserini",
+            "topic '301' is dict .*, not a string: read topics with greylag.adapters.topics_from_pyserini",
         ),
         ({"1": None}, "topic '1' is NoneType None, not a string"),
         ({"1": Ranking("1", "", (), [])}, "topic '1' is Ranking .*, not a string"),
@@ -167,7 +167,7 @@ def test_integer_qids_become_strings() -> None:
         (7, "cannot run on a int: pass topics"),
         (
             namedtuple("DataFrame", "columns")(["qid"]),
-            "cannot run on a DataFrame: read frames with greylag.interop.run_from_frame",
+            "cannot run on a DataFrame: read frames with greylag.adapters.run_from_frame",
         ),
         (Run((Ranking("1", "", (), []),)), r"Letters searches: pass topics \(a mapping of qid to text\) or queries"),
     ],
@@ -195,7 +195,7 @@ def test_zero_threads_are_refused() -> None:
 def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from greylag.diversity.mmr import MMR\nfrom greylag.lucene import LuceneIndex\n"
+        "from greylag.diversity.mmr import MMR\nfrom greylag.index.lucene import LuceneIndex\n"
         "from greylag.index import PositionalIndex\nfrom greylag.ranking import Run\n"
         "def check(lucene: LuceneIndex, index: PositionalIndex, run: Run) -> None:\n"
         "    topics = {'1': 'goose'}\n"

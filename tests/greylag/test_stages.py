@@ -9,7 +9,7 @@ import pytest
 from greylag.diversity import choose_diversifier
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
-from greylag.interop import rerank
+from greylag.passages import rerank
 from greylag.ranking import Ranking, Run
 from greylag.stages import StageStep, find_stage, registered_stages
 from greylag.trec import read_run, write_run

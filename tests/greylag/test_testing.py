@@ -10,9 +10,9 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.features import PythonFeature, Score
 from greylag.features.feature import Feature
-from greylag.learning import GreedySelection, Selection
+from greylag.learning import GreedySelection, RankingData, Selection
 from greylag.learning.learner import after_each_round
-from greylag.linesearch import Objective, RankingData
+from greylag.learning.linesearch import Objective
 from greylag.pipeline import Stage
 from greylag.ranking import Ranking
 from greylag.testing import check_feature, check_learner, check_stage

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from greylag.experiments import deviations, load
-from greylag.experiments.config import shipped_file, shipped_files
-from greylag.experiments.runner import run_study
+from greylag.studies import deviations, load
+from greylag.studies.config import shipped_file, shipped_files
+from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016 import images, scenes, subsets
 from greylag_papers.schiegg_2016.trials import METHODS
 from greylag_papers.yue_joachims_2008.collection import COMPARED, RELEVANT_ONLY

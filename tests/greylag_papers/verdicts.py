@@ -28,7 +28,7 @@ import yaml
 from scipy import special
 
 from greylag.evaluation import SIGNIFICANCE_LEVEL, detectable_difference, holm
-from greylag.experiments.config import shipped_file
+from greylag.studies.config import shipped_file
 
 MARGIN = 0.05  # of the baseline's mean
 ROUNDED = 5e-5  # the error of a figure in experiment files

@@ -21,12 +21,12 @@ import yaml
 
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
-from greylag.experiments.config import read_yaml
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
+from greylag.index.lucene.documents import write_for_anserini
 from greylag.learning.letor import read_features
-from greylag.lucene.documents import write_for_anserini
-from greylag.models.model import RankingModel
+from greylag.rankers.model import RankingModel
+from greylag.runtime.yaml_text import read_yaml
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics
 
 WORDS = ["goose", "greylag", "barnacle", "snow", "Gänse", "über", "x", "0", "tundra", "brent"]

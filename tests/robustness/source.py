@@ -10,11 +10,11 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import analysis
 from greylag.index.export import open_export
+from greylag.index.lucene.bulk_calls import PostingsBlock
+from greylag.index.lucene.lucene_index import Statistics
+from greylag.index.lucene.open_index import commit_fingerprint
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
-from greylag.lucene.bulk_calls import PostingsBlock
-from greylag.lucene.lucene_index import Statistics
-from greylag.lucene.open_index import commit_fingerprint
 from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"new york w{n % 7} goose w{n % 3} york city w{n % 5} new york" for n in range(20)}

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
-from greylag.experiments.config import read_yaml
 from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.learning.letor import read_features, write_features
-from greylag.models.model import RankingModel
+from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
+from greylag.runtime.yaml_text import read_yaml
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters

@@ -24,9 +24,9 @@ from greylag import (
     write_run,
 )
 from greylag.diversity import DiversityModel, EssentialPages
-from greylag.linesearch import Objective
-from greylag.models import train_on_data
-from greylag.structured import Coulomb, CuttingPlane
+from greylag.learning.linesearch import Objective
+from greylag.learning.structured import Coulomb, CuttingPlane
+from greylag.recipes import train_on_data
 
 index = PositionalIndex.from_lucene("index")
 model, diversity = RankingModel.load("model.json"), DiversityModel.load("div.json")

@@ -37,9 +37,10 @@ from greylag import (
 )
 from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, EssentialPages, training_examples
 from greylag.diversity import train as train_diversity
-from greylag.linesearch import Objective, RankingData
-from greylag.models import baselines, train_on_data
-from greylag.structured import Coulomb, CuttingPlane
+from greylag.learning import RankingData
+from greylag.learning.linesearch import Objective
+from greylag.learning.structured import Coulomb, CuttingPlane
+from greylag.recipes import baselines, train_on_data
 
 
 def reverse(ranking: Ranking) -> Ranking:

@@ -21,9 +21,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from greylag import __version__
 from greylag.cli.terminal import LogLines, prepare_streams
+from greylag.core.tables import visible
 from greylag.errors import GreylagError, one_line
 from greylag.runtime import interrupts
-from greylag.tables import visible
 
 COMMANDS = {
     "index": "Index documents with positions.",

@@ -15,9 +15,9 @@ from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.index.words import CollectionWords, PlacedWords
-from greylag.interop import Reranker
-from greylag.models import GeneralRanker
+from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
+from greylag.recipes import GeneralRanker
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 
 _TEXTS = {

@@ -17,9 +17,9 @@ from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors.vector_files import open_vectors
 from greylag.stages import StageStep
 from greylag.trec import read_aspects
-from greylag.vectors.vector_files import open_vectors
 
 MODEL = f"{LEARNED}(preset=svmdiv2,validate=true)"  # that of `fit_svmdiv`
 _log = logging.getLogger("greylag")

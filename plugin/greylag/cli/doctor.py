@@ -37,7 +37,7 @@ def doctor(
             tell(f"{seconds:6.1f} s  {name}")
         return
     from greylag.index import PositionalIndex
-    from greylag.lucene.doctor import OF_JAVA, diagnose
+    from greylag.index.lucene.doctor import OF_JAVA, diagnose
 
     for path in index or []:
         if not path.is_dir():

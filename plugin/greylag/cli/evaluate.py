@@ -15,21 +15,21 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.citations import cite
 from greylag.cli.options import LETOR, RelevanceLevel, Rules, Shared, check_rules, measures_at
 from greylag.cli.terminal import tell
+from greylag.core.citations import cite
+from greylag.core.tables import Table
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
-from greylag.evaluation.report import Form, format_tables, score_tables
 from greylag.evaluation.significance import Correction, Family, Significance, Test
+from greylag.evaluation.submission import DEPTH, check_submission
 from greylag.ranking import Run
+from greylag.reports.scores import Form, format_tables, score_tables, table
 from greylag.runtime.software import versions
-from greylag.tables import Table
 from greylag.trec.metadata import read_metadata
-from greylag.trec.submission import DEPTH, check_submission
 
 Shape = Literal[Form, "html"]
 MARKED = 0.1  # of the top 10, one document
@@ -195,8 +195,8 @@ def evaluate(
     if holes and significance:
         significance = compare_with_holes(significance, read, judged.qrels, holes)
     if figure is not None and significance:
-        from greylag.experiments.charts import changes_figure
-        from greylag.experiments.figures import write_figure
+        from greylag.reports.charts import changes_figure
+        from greylag.reports.figures import write_figure
 
         write_figure(figure, changes_figure([(shown, significance)]))
     notes: dict[str, Any] = {
@@ -209,7 +209,7 @@ def evaluate(
         whole = score_tables(scores, significance, choice, wide=True, **notes)
         tell(_page(whole, [(shown, significance)] if significance else []))
     else:
-        tell(evaluation.table(scores, significance, choice, form=form, **notes))
+        tell(table(scores, significance, choice, form=form, **notes))
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path]
     """Show how each run fares by the rules of a submission; exit with 2 if one is refused."""
     known = None
     if index is not None:
-        from greylag.lucene import LuceneIndex
+        from greylag.index.lucene import LuceneIndex
 
         known = LuceneIndex(index).known_docids
     refused = []
@@ -342,8 +342,8 @@ def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path]
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
     """The scores as a page: sentences of the comparisons, tables, charts."""
-    from greylag.experiments.charts import result
-    from greylag.experiments.report import Section, report_page
+    from greylag.reports.charts import result
+    from greylag.reports.report import Section, report_page
 
     shown = result(compared, tables=tables) if compared else Section("Scores", parts=tables)
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}

@@ -11,12 +11,12 @@ import typer
 
 from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
+from greylag.core.tables import visible
 from greylag.errors import FormatError, ParameterError
-from greylag.experiments import template
-from greylag.experiments.config import shipped_file, shipped_files
-from greylag.experiments.runner import run_study
-from greylag.experiments.study import deviations, find_study, load, registered_studies
-from greylag.tables import visible
+from greylag.studies import template
+from greylag.studies.config import shipped_file, shipped_files
+from greylag.studies.runner import run_study
+from greylag.studies.study import deviations, find_study, load, registered_studies
 
 
 def _experiment_file(path: Path | None) -> Path | None:

@@ -11,25 +11,25 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from greylag.citations import cite
 from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
+from greylag.core.citations import cite
+from greylag.core.tables import Table, as_text
 from greylag.errors import ParameterError
-from greylag.experiments.explanation_tables import (
+from greylag.index.positional import PositionalIndex
+from greylag.rankers.explanation import Explanation, explain_documents
+from greylag.rankers.model import RankingModel
+from greylag.ranking import Ranking
+from greylag.reports.explanation_tables import (
     comparison_of_documents,
     explanation_dict,
     explanation_result,
     explanation_table,
 )
-from greylag.experiments.report import Section, write_report
-from greylag.index.positional import PositionalIndex
-from greylag.models.explanation import Explanation, explain_documents
-from greylag.models.model import RankingModel
-from greylag.ranking import Ranking
+from greylag.reports.report import Section, write_report
 from greylag.runtime.software import versions
-from greylag.tables import Table, as_text
 
 _log = logging.getLogger("greylag")
 
@@ -77,7 +77,7 @@ def explain(
     """
     shared: Shared = context.obj
     if engine is not None:
-        from greylag.interop.engines import engine_model
+        from greylag.rankers.export import engine_model
 
         tell(engine_model(RankingModel.load(model), engine, text_field))
         return

@@ -18,6 +18,7 @@ from greylag.cli.options import (
     Shared,
     Topics,
 )
+from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features
@@ -28,7 +29,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.letor import write_features
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
-from greylag.spelling import parameters, read_call, read_options
 from greylag.trec.parts import Part
 
 KNOWN = parameters(FeatureParameters)

@@ -13,13 +13,13 @@ from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, Fusion, cut
 from greylag.learning.letor import read_scores
-from greylag.models.fusion_model import LEARNED
+from greylag.rankers.fusion_model import LEARNED
 from greylag.ranking import SEEN, Run, marked
 from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile
 
 if TYPE_CHECKING:
-    from greylag.models.learned_fusion import LearnedFusion
+    from greylag.recipes.learned_fusion import LearnedFusion
 
 _LEARNING = (("--qrels",), (), "the judgements to learn from")
 RULES: Rules = {
@@ -88,8 +88,8 @@ def fuse(
     made: dict[str, Any] = {"method": str(fusion)}
     name, seen = str(fusion), ""
     if qrels is not None:
-        from greylag.linesearch.objectives import Objective  # as all that learns, slow to import
-        from greylag.models.learned_fusion import learn_fusion
+        from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
+        from greylag.recipes.learned_fusion import learn_fusion
 
         [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
@@ -116,7 +116,8 @@ def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str,
 
 def told(learned: LearnedFusion, folds: int | None) -> list[str]:
     """Lines about a learned fusion: its weights, and its scores beside those of the runs and of other fusions."""
-    from greylag.evaluation import compare, table
+    from greylag.evaluation import compare
+    from greylag.reports import table
 
     scores, best = learned.scores, learned.best_run
     shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}

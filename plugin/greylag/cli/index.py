@@ -9,14 +9,14 @@ from typing import Annotated, Literal
 import typer
 from joblib import effective_n_jobs
 
+from greylag.adapters.ir_datasets import write_documents
 from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.documents import stamp_documents
+from greylag.index.lucene.lucene_index import ENGLISH
 from greylag.index.positional import PositionalIndex
-from greylag.interop.ir_datasets import write_documents
-from greylag.lucene.build import build_index
-from greylag.lucene.documents import stamp_documents
-from greylag.lucene.lucene_index import ENGLISH
 from greylag.runtime.folders import scratch_folder
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from greylag.errors import ModelError
 from greylag.features.named_files import is_model_file
-from greylag.model_files import read_content
+from greylag.learning.model_files import read_content
 from greylag.ranking import SEEN, marked
 from greylag.trec.runs import run_tag
 
 if TYPE_CHECKING:
     from greylag.diversity.model import DiversityModel
-    from greylag.models.fusion_model import FusionModel
-    from greylag.models.model import RankingModel
+    from greylag.rankers.fusion_model import FusionModel
+    from greylag.rankers.model import RankingModel
 
     Model = RankingModel | FusionModel | DiversityModel
 _log = logging.getLogger("greylag")
@@ -25,8 +25,8 @@ _log = logging.getLogger("greylag")
 
 def load_model(path: Path) -> Model:
     """A model of any kind."""
-    from greylag.models.fusion_model import FusionModel
-    from greylag.models.model import RankingModel
+    from greylag.rankers.fusion_model import FusionModel
+    from greylag.rankers.model import RankingModel
 
     content = read_content(path)  # once: it may be a pipe
     kinds: list[type[RankingModel | FusionModel]] = [RankingModel, FusionModel]

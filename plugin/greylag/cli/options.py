@@ -12,11 +12,11 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
+from greylag.core.spelling import Parameter, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
-from greylag.spelling import Parameter, spell
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
@@ -44,7 +44,7 @@ class Shared:
         """The fields of the metadata file; None without one."""
         if self.metadata_file is None:
             return None
-        from greylag.experiments.provenance import read_given
+        from greylag.reports.provenance import read_given
 
         return read_given(self.metadata_file)
 
@@ -54,7 +54,7 @@ class Shared:
         """The metadata of a run that these steps made of earlier runs (tag and file); None unless it is asked for."""
         if self.described is None:
             return None
-        from greylag.experiments.provenance import run_metadata, steps_before
+        from greylag.reports.provenance import run_metadata, steps_before
         from greylag.trec.metadata import read_metadata
 
         earlier = steps_before([(tag, {} if path is None else read_metadata(path)) for tag, path in before])
@@ -62,7 +62,7 @@ class Shared:
 
     def topics(self, path: Path) -> dict[str, str]:
         """Query texts by qid, of a file or name."""
-        from greylag.interop import named_topics
+        from greylag.adapters import named_topics
 
         # A file comes before a name that is known to Pyserini.
         named = None if path.exists() else named_topics(path, field=self.field)
@@ -78,7 +78,7 @@ class Shared:
 
     def qrels(self, path: Path, run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
         """Relevance judgements of a file or name; of given topics alone; of at least one of a given run's queries."""
-        from greylag.interop import named_qrels
+        from greylag.adapters import named_qrels
 
         named = None if path.exists() else named_qrels(path)
         qrels = self.of_topics(read_qrels(path, lenient=self.lenient) if named is None else named, path, topics)
@@ -89,7 +89,7 @@ class Shared:
 
     def subtopic_qrels(self, path: Path) -> SubtopicQrels:
         """Judgements by subtopic, of a file or of ``irds:NAME``."""
-        from greylag.interop import subtopic_qrels_from_ir_datasets
+        from greylag.adapters import subtopic_qrels_from_ir_datasets
 
         if str(path).startswith("irds:") and not path.exists():
             return subtopic_qrels_from_ir_datasets(str(path))
@@ -110,7 +110,7 @@ class Shared:
 
 def _index_folders(paths: list[Path] | None) -> list[Path] | None:
     # When the option is read, so that the folders of prebuilt names are inputs of the command, too.
-    from greylag.lucene.open_index import folders
+    from greylag.index.lucene.open_index import folders
 
     return paths and [*folders(paths, positions=True)]
 

@@ -16,19 +16,19 @@ import numpy as np
 from greylag.cli.options import Shared
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors.dense import ArrayVectors
+from greylag.index.vectors.vector_files import open_vectors
 from greylag.pipeline import Stage
 from greylag.ranking import SEEN, Ranking, Run
 from greylag.stages import StageStep, registered_stages
 from greylag.trec.parts import Part
 from greylag.trec.runs import JoinedRuns, RunFile
-from greylag.vectors.dense import ArrayVectors
-from greylag.vectors.vector_files import open_vectors
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
     from greylag.diversity.model import DiversityModel
-    from greylag.models.fusion_model import FusionModel
-    from greylag.models.model import RankingModel
+    from greylag.rankers.fusion_model import FusionModel
+    from greylag.rankers.model import RankingModel
 _log = logging.getLogger("greylag")
 
 
@@ -57,7 +57,7 @@ def chain_of(
     """The stages of a model and then of the steps, with files in place of those that the model names."""
     fusion, stages = None, list[tuple[str, Stage]]()
     if model is not None:
-        from greylag.models.fusion_model import FusionModel
+        from greylag.rankers.fusion_model import FusionModel
 
         if isinstance(model, FusionModel):
             fusion = model
@@ -74,8 +74,8 @@ def model_stage(
     model: RankingModel | DiversityModel, replaced: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
 ) -> tuple[str, Stage]:
     """The name of a model's stage, and the stage."""
-    from greylag.models.model import RankingModel
-    from greylag.models.rankers import ModelRanker
+    from greylag.rankers.model import RankingModel
+    from greylag.rankers.stages import ModelRanker
 
     if isinstance(model, RankingModel):
         for column in model.columns:
@@ -95,7 +95,7 @@ def model_stage(
 def over_columns(model: Model | None, path: Path, *, lenient: bool) -> tuple[RankingModel, Run]:
     """A model of a feature file's columns with the values of another file, and that file's documents."""
     from greylag.learning.letor import listed_run, read_features
-    from greylag.models.model import RankingModel
+    from greylag.rankers.model import RankingModel
 
     data = read_features(path, lenient=lenient)
     if not isinstance(model, RankingModel) or not model.columns:
@@ -153,8 +153,8 @@ def first_rankings(
 def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> First:
     """The candidates of a ranker that needs no run, searched for the part's topics alone."""
     from greylag.cli.search import search_first
-    from greylag.models.general import GeneralRanker
-    from greylag.models.rankers import ModelRanker
+    from greylag.rankers.stages import ModelRanker
+    from greylag.recipes.general import GeneralRanker
 
     trained = isinstance(ranker, ModelRanker) and bool(ranker.model.provenance.get("searched"))
     if topics is None or not (trained or isinstance(ranker, GeneralRanker)):

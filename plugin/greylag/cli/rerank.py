@@ -14,6 +14,7 @@ from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartTe
 from greylag.cli.ranking_inputs import Chain, First, chain_of, first_rankings, open_embeddings, over_columns, read_files
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
+from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
@@ -23,7 +24,6 @@ from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
 from greylag.runtime.parallel import parallel_map
 from greylag.stages import StageStep, registered_stages
-from greylag.tables import visible
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
 from greylag.trec.runs import write_members
@@ -151,7 +151,7 @@ def write_ensemble(chain: Chain, rankings: Any, out: Path, shared: Shared, optio
 
 def write_scores(chain: Chain, run: Run, out: Path, shared: Shared) -> None:
     """Write the scores of a model alone, one a line, in the order of the run."""
-    from greylag.models.rankers import ModelRanker
+    from greylag.rankers.stages import ModelRanker
 
     (_, ranker), *others = chain.stages
     if others or not isinstance(ranker, ModelRanker):

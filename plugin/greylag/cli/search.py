@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from greylag.cli.options import SEARCHED, SPELT, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
+from greylag.core.spelling import parameters
 from greylag.fusion import PooledSources
 from greylag.index.expansion import EXPANSIONS, RM3Search
+from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.open_index import folders
 from greylag.index.searches import MODELS, Search
-from greylag.lucene.lucene_index import LuceneIndex
-from greylag.lucene.open_index import folders
 from greylag.ranking import Run
-from greylag.spelling import parameters
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
 from greylag.trec.runs import tell_empty

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from greylag.tables import visible
+from greylag.core.tables import visible
 
 
 @contextmanager

@@ -30,24 +30,25 @@ from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
 from greylag.cli.train_general import FORM, also_files, judged_collections, train_general
 from greylag.cli.training_inputs import Asked, Files, read_inputs
+from greylag.core.spelling import nearest, parameters, read_call
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
 from greylag.diversity.recipe import options_of, outcome, parse_diversity, train_to_diversify
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, table
+from greylag.evaluation import compare
 from greylag.features.feature import Feature
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
+from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
-from greylag.linesearch.objectives import Objective
-from greylag.models.automatic import BASELINES as TUNED
-from greylag.models.baselines import BASELINES, BaselineRecipe
-from greylag.models.recipes import Recipe, training_line
-from greylag.models.spelling import RANKERS, model_files
-from greylag.models.training import MOST_TOPICS, TrainingResult
-from greylag.models.training import train as train_by
 from greylag.ranking import Run, marked
+from greylag.recipes.automatic import BASELINES as TUNED
+from greylag.recipes.baselines import BASELINES, BaselineRecipe
+from greylag.recipes.recipe import Recipe, training_line
+from greylag.recipes.spelling import RANKERS, model_files
+from greylag.recipes.training import MOST_TOPICS, TrainingResult
+from greylag.recipes.training import train as train_by
+from greylag.reports import table
 from greylag.runtime.inputs import Names
-from greylag.spelling import nearest, parameters, read_call
 from greylag.trec import Qrels, write_run
 from greylag.trec.texts import read_fields
 

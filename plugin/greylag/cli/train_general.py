@@ -13,9 +13,9 @@ from greylag.cli.search import search_first
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.linesearch.data import RankingData, linear_scores
-from greylag.linesearch.objectives import Objective
-from greylag.models.general import collection_weights, general_data, general_model, learn_general
+from greylag.learning.data import RankingData, linear_scores
+from greylag.learning.linesearch.objectives import Objective
+from greylag.recipes.general import collection_weights, general_data, general_model, learn_general
 
 FORM = "INDEX:TOPICS:QRELS"
 

@@ -15,20 +15,20 @@ from greylag.features.feature import Feature
 from greylag.features.spec import Pool
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
+from greylag.learning.data import RankingData
 from greylag.learning.extraction import judged_topics
 from greylag.learning.letor import listed_grades, listed_run, read_features
+from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
-from greylag.linesearch.data import RankingData
-from greylag.linesearch.objectives import Objective
-from greylag.models.automatic import AutomaticRecipe
-from greylag.models.index_free import IndexFreeRecipe, with_relevant, with_runs
-from greylag.models.lambdamart import LambdaMARTRecipe
-from greylag.models.model import span
-from greylag.models.recipes import Recipe
-from greylag.models.spelling import RANKERS, parse_learner, parse_model
-from greylag.models.stack import StackRecipe
-from greylag.models.training import sample_topics
+from greylag.rankers.model import span
 from greylag.ranking import Run
+from greylag.recipes.automatic import AutomaticRecipe
+from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
+from greylag.recipes.lambdamart import LambdaMARTRecipe
+from greylag.recipes.recipe import Recipe
+from greylag.recipes.spelling import RANKERS, parse_learner, parse_model
+from greylag.recipes.stack import StackRecipe
+from greylag.recipes.training import sample_topics
 from greylag.trec import Qrels
 
 _log = logging.getLogger("greylag")

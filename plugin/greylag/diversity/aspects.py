@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from greylag import missing_documents
+from greylag.core import missing_documents
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor

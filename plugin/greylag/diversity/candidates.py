@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.diversity.coverage_model import Candidates, CoverageFeatures
 from greylag.errors import ParameterError
 from greylag.features.evidence import ReciprocalRank

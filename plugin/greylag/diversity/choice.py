@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greylag.core.tables import aligned, html_text
 from greylag.diversity.training import fit_svmdiv
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
@@ -19,11 +20,10 @@ from greylag.evaluation.scores import Scores, evaluate_by_subtopic
 from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
 from greylag.evaluation.significance import DECIMALS, Comparison, Significance, compare
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors import Vectors
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run
 from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
-from greylag.tables import aligned, html_text
 from greylag.trec import SubtopicQrels
-from greylag.vectors import Vectors
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"

@@ -9,10 +9,9 @@ whether phi_l sees D_l alone or, as the examples of Table 2 allow, all of D_1, .
                  sum of psi(d, x) over d in y)                                                      (eq. 4)
 
 with psi the optional features of single documents, which let relevance and diversity be learned together. Psi counts
-words, hundreds of them, so that small C already fit closely: C in `greylag.structured.CuttingPlane` weighs the mean
-loss, in [0, 1], against ||w||² / 2, where w is the worth of one word. If each Psi were divided by n, the same weights
-would need C n².
-`greylag.diversity.candidates` makes the candidates of a query from a ranking.
+words, hundreds of them, so that small C already fit closely: C in `greylag.learning.structured.CuttingPlane` weighs the
+mean loss, in [0, 1], against ||w||² / 2, where w is the worth of one word. If each Psi were divided by n, the same
+weights would need C n². `greylag.diversity.candidates` makes the candidates of a query from a ranking.
 
 References
 ----------
@@ -30,7 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.oracle import subtopic_gain
 from greylag.errors import ModelError, ParameterError
@@ -208,7 +207,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CoverageModel:
-    """The `greylag.structured.ComparingModel` of SVM-div, from candidates to sets of k; truths are `Subtopics`.
+    """SVM-div as a `greylag.learning.structured.ComparingModel`, from candidates to sets of k; truths are `Subtopics`.
 
     An output holds the numbers of the picked candidates in the order of picking; all if there are fewer than k.
 

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from scipy.sparse.csgraph import connected_components
 
+from greylag.core.tables import aligned
 from greylag.diversity.group_limit import Groups, group_numbers
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors.protocol import Vectors, unit_rows, vectors_of
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.tables import aligned
-from greylag.vectors.protocol import Vectors, unit_rows, vectors_of
 
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 

@@ -8,8 +8,8 @@ from math import sqrt
 import numpy as np
 
 from greylag.diversity.vector_gain import VectorGain, VectorStage
+from greylag.index.vectors.protocol import Matrix
 from greylag.ranking import FloatArray
-from greylag.vectors.protocol import Matrix
 
 _DEPENDENT = 1e-6  # the residual up to which a vector counts as a combination of the picks'
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from greylag.checks import check_counts, check_fractions
+from greylag.core.checks import check_counts, check_fractions
 from greylag.diversity.stage import GreedyStage
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 from greylag.trec import read_groups

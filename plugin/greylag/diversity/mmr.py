@@ -35,9 +35,9 @@ class MMR(VectorStage):
     index : PositionalIndex, optional
         The collection, for its TF-IDF vectors. Give it or `vectors`.
     vectors : Vectors, optional
-        Other vectors, such as `greylag.vectors.ArrayVectors`. A document without a vector keeps its rank.
+        Other vectors, such as `greylag.index.vectors.ArrayVectors`. A document without a vector keeps its rank.
     latent : bool, default False
-        Whether the index's vectors are `greylag.vectors.LatentVectors` in place of those of TF-IDF.
+        Whether the index's vectors are `greylag.index.vectors.LatentVectors` in place of those of TF-IDF.
     relevance_weight : float in [0, 1], default 0.7
         1 keeps the incoming order; 0 is novelty alone, after the top document.
     depth, k : int

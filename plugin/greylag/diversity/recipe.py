@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
 from greylag.diversity.mmr import MMR
@@ -21,10 +22,9 @@ from greylag.evaluation import Scores
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.scores import evaluate_by_subtopic
 from greylag.index.positional import PositionalIndex
+from greylag.learning.structured.coulomb import Coulomb
+from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.ranking import Ranking, Run
-from greylag.spelling import Parameter, nearest, parameters, read_call, read_options
-from greylag.structured.coulomb import Coulomb
-from greylag.structured.cutting_plane import CuttingPlane
 from greylag.trec import SubtopicQrels
 
 ORDERS = 20

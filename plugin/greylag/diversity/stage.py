@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from greylag.checks import check_counts, check_fractions
+from greylag.core.checks import check_counts, check_fractions
 from greylag.greedy import Gain, greedy_path, greedy_picks
 from greylag.pipeline import Stage
 from greylag.ranking import BoolArray, Ranking, unit_range

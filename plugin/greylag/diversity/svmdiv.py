@@ -104,7 +104,7 @@ class CSSVM(_LearnedStage):
     Parameters
     ----------
     model : DiversityModel
-        The ensemble, such as one trained by `greylag.structured.Coulomb`.
+        The ensemble, such as one trained by `greylag.learning.structured.Coulomb`.
     index, titles, transfer, depth, k
         See `SVMDiv`.
 

@@ -18,11 +18,11 @@ from greylag.diversity.svmdiv import SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
 from greylag.index.positional import PositionalIndex
+from greylag.learning.structured.coulomb import Coulomb
+from greylag.learning.structured.cutting_plane import CuttingPlane, Solution
+from greylag.learning.structured.ensemble import Ensemble
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
-from greylag.structured.coulomb import Coulomb
-from greylag.structured.cutting_plane import CuttingPlane, Solution
-from greylag.structured.ensemble import Ensemble
 from greylag.trec import SubtopicQrels
 
 C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))

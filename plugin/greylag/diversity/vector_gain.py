@@ -10,10 +10,10 @@ import numpy as np
 
 from greylag.diversity.stage import GreedyStage
 from greylag.greedy import Gain
+from greylag.index.vectors.dense import Dense
+from greylag.index.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
+from greylag.index.vectors.vector_files import open_vectors
 from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
-from greylag.vectors.dense import Dense
-from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
-from greylag.vectors.vector_files import open_vectors
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex

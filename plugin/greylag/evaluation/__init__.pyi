@@ -14,8 +14,6 @@ from .predicted import Corrections as Corrections
 from .predicted import Estimate as Estimate
 from .predicted import correct_by_people as correct_by_people
 from .predicted import evaluate_with_predictions as evaluate_with_predictions
-from .report import table as table
-from .report import to_dict as to_dict
 from .scores import Scores as Scores
 from .scores import evaluate as evaluate
 from .scores import evaluate_by_subtopic as evaluate_by_subtopic

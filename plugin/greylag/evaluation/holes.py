@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.tables import Marked, Printed, Row, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, RBP_RESIDUAL, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
 from greylag.evaluation.significance import DifferenceWithHoles, Significance
 from greylag.ranking import FloatArray, Run
-from greylag.tables import Marked, Printed, Row, Table
 from greylag.trec import Qrels
 
 NOTE = (

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.core.tables import Printed, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import DECIMALS, check_comparable
 from greylag.ranking import FloatArray
-from greylag.tables import Printed, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)

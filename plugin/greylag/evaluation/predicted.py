@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.tables import Marked, Printed, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate
 from greylag.evaluation.significance import Correction, check_comparable, correct, marked_p
 from greylag.ranking import FloatArray, Run
-from greylag.tables import Marked, Printed, Table
 from greylag.trec import Qrels
 
 LEAST_TOPICS = 4  # with judgements by people: three leave one degree of freedom for the residuals

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.hints import check_qrels, remedy
+from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import GEOMETRIC_MEAN, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
-from greylag.hints import check_qrels, remedy
 from greylag.ranking import SEEN, FloatArray, IntArray, Run
-from greylag.tables import Library, Printed, Table, as_frame
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 

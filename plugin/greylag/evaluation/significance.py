@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.checks import check_positive
+from greylag.core.checks import check_positive
+from greylag.core.tables import Cell, Library, Marked, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
 from greylag.ranking import FloatArray
-from greylag.tables import Cell, Library, Marked, Printed, Table, as_frame
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]

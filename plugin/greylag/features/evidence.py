@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from greylag import missing_documents
+from greylag.core import missing_documents
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
+from greylag.index.vectors.dense import ArrayVectors
+from greylag.index.vectors.protocol import unit_rows
+from greylag.index.vectors.vector_files import open_vectors
 from greylag.ranking import BoolArray, FloatArray, Ranking
 from greylag.runtime.files import Faults, parse_number, read_rows
 from greylag.trec import read_run
-from greylag.vectors.dense import ArrayVectors
-from greylag.vectors.protocol import unit_rows
-from greylag.vectors.vector_files import open_vectors
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -230,7 +230,7 @@ class VectorCosine(Evidence):
     Parameters
     ----------
     documents, queries : str
-        Files of vectors by docid and by qid, as `greylag.vectors.read_vectors` reads them.
+        Files of vectors by docid and by qid, as `greylag.index.vectors.read_vectors` reads them.
 
     Examples
     --------
@@ -276,7 +276,7 @@ class VectorCosine(Evidence):
 class LatentCosine(Evidence):
     """The cosine of the query's and the document's vectors by latent semantic analysis, spelt ``latent``.
 
-    The vectors are `greylag.vectors.LatentVectors`; 0 if one of them is zero.
+    The vectors are `greylag.index.vectors.LatentVectors`; 0 if one of them is zero.
     """
 
     form: ClassVar[str] = "latent"
@@ -284,7 +284,7 @@ class LatentCosine(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """The cosines of a ranking's documents, shape (n,)."""
-        from greylag.vectors.latent import LatentVectors  # slow to import
+        from greylag.index.vectors.latent import LatentVectors  # slow to import
 
         vectors = LatentVectors(index)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from greylag import missing_documents
+from greylag.core import missing_documents
 from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.feature import (

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from greylag.core.hints import shown
 from greylag.errors import FormatError, ParameterError
-from greylag.hints import shown
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.files import file_digest, is_file
 

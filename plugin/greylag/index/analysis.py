@@ -27,7 +27,7 @@ from greylag.runtime.files import Faults, read_text
 from greylag.runtime.inputs import Names
 
 if TYPE_CHECKING:
-    from greylag.lucene.lucene_index import LuceneIndex
+    from greylag.index.lucene.lucene_index import LuceneIndex
 
 # Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET.
 STOP_WORDS = frozenset(

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
@@ -37,7 +37,7 @@ class _Postings(Protocol):
 
 @dataclass(frozen=True)
 class PositionalBM25(Source):
-    """The source of `PositionalIndex.bm25`, with the scores of `greylag.lucene.BM25` in every digit."""
+    """The source of `PositionalIndex.bm25`, with the scores of `greylag.index.lucene.BM25` in every digit."""
 
     index: _Postings
     _: KW_ONLY

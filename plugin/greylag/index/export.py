@@ -15,10 +15,10 @@ import numpy as np
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
 from greylag.index.words import WORD_DTYPES, CollectionWords, PlacedWords, Words, write_words
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.runtime.progress import step
 
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time

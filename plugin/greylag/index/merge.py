@@ -18,9 +18,9 @@ import numpy as np
 
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.shards import Part, Shard
 from greylag.index.tables import DTYPES, Bytes, Int32Array, offsets, ranges
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import BoolArray, IntArray
 from greylag.runtime.compilation import compiled
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from greylag.index.bm25 import PositionalBM25
-    from greylag.lucene.lucene_index import LuceneIndex
+    from greylag.index.lucene.lucene_index import LuceneIndex
 
 _CACHED_DOCIDS = 1 << 20
 
@@ -94,9 +94,9 @@ class PositionalIndex(Tables):
             docid.
         """
         from greylag.index.export import open_export, open_words
+        from greylag.index.lucene.lucene_index import LuceneIndex
+        from greylag.index.lucene.open_index import folders
         from greylag.index.merge import open_merged
-        from greylag.lucene.lucene_index import LuceneIndex
-        from greylag.lucene.open_index import folders
 
         if not isinstance(lucene, LuceneIndex):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
@@ -112,8 +112,8 @@ class PositionalIndex(Tables):
     def verify_export(lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> str:
         """Compare the files that `from_lucene` made for an index or shards with their checksums; return a report."""
         from greylag.index.export import verify_export, verify_words
+        from greylag.index.lucene.lucene_index import LuceneIndex
         from greylag.index.merge import verify_merged
-        from greylag.lucene.lucene_index import LuceneIndex
 
         index = lucene if isinstance(lucene, LuceneIndex) else LuceneIndex(lucene)
         return "; ".join([*map(verify_export, index.shards), *verify_merged(index), *verify_words(index)])
@@ -236,7 +236,7 @@ class PositionalIndex(Tables):
         return np.concatenate(documents or empty), np.concatenate(tfs or empty)
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
-        """The source that ranks by BM25 without Java, with the docids and scores of `greylag.lucene.BM25`.
+        """The source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
 
         All postings of the query's terms are read, so that a query takes time in proportion to their df.
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from greylag.core.spelling import nearest, parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.index.expansion import EXPANSIONS
+from greylag.index.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.pipeline import Source
-from greylag.spelling import nearest, parameters, read_call, read_options
 
 MODELS: Mapping[str, type[BM25 | QueryLikelihood]] = {"bm25": BM25, "ql": QueryLikelihood}
 _PLUS = re.compile(r"\+(?![^()]*\))")  # outside parentheses

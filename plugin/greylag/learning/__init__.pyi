@@ -1,4 +1,5 @@
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
+from .data import RankingData as RankingData
 from .extraction import CountedRankings as CountedRankings
 from .extraction import training_data as training_data
 from .greedy import GreedyCommittee as GreedyCommittee

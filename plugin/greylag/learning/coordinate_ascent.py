@@ -13,13 +13,13 @@ from functools import partial
 
 import numpy as np
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
+from greylag.learning.data import RankingData, centred, linear_scores
 from greylag.learning.learner import Selection
-from greylag.linesearch.data import RankingData, centred, linear_scores
-from greylag.linesearch.kernels import EQUAL
-from greylag.linesearch.line_search import Problem, line_search, mean, prepare
-from greylag.linesearch.objectives import Objective
+from greylag.learning.linesearch.kernels import EQUAL
+from greylag.learning.linesearch.line_search import Problem, line_search, mean, prepare
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 from greylag.runtime.parallel import parallel_map
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.hints import check_qrels, remedy, shown
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
-from greylag.hints import check_qrels, remedy, shown
 from greylag.index.positional import PositionalIndex
-from greylag.linesearch.data import Qrels, RankingData, positive_grades
+from greylag.learning.data import Qrels, RankingData, positive_grades
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map, rebuilt
 

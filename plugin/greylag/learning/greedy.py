@@ -8,15 +8,15 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
-from greylag.checks import check_counts, check_non_negative
+from greylag.core.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
+from greylag.learning.data import RankingData, centred, linear_scores, weighted_sum
 from greylag.learning.learner import Selection, after_each_round
-from greylag.linesearch.data import RankingData, centred, linear_scores, weighted_sum
-from greylag.linesearch.kernels import EQUAL
-from greylag.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
-from greylag.linesearch.objectives import Objective
+from greylag.learning.linesearch.kernels import EQUAL
+from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 from greylag.runtime.parallel import parallel_map, thread_count
 from greylag.runtime.progress import each, reached

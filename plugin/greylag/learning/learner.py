@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.checks import check_counts
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
-from greylag.linesearch.data import RankingData, linear_scores, weighted_sum
-from greylag.linesearch.objectives import Objective
+from greylag.learning.data import RankingData, linear_scores, weighted_sum
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 
 

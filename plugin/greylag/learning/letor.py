@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
-from greylag.linesearch.data import LARGEST, Qrels, RankingData, positive_grades
+from greylag.learning.data import LARGEST, Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_rows, read_text_blocks
 

@@ -9,9 +9,9 @@ from math import isfinite
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.learning.data import RankingData, linear_scores
 from greylag.learning.learner import Selection
-from greylag.linesearch.data import RankingData, linear_scores
-from greylag.linesearch.objectives import Objective
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 
 

@@ -1,8 +1,8 @@
 """Preselection: reducing the pool before greedy selection to features that are informative and not redundant.
 
 Greedy selection runs a line search along every candidate in every round, whereas preselection takes one pass over
-counts. It is MMR feature selection as for words (`greylag.selection.mmr`), with relevance as the class: a feature
-"occurs" in the documents that it would rank near the top.
+counts. It is MMR feature selection as for words (`greylag.learning.selection.mmr`), with relevance as the class: a
+feature "occurs" in the documents that it would rank near the top.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from greylag.core.spelling import nearest, parameters, read_call, read_options
 from greylag.errors import ParameterError
-from greylag.linesearch.data import RankingData
-from greylag.spelling import nearest, parameters, read_call, read_options
+from greylag.learning.data import RankingData
 
 EQUAL_WEIGHTS = 0.5
 # A feature holds for one in SHARE documents. Of seven rules (above the mean, above the median, the top 20, 10, 5 or 2
@@ -34,7 +34,7 @@ class MMRPreselection:
     n_features : int >= 1
         The number of features to keep.
     relevance_weight : float in [0, 1], default 0.5
-        Lambda of `greylag.selection.MMRFeatureSelection`; 1 keeps the features of highest information gain.
+        Lambda of `greylag.learning.selection.MMRFeatureSelection`; 1 keeps the features of highest information gain.
     """
 
     n_features: int
@@ -65,7 +65,7 @@ class MMRPreselection:
         All others are kept if there are few enough, or if all documents are relevant, or none, so that relevance does
         not distinguish features.
         """
-        from greylag.selection.mmr import MMRFeatureSelection  # scikit-learn is slow to import
+        from greylag.learning.selection.mmr import MMRFeatureSelection  # scikit-learn is slow to import
 
         distinct = data.select_features(data.distinct[0])
         relevant = distinct.grades > 0

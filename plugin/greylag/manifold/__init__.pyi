@@ -1,3 +1,5 @@
+from .feedback import RelevanceModelRanker as RelevanceModelRanker
+from .feedback import Rocchio as Rocchio
 from .graph import AffinityGraph as AffinityGraph
 from .graph import Graph as Graph
 from .graph import affinity_graph as affinity_graph
@@ -6,4 +8,5 @@ from .ranking import iterates as iterates
 from .ranking import manifold_ranking as manifold_ranking
 from .ranking import query_vector as query_vector
 from .ranking import rank as rank
+from .sessions import feedback_session as feedback_session
 from .stage import ManifoldRanker as ManifoldRanker

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from greylag.checks import check_choice, check_counts
+from greylag.core.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from greylag.checks import check_choice, check_counts
+from greylag.core.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
 from greylag.ranking import FloatArray

@@ -10,16 +10,16 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from greylag.checks import check_choice, check_counts
+from greylag.core.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
+from greylag.index.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, affinity_graph
 from greylag.manifold.ranking import limit_or_step, manifold_ranking
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.trec import at_level, read_qrels
-from greylag.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 
 Confidence = Literal["query", "scores"]
 """The sources from which scores spread: the query alone, or the incoming scores, too."""
@@ -51,9 +51,9 @@ class ManifoldRanker(Stage):
     index : PositionalIndex, optional
         The collection, for its TF-IDF vectors. Give it or `vectors`.
     vectors : Vectors, optional
-        Other vectors of documents and queries, such as `greylag.vectors.ArrayVectors`.
+        Other vectors of documents and queries, such as `greylag.index.vectors.ArrayVectors`.
     latent : bool, default False
-        Whether the index's vectors are `greylag.vectors.LatentVectors` in place of those of TF-IDF.
+        Whether the index's vectors are `greylag.index.vectors.LatentVectors` in place of those of TF-IDF.
     depth : int >= 1, default 100
         The number of documents to rerank.
     alpha : float in [0, 1), default 0.6

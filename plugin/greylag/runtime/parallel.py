@@ -24,7 +24,7 @@ from logging.handlers import QueueHandler
 from queue import SimpleQueue
 from typing import Any, Literal, Protocol, TypeVar
 
-from greylag import missing_documents
+from greylag.core import missing_documents
 from greylag.errors import DependencyError, ParameterError
 from greylag.runtime import progress
 from greylag.runtime.software import numerical

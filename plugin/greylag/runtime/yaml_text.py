@@ -9,9 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from greylag.errors import FormatError
+from greylag.runtime.files import read_bytes
 
 LARGEST = 1 << 20
 """The largest text, in bytes."""
@@ -120,3 +124,14 @@ def write_yaml(content: Mapping[str, Any], *, width: int, in_line: bool = False)
     options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": in_line, "Dumper": _Dumper}
     text: str = yaml.dump(content, allow_unicode=True, **options)
     return text if {"\x85", "\u2028", "\u2029"}.isdisjoint(text) else str(yaml.dump(content, **options))
+
+
+def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, Any]:
+    """The fields of an experiment file or the like, unchecked; all values are those of JSON."""
+    try:
+        content = parse_yaml(read_bytes(path))
+    except NotYAMLError as error:
+        raise FormatError(path, error.line, str(error)) from None
+    if not isinstance(content, dict):
+        raise FormatError(path, None, f"{what} is a mapping of field names to values")
+    return content

@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from greylag.core.hints import check_qrels
 from greylag.errors import FormatError, ParameterError
-from greylag.hints import check_qrels
 from greylag.runtime.files import (
     Faults,
     check_names,

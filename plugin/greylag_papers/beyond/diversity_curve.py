@@ -16,14 +16,15 @@ from pydantic import Field
 from greylag import PositionalIndex, Ranking, Run, read_run, read_subtopic_qrels
 from greylag.diversity import fit_svmdiv
 from greylag.diversity.choice import alternatives, last_best
-from greylag.evaluation import Scores, compare, evaluate_by_subtopic, parse_measure, to_dict
-from greylag.experiments import config
-from greylag.experiments.figures import Panel, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import comparison_table, means, means_table
+from greylag.evaluation import Scores, compare, evaluate_by_subtopic, parse_measure
+from greylag.reports import to_dict
+from greylag.reports.figures import Panel, line_figure
+from greylag.reports.report import Section
 from greylag.runtime.files import read_json_lines
 from greylag.stages import StageStep
+from greylag.studies import config
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import comparison_table, means, means_table
 from greylag.trec import SubtopicQrels, read_aspects
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.contrasts import contrasts

@@ -1,8 +1,8 @@
 """The general model: weights that are learned on some collections and applied, unchanged, to another one.
 
-Weights are learned by `greylag.models.learn_general`, and each collection in turn is ranked by those of the others. The
-models of `greylag.GeneralRanker` are those of all collections: one of all features, and one without those of words as
-they are written, for indexes that do not store texts.
+Weights are learned by `greylag.recipes.learn_general`, and each collection in turn is ranked by those of the others.
+The models of `greylag.GeneralRanker` are those of all collections: one of all features, and one without those of words
+as they are written, for indexes that do not store texts.
 """
 
 from __future__ import annotations
@@ -16,29 +16,24 @@ from pydantic import Field
 from scipy.stats import t as student
 
 from greylag.errors import FormatError
-from greylag.evaluation import Scores, compare, parse_measure, split_folds, to_dict
-from greylag.experiments import config
-from greylag.experiments.collection import Collection, CollectionSettings, FirstStage, Queries, open_collection
-from greylag.experiments.figures import interval_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import comparison_table, means_table
+from greylag.evaluation import Scores, compare, parse_measure, split_folds
 from greylag.features import FeatureParameters, parse_features
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText
+from greylag.learning import RankingData
+from greylag.learning.data import linear_scores, spaced
 from greylag.learning.extraction import CountedRankings, judged_topics
-from greylag.linesearch import RankingData
-from greylag.linesearch.data import linear_scores, spaced
-from greylag.linesearch.objectives import Objective
-from greylag.models.baselines import BM25, GRID, SDM, parameter_grid
-from greylag.models.general import (
-    DEPTHS,
-    collection_weights,
-    learn_general,
-    rankings_by_depth,
-    without_texts,
-)
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray, Run
+from greylag.recipes.baselines import BM25, GRID, SDM, parameter_grid
+from greylag.recipes.general import DEPTHS, collection_weights, learn_general, rankings_by_depth, without_texts
+from greylag.reports import to_dict
+from greylag.reports.figures import interval_figure
+from greylag.reports.report import Section
+from greylag.studies import config
+from greylag.studies.collection import Collection, CollectionSettings, FirstStage, Queries, open_collection
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import comparison_table, means_table
 from greylag.trec import Qrels, read_subtopic_qrels
 from greylag_papers.texts import read_texts
 

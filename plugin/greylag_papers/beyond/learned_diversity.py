@@ -21,16 +21,17 @@ from greylag.diversity.mmr import MMR
 from greylag.diversity.oracle import SubtopicOracle
 from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.training import train, training_examples
-from greylag.evaluation import compare, evaluate, evaluate_by_subtopic, to_dict
-from greylag.experiments import config, pipeline
-from greylag.experiments.charts import result
-from greylag.experiments.collection import OpenCollection, open_collection
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import comparison_table, means, means_table, merge_scores
-from greylag.models import ModelRanker
+from greylag.evaluation import compare, evaluate, evaluate_by_subtopic
+from greylag.learning.structured import CuttingPlane
+from greylag.rankers import ModelRanker
+from greylag.reports import to_dict
+from greylag.reports.charts import result
+from greylag.reports.report import Section
 from greylag.runtime import parallel_map
-from greylag.structured import CuttingPlane
+from greylag.studies import config, pipeline
+from greylag.studies.collection import OpenCollection, open_collection
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import comparison_table, means, means_table, merge_scores
 from greylag.trec import SubtopicQrels, read_titles
 from greylag_papers.texts import read_texts
 

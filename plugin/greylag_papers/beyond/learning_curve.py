@@ -8,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 
 from greylag.evaluation import Measure, Scores, split_folds
-from greylag.experiments import Context
 from greylag.runtime import parallel_map
+from greylag.studies import Context
 
 T = TypeVar("T")
 Split = tuple[Sequence[str], list[str]]  # the topics that are held out, and those to learn from in random order

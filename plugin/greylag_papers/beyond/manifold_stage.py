@@ -14,16 +14,17 @@ from typing import Annotated
 from pydantic import Field
 
 from greylag import Ranking, Run
-from greylag.evaluation import Scores, compare, evaluate, to_dict
-from greylag.experiments import config, pipeline
-from greylag.experiments.collection import OpenCollection, open_collection
-from greylag.experiments.figures import Figure, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means
+from greylag.evaluation import Scores, compare, evaluate
 from greylag.index import PositionalIndex
 from greylag.manifold import Graph, ManifoldRanker
 from greylag.manifold.stage import Confidence
+from greylag.reports import to_dict
+from greylag.reports.figures import Figure, line_figure
+from greylag.reports.report import Section
+from greylag.studies import config, pipeline
+from greylag.studies.collection import OpenCollection, open_collection
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import Table, comparison_table, means
 from greylag.trec import Qrels
 
 TIMED = 20  # queries

@@ -12,19 +12,19 @@ from typing import Annotated
 from pydantic import Field
 
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, evaluate, table, to_dict
-from greylag.experiments import config
-from greylag.experiments.charts import result
-from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.pipeline import Training
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means, means_table
-from greylag.learning import GreedySelection, MMRPreselection
-from greylag.linesearch import RankingData
-from greylag.models import MRFRecipe, cross_validate
-from greylag.models.recipes import CrossValidation, PreparedFeatures
-from greylag.models.spelling import parse_model
+from greylag.evaluation import compare, evaluate
+from greylag.learning import GreedySelection, MMRPreselection, RankingData
+from greylag.recipes import MRFRecipe, cross_validate
+from greylag.recipes.recipe import CrossValidation, PreparedFeatures
+from greylag.recipes.spelling import parse_model
+from greylag.reports import table, to_dict
+from greylag.reports.charts import result
+from greylag.reports.report import Section
+from greylag.studies import config
+from greylag.studies.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.studies.pipeline import Training
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import Table, comparison_table, means, means_table
 from greylag_papers.texts import read_texts
 
 WHOLE = "whole pool"

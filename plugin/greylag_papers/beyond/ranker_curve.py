@@ -16,31 +16,31 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ModelRanker, ParameterError, PooledSources, Run, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds, to_dict
-from greylag.experiments import config
-from greylag.experiments.collection import CollectionSettings, FirstStage, open_collection
-from greylag.experiments.figures import Figure, Panel, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means_table
+from greylag.core.tables import Row
+from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds
 from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, read_features
+from greylag.learning.data import linear_scores
 from greylag.learning.extraction import judged_topics
 from greylag.learning.learner import Learner
-from greylag.linesearch import RankingData
-from greylag.linesearch.data import linear_scores
-from greylag.linesearch.objectives import Objective
-from greylag.models import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
-from greylag.models.automatic import PreparedChoice
-from greylag.models.choice import cross_folds, title
-from greylag.models.general import general_model
-from greylag.models.lambdamart import LambdaMART
-from greylag.models.model import RankingModel
-from greylag.models.recipes import useful_features
-from greylag.models.source_gains import source_gains
+from greylag.learning.linesearch.objectives import Objective
+from greylag.rankers.model import RankingModel
 from greylag.ranking import FloatArray
-from greylag.tables import Row
+from greylag.recipes import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
+from greylag.recipes.automatic import PreparedChoice
+from greylag.recipes.choice import cross_folds, title
+from greylag.recipes.general import general_model
+from greylag.recipes.lambdamart import LambdaMART
+from greylag.recipes.recipe import useful_features
+from greylag.recipes.source_gains import source_gains
+from greylag.reports import to_dict
+from greylag.reports.figures import Figure, Panel, line_figure
+from greylag.reports.report import Section
+from greylag.studies import config
+from greylag.studies.collection import CollectionSettings, FirstStage, open_collection
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import Table, comparison_table, means_table
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 

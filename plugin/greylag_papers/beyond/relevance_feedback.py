@@ -3,7 +3,7 @@
 Zhou et al. (2003, section 6) propose to extend the query set of manifold ranking by "positive feedback", round by
 round. Here each method has one parameter, which is chosen for each fold on the other folds, by residual AP over all
 rounds.
-`greylag.feedback.sessions` explains the two kinds of session and what their scores can be compared with.
+`greylag.manifold.sessions` explains the two kinds of session and what their scores can be compared with.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 from pydantic import Field
 
 from greylag import Ranking, Run
-from greylag.evaluation import Scores, Significance, compare, evaluate, split_folds, to_dict
-from greylag.experiments import config
-from greylag.experiments.collection import CollectionSettings, OpenCollection, open_collection
-from greylag.experiments.figures import Figure, line_figure
-from greylag.experiments.report import Section
-from greylag.experiments.study import Context, Outcome, Study
-from greylag.experiments.tables import Table, comparison_table, means, merge_scores
+from greylag.evaluation import Scores, Significance, compare, evaluate, split_folds
 from greylag.features import FeatureParameters
-from greylag.feedback import RelevanceModelRanker, Rocchio, feedback_session
-from greylag.feedback.sessions import MakeStage, Session, residual_qrels
-from greylag.feedback.stages import Feedback
 from greylag.index import PositionalIndex
-from greylag.manifold import Graph, ManifoldRanker
+from greylag.manifold import Graph, ManifoldRanker, RelevanceModelRanker, Rocchio, feedback_session
+from greylag.manifold.feedback import Feedback
+from greylag.manifold.sessions import MakeStage, Session, residual_qrels
+from greylag.reports import to_dict
+from greylag.reports.figures import Figure, line_figure
+from greylag.reports.report import Section
 from greylag.runtime import parallel_map
+from greylag.studies import config
+from greylag.studies.collection import CollectionSettings, OpenCollection, open_collection
+from greylag.studies.study import Context, Outcome, Study
+from greylag.studies.tables import Table, comparison_table, means, merge_scores
 from greylag.trec import Qrels
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from greylag.evaluation import SIGNIFICANCE_LEVEL, detectable_difference, holm
-from greylag.experiments import Figure, Panel, Section, Table, line_figure
 from greylag.ranking import FloatArray, IntArray
+from greylag.reports import Figure, Panel, Section, line_figure
+from greylag.studies import Table
 from greylag_papers.texts import read_texts
 
 ALL, IG, KS, MMR, BEST, SVM = "all words", "IG", "Koller-Sahami", "MMR", "MMR best-of", "SVM"

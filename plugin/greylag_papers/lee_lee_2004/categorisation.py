@@ -19,10 +19,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from greylag.errors import CollectionError
-from greylag.experiments import Context, Outcome, Positive, Seed, Study
+from greylag.learning.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
-from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag.studies import Context, Outcome, Positive, Seed, Study
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies, accuracy_table, sections, verdict
 from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM

@@ -15,18 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from greylag.experiments import (
-    CollectionSettings,
-    Folds,
-    MeasureName,
-    ObjectiveName,
-    OpenCollection,
-    Positive,
-    Progress,
-    Seed,
-    readable_by,
-)
-from greylag.experiments import Settings as Part
 from greylag.features import (
     EXPANSION,
     Feature,
@@ -43,12 +31,26 @@ from greylag.learning import (
     CountedRankings,
     GreedySelection,
     Learner,
+    RankingData,
     Selection,
     after_each_round,
     choose_learner,
 )
-from greylag.linesearch import Objective, RankingData
-from greylag.models import BaselineRecipe, RankingModel, baselines, selected_model, useful_features
+from greylag.learning.linesearch import Objective
+from greylag.rankers import RankingModel
+from greylag.recipes import BaselineRecipe, baselines, selected_model, useful_features
+from greylag.studies import (
+    CollectionSettings,
+    Folds,
+    MeasureName,
+    ObjectiveName,
+    OpenCollection,
+    Positive,
+    Progress,
+    Seed,
+    readable_by,
+)
+from greylag.studies import Settings as Part
 from greylag.trec import at_level
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]

@@ -23,22 +23,10 @@ from greylag.evaluation import (
     detectable_difference,
     holm,
 )
-from greylag.experiments import (
-    Figure,
-    Panel,
-    QueryChanges,
-    Section,
-    Table,
-    change_chart,
-    line_figure,
-    means,
-    means_table,
-    models_table,
-    query_changes,
-    reasons,
-)
 from greylag.features import candidate_pool
-from greylag.models import RankingModel
+from greylag.rankers import RankingModel
+from greylag.reports import Figure, Panel, QueryChanges, Section, change_chart, line_figure, query_changes, reasons
+from greylag.studies import Table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (
     ASCENT,

@@ -18,10 +18,12 @@ from dataclasses import replace
 from typing import Any
 
 from greylag import FeatureParameters, ParameterError, Run
-from greylag.evaluation import evaluate, split_folds, to_dict
-from greylag.experiments import Context, OpenCollection, Outcome, Study, open_collection
-from greylag.models import ModelRanker, RankingModel, rerank_by_fold
+from greylag.evaluation import evaluate, split_folds
+from greylag.rankers import ModelRanker, RankingModel
+from greylag.recipes import rerank_by_fold
+from greylag.reports import to_dict
 from greylag.runtime import parallel_map
+from greylag.studies import Context, OpenCollection, Outcome, Study, open_collection
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Settings
 from greylag_papers.metzler_2007.report import Findings, comparison_table, retraining_table, score_table, sections
@@ -128,7 +130,7 @@ def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.E
 
 
 def describe(findings: Findings, system: str) -> dict[str, Any]:
-    """How a system's run was made, as `greylag.experiments.provenance` takes it."""
+    """How a system's run was made, as `greylag.reports.provenance` takes it."""
     settings = findings.experiment.settings
     stage = settings.first_stage
     search = stage.search

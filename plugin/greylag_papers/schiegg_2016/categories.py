@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.evaluation import to_dict
-from greylag.experiments import Context, Outcome, Section, Study, Table, comparison_table, means_table
+from greylag.reports import Section, to_dict
+from greylag.studies import Context, Outcome, Study, Table, comparison_table, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.images import MODEL, UNIT, ImageSettings, named_examples, open_images
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage

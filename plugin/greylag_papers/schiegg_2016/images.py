@@ -14,9 +14,10 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.evaluation import Scores, compare, to_dict
-from greylag.experiments import Context, Figure, Outcome, Positive, Section, Study, Table, comparison_table, means_table
+from greylag.evaluation import Scores, compare
 from greylag.ranking import FloatArray
+from greylag.reports import Figure, Section, to_dict
+from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages

@@ -15,8 +15,9 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.experiments import Context, Outcome, Positive, Section, Study, Table
 from greylag.ranking import FloatArray, IntArray
+from greylag.reports import Section
+from greylag.studies import Context, Outcome, Positive, Study, Table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.schiegg_2016.potts import (
     PottsModel,

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from greylag.diversity import CoverageModel, random_gain
-from greylag.evaluation import to_dict
-from greylag.experiments import Context, Outcome, Positive, Section, Study, Table, comparison_table
 from greylag.greedy import greedy_picks
-from greylag.structured import Coulomb
+from greylag.learning.structured import Coulomb
+from greylag.reports import Section, to_dict
+from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,

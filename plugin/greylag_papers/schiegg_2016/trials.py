@@ -18,10 +18,7 @@ from pydantic import Field
 
 from greylag import ParameterError
 from greylag.evaluation import pick_best
-from greylag.experiments import Experiment, Positive
-from greylag.ranking import FloatArray
-from greylag.runtime import parallel_map
-from greylag.structured import (
+from greylag.learning.structured import (
     Assignment,
     ComparingModel,
     Coulomb,
@@ -33,6 +30,9 @@ from greylag.structured import (
     directions,
     lengths,
 )
+from greylag.ranking import FloatArray
+from greylag.runtime import parallel_map
+from greylag.studies import Experiment, Positive
 
 Example = tuple[Any, Any]
 SSVM = "ssvm"

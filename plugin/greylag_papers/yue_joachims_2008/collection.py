@@ -13,19 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from greylag.diversity import C_GRID
-from greylag.evaluation import Significance, to_dict
-from greylag.experiments import (
-    Context,
-    Figure,
-    Outcome,
-    Positive,
-    Section,
-    Study,
-    Table,
-    comparison_table,
-    line_figure,
-    means_table,
-)
+from greylag.evaluation import Significance
+from greylag.reports import Figure, Section, line_figure, to_dict
+from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import (

@@ -26,9 +26,9 @@ from greylag.diversity import (
 )
 from greylag.evaluation import Scores, Significance, Subtopics, compare, parse_measure
 from greylag.greedy import TIE_TOLERANCE, Gain, ModularGain, greedy_picks
+from greylag.learning.structured import CuttingPlane
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
-from greylag.structured import CuttingPlane
 from greylag_papers.yue_joachims_2008.queries import Split, StudyQuery
 
 LOSS = "weighted subtopic loss"

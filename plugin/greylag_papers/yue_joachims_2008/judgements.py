@@ -13,8 +13,9 @@ from scipy.special import comb
 from greylag import FormatError
 from greylag.diversity import subtopic_gain
 from greylag.evaluation import Subtopics
-from greylag.experiments import Context, Experiment, InputFile, Outcome, Positive, Section, Study, means_table
 from greylag.greedy import greedy_picks
+from greylag.reports import Section
+from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Study, means_table
 from greylag.trec import read_subtopic_qrels
 
 

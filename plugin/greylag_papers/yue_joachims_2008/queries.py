@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix
 from greylag import ParameterError, Ranking
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_from_counts
 from greylag.evaluation import Subtopics
-from greylag.experiments import Context, Experiment, InputFile, Positive, open_index
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, unit_range
+from greylag.studies import Context, Experiment, InputFile, Positive, open_index
 from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from greylag.diversity import C_GRID
 from greylag.evaluation import SIGNIFICANCE_LEVEL
-from greylag.experiments import Context, Experiment, Outcome, Positive, Section, Study, line_figure, means_table
+from greylag.reports import Section, line_figure
+from greylag.studies import Context, Experiment, Outcome, Positive, Study, means_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.yue_joachims_2008.comparison import LOSS, METHODS, LossTable, measure_losses

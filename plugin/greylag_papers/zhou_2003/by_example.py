@@ -12,9 +12,10 @@ from sklearn.metrics import roc_auc_score
 
 from greylag import ParameterError
 from greylag.evaluation import holm
-from greylag.experiments import Figure, Panel, Table, line_figure, means_table
 from greylag.manifold import AffinityGraph, iterates
 from greylag.ranking import FloatArray, IntArray
+from greylag.reports import Figure, Panel, line_figure
+from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 
 PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*

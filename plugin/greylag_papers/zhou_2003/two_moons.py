@@ -17,21 +17,10 @@ from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.datasets import make_moons
 
-from greylag.experiments import (
-    Cloud,
-    Context,
-    Experiment,
-    Figure,
-    Outcome,
-    Positive,
-    Section,
-    Seed,
-    Study,
-    means_table,
-    point_figure,
-)
 from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
 from greylag.ranking import FloatArray, IntArray
+from greylag.reports import Cloud, Figure, Section, point_figure
+from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 

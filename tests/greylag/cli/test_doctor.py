@@ -1,6 +1,6 @@
 """The checks of an installation and of an index.
 
-Tests `greylag.lucene.doctor`, `greylag.cli.compiling`.
+Tests `greylag.index.lucene.doctor`, `compiling`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from greylag import PositionalIndex
-from greylag.lucene import doctor
+from greylag.index.lucene import doctor
 from tests.greylag.cli.conftest import Command, Refused
 
 

@@ -13,7 +13,7 @@ from greylag.cli.options import measures_at
 from greylag.evaluation import correct_by_people, equivalence_test, evaluate
 from greylag.trec import at_level, read_qrels, read_run, write_qrels
 from tests.greylag.cli.conftest import Command, Refused, unremarked
-from tests.greylag.experiments.samples import Page
+from tests.greylag.studies.samples import Page
 
 
 @pytest.fixture

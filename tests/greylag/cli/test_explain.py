@@ -8,14 +8,14 @@ import pytest
 
 from greylag import RankingModel
 from greylag.diversity import PRESETS, DiversityModel
-from greylag.experiments.explanation_tables import comparison_of_documents
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
-from greylag.models.explanation import explain_documents
+from greylag.rankers.explanation import explain_documents
 from greylag.ranking import Ranking
+from greylag.reports.explanation_tables import comparison_of_documents
 from greylag.trec import read_run
 from tests.greylag.cli.conftest import Command, Refused
-from tests.greylag.experiments.samples import Page
+from tests.greylag.studies.samples import Page
 
 
 def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
-from greylag.models.fusion_model import FusionModel
+from greylag.rankers.fusion_model import FusionModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_qrels, read_run, write_qrels, write_run
 from tests.greylag.cli.conftest import Command, Refused, unremarked
-from tests.greylag.models.test_learned_fusion import runs_of
+from tests.greylag.recipes.test_learned_fusion import runs_of
 
 
 def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from greylag import PositionalIndex, read_run
+from tests.greylag.adapters.data_set import registered
 from tests.greylag.cli.conftest import DEMO, Command, Refused
-from tests.greylag.interop.data_set import registered
 
 
 def test_the_index_has_positions_whatever_the_number_of_threads(command: Command, made: Path, tmp_path: Path) -> None:

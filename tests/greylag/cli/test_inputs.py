@@ -23,10 +23,10 @@ from greylag.cli import COMMANDS, running
 from greylag.cli.options import Shared
 from greylag.cli.running import OUTPUTS, RESUMED, check_outputs, dependencies, input_files
 from greylag.errors import ParameterError
-from greylag.experiments.config import Experiment
-from greylag.experiments.study import find_study, registered_studies
 from greylag.runtime.inputs import Names
 from greylag.stages import StageStep, registered_stages
+from greylag.studies.config import Experiment
+from greylag.studies.study import find_study, registered_studies
 from tests.greylag.cli.conftest import Command
 
 WORDS = {

@@ -22,7 +22,7 @@ import greylag
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
 from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
-from greylag.tables import visible
+from greylag.core.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 
 MOST_OPTIONS = 120
@@ -120,7 +120,7 @@ def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, 
     def fail(path: object) -> None:
         raise error
 
-    monkeypatch.setattr("greylag.lucene.doctor.diagnose", fail)
+    monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", fail)
     assert refused("doctor") == f"greylag: error: {reason}\n"
 
 
@@ -142,15 +142,15 @@ def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None
     def interrupt(path: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("greylag.lucene.doctor.diagnose", interrupt)
+    monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", interrupt)
     assert command("doctor") == (130, "", "greylag: interrupted\n")
 
 
 def test_a_reader_that_stops_early() -> None:
     """As in ``greylag ... | head``."""
     code = (
-        "import sys; import greylag.lucene.doctor; from greylag.cli import main\n"
-        "greylag.lucene.doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
+        "import sys; import greylag.index.lucene.doctor; from greylag.cli import main\n"
+        "greylag.index.lucene.doctor.diagnose = lambda index: sys.stdin.read() and [] or print('x' * 10**6) or []\n"
         "sys.argv = ['greylag', 'doctor']; main()"
     )
     with subprocess.Popen(

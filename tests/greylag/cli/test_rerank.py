@@ -46,11 +46,11 @@ from greylag.errors import ModelError
 from greylag.evaluation import evaluate_by_subtopic, split_folds
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
+from greylag.index.vectors import ArrayVectors
+from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import run_step
 from greylag.ranking import SEEN, FloatArray
-from greylag.structured import Coulomb, CuttingPlane
 from greylag.trec import read_titles
-from greylag.vectors import ArrayVectors
 from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked
 
 

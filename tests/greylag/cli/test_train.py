@@ -11,15 +11,15 @@ import pytest
 
 from greylag import MMR, LuceneIndex, PooledSources, PositionalIndex, Run
 from greylag.cli.search import search_first
+from greylag.core.spelling import parameters
 from greylag.diversity import DiversityModel, SVMDiv
 from greylag.evaluation import evaluate, evaluate_by_subtopic
 from greylag.evaluation.subtopics import relevant_documents
 from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
-from greylag.models import ModelRanker, RankingModel
+from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import run_step
-from greylag.spelling import parameters
-from greylag.structured import Coulomb, CuttingPlane
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
 from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked
 
@@ -158,7 +158,7 @@ def test_the_stack(
         "fb_terms": (10,),
         "original_weight": (0.3, 0.6),
     }
-    monkeypatch.setattr("greylag.models.sources.GRID", grid)
+    monkeypatch.setattr("greylag.recipes.sources.GRID", grid)
     model, out = tmp_path / "stack.json", tmp_path / "stack.run"
     words = [*few, "--qrels", made / "qrels.txt", "--out", model, *spelt("stack", "max_features=2")]
     folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]
@@ -438,7 +438,7 @@ def test_held_out_baselines_are_written_beside_the_held_out_run(
     grid = {
         name: (value,) for name, value in (("k1", 0.9), ("b", 0.4), ("mu", 1000.0), ("fb_docs", 5), ("fb_terms", 10))
     } | {"original_weight": (0.5,)}
-    monkeypatch.setattr("greylag.models.sources.GRID", grid)
+    monkeypatch.setattr("greylag.recipes.sources.GRID", grid)
     out = tmp_path / "held-out.run"
     folds = ["--folds", "2", "--out-run", out, *spelt("automatic", "folds=2,depth=20,translate=false")]
     code, told, err = command("train", *few, "--qrels", made / "qrels.txt", "--out", tmp_path / "m.json", *folds)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from greylag import LuceneIndex, PositionalIndex
-from greylag.models import RankingModel, general_data, general_model, learn_general
+from greylag.rankers import RankingModel
+from greylag.recipes import general_data, general_model, learn_general
 from greylag.trec import read_qrels, read_topics
 from tests.greylag.cli.conftest import Command, Refused
 

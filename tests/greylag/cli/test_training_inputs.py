@@ -12,7 +12,7 @@ import pytest
 from greylag.evaluation import evaluate
 from greylag.learning import read_features
 from greylag.learning.letor import listed_grades
-from greylag.models import RankingModel
+from greylag.rankers import RankingModel
 from greylag.ranking import Run
 from greylag.trec import read_qrels, read_run, write_run
 from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked

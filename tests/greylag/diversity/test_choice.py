@@ -11,10 +11,10 @@ from greylag.errors import ParameterError
 from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
 from greylag.evaluation.selection_bias import unseen_scores
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors import ArrayVectors
 from greylag.ranking import FloatArray, IntArray, Run
 from greylag.stages import StageStep
 from greylag.trec import SubtopicQrels
-from greylag.vectors import ArrayVectors
 from tests.greylag.diversity import samples
 
 N = 15

@@ -15,8 +15,8 @@ from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
+from greylag.learning.structured import TrainingSet
 from greylag.ranking import FloatArray, Ranking
-from greylag.structured import TrainingSet
 from tests.greylag.diversity import samples
 
 

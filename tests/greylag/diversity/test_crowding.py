@@ -5,8 +5,8 @@ import pytest
 
 from greylag.diversity import measure_crowding
 from greylag.errors import ParameterError
+from greylag.index.vectors import ArrayVectors
 from greylag.ranking import Ranking, Run
-from greylag.vectors import ArrayVectors
 from tests.greylag.diversity import samples
 
 

@@ -25,8 +25,8 @@ from greylag.errors import ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.subtopics import relevant_documents
+from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.ranking import Run
-from greylag.structured import Coulomb, CuttingPlane
 from tests.greylag.diversity import samples
 
 N = 12

@@ -28,9 +28,9 @@ from greylag.diversity import (
 from greylag.diversity.training import Example
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
+from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import Pipeline, run_step
 from greylag.ranking import Ranking, Run
-from greylag.structured import Coulomb, CuttingPlane
 from tests.greylag.diversity import samples
 
 N = 15

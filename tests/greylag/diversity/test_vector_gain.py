@@ -17,9 +17,9 @@ from greylag.diversity.dpp import LogDeterminant
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.diversity.msd import DistanceSum
 from greylag.greedy import greedy_path
+from greylag.index.vectors import ArrayVectors
+from greylag.index.vectors.protocol import unit_rows
 from greylag.ranking import FloatArray, Ranking, unit_range
-from greylag.vectors import ArrayVectors
-from greylag.vectors.protocol import unit_rows
 
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
 GAINS = {"mmr": MarginalRelevance, "msd": DistanceSum, "dpp": LogDeterminant}

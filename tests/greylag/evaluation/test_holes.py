@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.evaluation import compare, evaluate, parse_measure, table
+from greylag.evaluation import compare, evaluate, parse_measure
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.ranking import Ranking, Run
+from greylag.reports import table
 from tests.greylag.evaluation import samples
 
 DOCIDS = tuple(f"d{number}" for number in range(7))

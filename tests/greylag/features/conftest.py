@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from greylag.lucene.build import build_index
+from greylag.index.lucene.build import build_index
 from greylag.trec import read_topics
 
 

@@ -15,7 +15,7 @@ from greylag.features.evidence import Prior, RunScore, VectorCosine
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.models import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_run
 

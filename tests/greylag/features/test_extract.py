@@ -17,8 +17,8 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.models.model import RankingModel
-from greylag.models.rankers import ModelRanker
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import ModelRanker
 from greylag.ranking import FloatArray, Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 

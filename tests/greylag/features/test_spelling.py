@@ -23,7 +23,7 @@ from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
-from greylag.models.model import RankingModel
+from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime.inputs import named_files
 

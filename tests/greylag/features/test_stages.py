@@ -11,7 +11,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.stages import StageScore
 from greylag.manifold import ManifoldRanker
-from greylag.models import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import FloatArray, Ranking
 from greylag.stages import StageStep, registered_stages
 from tests.greylag.diversity import samples

@@ -18,11 +18,11 @@ from greylag.features.spec import SINGLE_TERM
 from greylag.features.spelling import parse_features
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import FeatureParameters
+from greylag.index.lucene.jvm import java_class
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.lucene.jvm import java_class
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
-from tests.greylag.lucene import oracle as lucene_oracle
+from tests.greylag.index.lucene import oracle as lucene_oracle
 
 
 def quantised(lengths: np.ndarray) -> np.ndarray:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from greylag.index.analysis import analyze
 from greylag.index.invert import invert
+from greylag.index.lucene.build import build_index
 from greylag.index.merge import merge, parts_of
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
 from greylag.index.tables import fingerprint
-from greylag.lucene.build import build_index
 
 TEXTS = {
     "d3": "New York city and the Bank of America's tower",

@@ -31,10 +31,10 @@ from greylag.index.analysis import (
     stem,
     tokens,
 )
-from greylag.lucene.build import build_index
-from greylag.lucene.jvm import calls_java, java_class
-from greylag.lucene.lucene_index import LuceneIndex
-from greylag.lucene.lucene_index import analyzer_of as lucene_analyzer_of
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.jvm import calls_java, java_class
+from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.lucene_index import analyzer_of as lucene_analyzer_of
 from greylag.ranking import Ranking
 
 

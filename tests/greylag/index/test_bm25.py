@@ -11,9 +11,9 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.bm25 import stored_lengths
-from greylag.lucene.build import build_index
-from greylag.lucene.jvm import java_class
-from greylag.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.jvm import java_class
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Query
 from greylag.trec import read_topics
 

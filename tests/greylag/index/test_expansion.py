@@ -24,14 +24,14 @@ from greylag.index.expansion import (
     interpolate,
     relevance_model,
 )
-from greylag.lucene import build
-from greylag.lucene.build import build_index
-from greylag.lucene.jvm import java_class
-from greylag.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
+from greylag.index.lucene import build
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.jvm import java_class
+from greylag.index.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from greylag.trec import read_topics
-from tests.greylag.lucene.samples import random_documents, write_json
+from tests.greylag.index.lucene.samples import random_documents, write_json
 
 
 def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:

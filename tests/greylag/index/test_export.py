@@ -20,9 +20,9 @@ from greylag.features.spec import candidate_pool
 from greylag.index import array_folder
 from greylag.index.array_folder import ArraySource, Writer, _seal, _unseal, open_arrays, places, verify_arrays
 from greylag.index.invert import invert
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import DTYPES
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from tests.greylag.index.samples import TEXTS, make_index

@@ -16,12 +16,12 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.index.expansion import RM3Search, RocchioSearch
+from greylag.index.lucene import lucene_index
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import offsets
-from greylag.lucene import lucene_index
-from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics

@@ -18,11 +18,11 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.index import words as module
 from greylag.index.analysis import Unit, written_words
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import offsets
 from greylag.index.words import CollectionWords, PlacedWords, Words
-from greylag.lucene.build import build_index
-from greylag.lucene.lucene_index import LuceneIndex
 from greylag.ranking import Ranking
 
 TEXTS = st.lists(st.lists(st.sampled_from("Heat heat heating a I'm naïve 😀 x2 of hé 3.5".split())).map(" ".join))
@@ -113,7 +113,7 @@ def test_values_from_lucene_are_those_from_texts(lucene: Path) -> None:
 
 
 def test_stored_texts_come_in_blocks(lucene: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greylag.lucene.bulk_calls.BLOCK_TEXTS", 2)
+    monkeypatch.setattr("greylag.index.lucene.bulk_calls.BLOCK_TEXTS", 2)
     with LuceneIndex(lucene / "whole") as index:
         assert dict(zip(index.docids(), index.texts(), strict=True)) == DOCS
 

@@ -8,12 +8,12 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
+from greylag.learning.data import RankingData, positive_grades
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.linesearch.data import RankingData, positive_grades
-from greylag.models.model import RankingModel
-from greylag.models.recipes import train_on_data
+from greylag.rankers.model import RankingModel
 from greylag.ranking import FloatArray, Ranking
+from greylag.recipes.recipe import train_on_data
 
 WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]
 

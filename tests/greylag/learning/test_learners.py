@@ -12,11 +12,11 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
 from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
+from greylag.learning.data import RankingData, centred, linear_scores
 from greylag.learning.greedy import GreedyCommittee, GreedySelection, choose_learner, held_out_means
 from greylag.learning.learner import Selection, after_each_round
-from greylag.linesearch.data import RankingData, centred, linear_scores
-from greylag.linesearch.line_search import line_search, prepare
-from greylag.linesearch.objectives import Objective
+from greylag.learning.linesearch.line_search import line_search, prepare
+from greylag.learning.linesearch.objectives import Objective
 from tests.greylag.learning.samples import random_data
 
 AP = Objective("AP")

@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import check_grad
 
 from greylag.errors import ParameterError
-from greylag.learning import ListwiseRegression
+from greylag.learning import ListwiseRegression, RankingData
+from greylag.learning.linesearch import Objective
 from greylag.learning.listwise import _loss
-from greylag.linesearch import Objective, RankingData
 from greylag.ranking import FloatArray
 from tests.greylag.learning.samples import random_data, spreads
 

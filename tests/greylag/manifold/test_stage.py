@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from greylag.errors import ParameterError
 from greylag.index.analysis import analyze
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors import ArrayVectors, TfidfVectors
+from greylag.index.vectors.protocol import unit_rows
 from greylag.manifold import affinity_graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
-from greylag.vectors import ArrayVectors, TfidfVectors
-from greylag.vectors.protocol import unit_rows
 
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 

@@ -23,7 +23,7 @@ from scipy.sparse import csr_matrix
 
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
-from greylag.models import RankingModel
+from greylag.rankers import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import cache
 from greylag.runtime.cache import Cache, WorkLog, beside, resuming

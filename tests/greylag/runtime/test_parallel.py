@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 from joblib._parallel_backends import LokyBackend
 
-from greylag import missing_documents
+from greylag.core import missing_documents
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
+from greylag.index.lucene import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.lucene import LuceneIndex
-from greylag.models import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
 from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count
@@ -268,7 +268,7 @@ def test_a_lost_cluster_is_said_in_one_line(kind: type[Exception]) -> None:
 
 @pytest.fixture(scope="module")
 def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
-    from greylag.lucene import build_index
+    from greylag.index.lucene import build_index
 
     folder = tmp_path_factory.mktemp("parallel")
     docs = Path(__file__).parents[3] / "plugin" / "greylag" / "demo" / "docs.jsonl"

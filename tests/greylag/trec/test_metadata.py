@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import evaluate, table
-from greylag.experiments.provenance import steps_before
+from greylag.evaluation import evaluate
 from greylag.ranking import Ranking, Run
+from greylag.reports import table
+from greylag.reports.provenance import steps_before
 from greylag.trec import open_run, read_qrels, read_run, read_subtopic_qrels, write_run
 from greylag.trec.metadata import metadata_header, read_metadata
 

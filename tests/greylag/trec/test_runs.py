@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, GreylagError, ParameterError
-from greylag.evaluation import evaluate, table
+from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
 from greylag.pipeline import Stage
 from greylag.ranking import SEEN, Query, Ranking, Run
+from greylag.reports import table
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, write_rankings, write_run
 from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing, write_members

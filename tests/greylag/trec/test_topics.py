@@ -13,7 +13,7 @@ import pytest
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_aspects, read_groups, read_titles, read_topics, write_run
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies.samples import DEMO
 
 TREC = """
 <top>

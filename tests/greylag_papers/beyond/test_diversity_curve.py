@@ -7,7 +7,7 @@ import pytest
 
 from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic, split_folds
-from greylag.experiments.study import Context
+from greylag.studies.study import Context
 from greylag_papers.beyond.diversity_curve import Settings, run, synthetic
 from greylag_papers.beyond.learning_curve import training_order
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics

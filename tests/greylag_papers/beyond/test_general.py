@@ -10,13 +10,13 @@ import scipy.stats
 
 from greylag import FormatError, PositionalIndex, read_qrels, read_topics
 from greylag.evaluation import evaluate
-from greylag.experiments.study import Context
 from greylag.features import FeatureExtractor, parse_features
+from greylag.index.lucene import LuceneIndex, build_index
 from greylag.learning import ListwiseRegression, training_data
-from greylag.lucene import LuceneIndex, build_index
 from greylag.ranking import FloatArray, Run
+from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies.samples import DEMO
 
 FEATURES = "score@z,FI/term/early@z,written:words@z"
 COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}

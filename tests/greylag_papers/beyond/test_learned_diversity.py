@@ -8,13 +8,13 @@ import pytest
 
 from greylag import FormatError, ParameterError, Run
 from greylag.diversity import PRESETS, CandidateMaker
-from greylag.experiments import Context, load
-from greylag.experiments.config import shipped_file
+from greylag.studies import Context, load
+from greylag.studies.config import shipped_file
 from greylag.trec import read_run
 from greylag_papers.beyond.learned_diversity import Settings, cross_validate, open_pipeline, parse_system
 from tests.greylag.diversity import samples as queries
-from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import DEMO, Page
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import DEMO, Page
 
 
 def test_nothing_learned_has_seen_the_tested_fold() -> None:

@@ -8,7 +8,7 @@ import re
 
 import yaml
 
-from greylag.experiments.config import shipped_file
+from greylag.studies.config import shipped_file
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, curve_figure, points
 from tests.docs import DOCS
 

@@ -10,12 +10,12 @@ import pytest
 
 from greylag import FormatError, Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.experiments import Context
 from greylag.index import PositionalIndex
 from greylag.manifold import ManifoldRanker
+from greylag.studies import Context
 from greylag_papers.beyond import manifold_stage
-from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import DEMO, Page
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import DEMO, Page
 
 
 def test_each_fold_has_the_alpha_that_is_best_on_the_others() -> None:

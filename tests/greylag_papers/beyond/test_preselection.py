@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from greylag import FormatError
-from greylag.experiments import load
+from greylag.studies import load
 from greylag_papers.beyond.preselection import WHOLE, time_table
-from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import DEMO
 
 
 def write_config(folder: Path, **options: object) -> Path:

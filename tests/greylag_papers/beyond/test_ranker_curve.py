@@ -10,11 +10,11 @@ import pytest
 from greylag import LuceneIndex, ModelRanker, PooledSources, PositionalIndex, read_qrels, read_topics
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
-from greylag.experiments.study import Context
 from greylag.index import RM3Search
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
-from greylag.linesearch import Objective
-from greylag.models import BaselineRecipe, baselines
+from greylag.learning.linesearch import Objective
+from greylag.recipes import BaselineRecipe, baselines
+from greylag.studies.study import Context
 from greylag_papers.beyond.learning_curve import Split, splits
 from greylag_papers.beyond.ranker_curve import (
     AUTOMATIC,
@@ -30,7 +30,7 @@ from greylag_papers.beyond.ranker_curve import (
     open_features,
     run,
 )
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies.samples import DEMO
 
 NDCG = Objective.parse("nDCG@10")
 

@@ -10,12 +10,12 @@ import pytest
 
 from greylag import Ranking, Run
 from greylag.evaluation import evaluate
-from greylag.feedback import feedback_session
-from greylag.feedback.sessions import MakeStage, residual_qrels
-from greylag.feedback.stages import Feedback
+from greylag.manifold import feedback_session
+from greylag.manifold.feedback import Feedback
+from greylag.manifold.sessions import MakeStage, residual_qrels
 from greylag_papers.beyond import relevance_feedback
-from tests.greylag.experiments import samples
-from tests.greylag.experiments.samples import DEMO, Page
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import DEMO, Page
 
 DOCIDS = tuple(f"d{i}" for i in range(30))
 

@@ -18,9 +18,9 @@ from sklearn.preprocessing import Binarizer
 import greylag
 from greylag import FormatError, ParameterError
 from greylag.errors import CollectionError
-from greylag.experiments import Context, load
-from greylag.experiments.runner import run_study
-from greylag.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag.learning.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag.studies import Context, load
+from greylag.studies.runner import run_study
 from greylag_papers.lee_lee_2004.accuracies import MMR
 from greylag_papers.lee_lee_2004.categorisation import STUDY, count_words, measure, split_documents
 from tests.greylag_papers.lee_lee_2004.samples import small_collection

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from greylag.experiments import Context, load
-from greylag.experiments.runner import run_study
+from greylag.studies import Context, load
+from greylag.studies.runner import run_study
 from greylag_papers.metzler_2007.learning import Settings
 from greylag_papers.metzler_2007.study import open_first_stage
-from tests.greylag.experiments import samples as studies
+from tests.greylag.studies import samples as studies
 from tests.greylag_papers.metzler_2007.samples import Done, write_config
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import yaml
 
-from greylag.experiments import OpenCollection
-from greylag.experiments.runner import Finished
-from greylag.models import RankingModel
+from greylag.rankers import RankingModel
+from greylag.studies import OpenCollection
+from greylag.studies.runner import Finished
 from greylag_papers.metzler_2007.learning import Settings
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies.samples import DEMO
 
 SYSTEMS = [
     "first stage", "LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3",

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from greylag import FormatError
-from greylag.experiments import load
-from greylag.experiments.runner import dependencies
+from greylag.studies import load
+from greylag.studies.runner import dependencies
 from greylag_papers.metzler_2007 import learning, study
 from greylag_papers.metzler_2007.learning import Settings
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import Done, write_config
 
 

@@ -9,13 +9,13 @@ import pytest
 from scipy import stats
 
 from greylag.evaluation import Scores, critical_t, detectable_difference, parse_measure
-from greylag.linesearch.data import linear_scores
-from greylag.models import RankingModel
+from greylag.learning.data import linear_scores
+from greylag.rankers import RankingModel
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Curve
 from greylag_papers.metzler_2007.report import compare_all, mean_by_query, pool
-from tests.greylag.experiments.samples import Page
+from tests.greylag.studies.samples import Page
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done
 
 

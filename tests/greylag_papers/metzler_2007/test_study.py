@@ -13,15 +13,15 @@ import yaml
 from greylag import ParameterError
 from greylag.cli import main
 from greylag.evaluation import evaluate
-from greylag.experiments import load
-from greylag.experiments.collection import FirstStage
-from greylag.experiments.runner import run_study
-from greylag.models import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker, RankingModel
+from greylag.studies import load
+from greylag.studies.collection import FirstStage
+from greylag.studies.runner import run_study
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
 from greylag_papers.metzler_2007.learning import Split
-from tests.greylag.experiments import samples as studies
-from tests.greylag.experiments.samples import DEMO
+from tests.greylag.studies import samples as studies
+from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_config
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greylag import ParameterError
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.categories import STUDY, Settings, fold_tasks
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 from greylag_papers.schiegg_2016.trials import METHODS

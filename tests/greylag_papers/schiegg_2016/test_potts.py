@@ -11,8 +11,8 @@ from scipy.sparse.csgraph import maximum_flow
 
 from greylag import ParameterError
 from greylag.errors import ModelError
+from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag.ranking import FloatArray, IntArray
-from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.potts import (
     PRECISION,
     PottsModel,

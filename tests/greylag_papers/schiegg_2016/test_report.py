@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag.experiments import comparison_table
-from greylag.structured import Coulomb
-from greylag.tables import cell_text
+from greylag.core.tables import cell_text
+from greylag.learning.structured import Coulomb
+from greylag.studies import comparison_table
 from greylag_papers.schiegg_2016.report import (
     ANGLE,
     GREY,
@@ -24,7 +24,7 @@ from greylag_papers.schiegg_2016.report import (
     wins_table,
 )
 from greylag_papers.schiegg_2016.trials import Perturbed, Task, TrialTable, run_learners
-from tests.greylag.structured.models import ComparingTable, random_tables
+from tests.greylag.learning.structured.models import ComparingTable, random_tables
 from tests.greylag_papers.schiegg_2016.samples import N_FEATURES, trial
 
 TABLE = TrialTable((

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import jaccard_score
 
 from greylag import ParameterError
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.potts import PottsModel
 from greylag_papers.schiegg_2016.scenes import (
     LINEAR,

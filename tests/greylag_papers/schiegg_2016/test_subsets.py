@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.report import angle_table
 from greylag_papers.schiegg_2016.subsets import (
     COLLECTION,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from greylag import ParameterError
-from greylag.structured import CuttingPlane, TrainingSet
+from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag_papers.schiegg_2016.report import angle_table
 from greylag_papers.schiegg_2016.trials import (
     METHODS,
@@ -15,7 +15,7 @@ from greylag_papers.schiegg_2016.trials import (
     candidates,
     run_trials,
 )
-from tests.greylag.structured.models import Table, random_tables
+from tests.greylag.learning.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 
 

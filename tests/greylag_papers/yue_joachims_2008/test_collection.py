@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import greylag
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.yue_joachims_2008.collection import STUDY, Settings
 from greylag_papers.yue_joachims_2008.comparison import ORACLE
 

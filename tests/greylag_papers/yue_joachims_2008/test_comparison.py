@@ -22,8 +22,8 @@ from greylag.diversity import (
 )
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
+from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag.ranking import FloatArray
-from greylag.structured import CuttingPlane, TrainingSet
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     LEARNER,

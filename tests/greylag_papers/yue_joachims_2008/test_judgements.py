@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from greylag import FormatError
 from greylag.evaluation import Subtopics
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.yue_joachims_2008.judgements import STUDY, Settings, expected_random_loss
 
 

@@ -14,8 +14,8 @@ import pytest
 import greylag
 from greylag import ParameterError, Run
 from greylag.diversity import PRESETS
-from greylag.experiments import Context
 from greylag.features import FeatureExtractor, FeatureSpec
+from greylag.studies import Context
 from greylag.trec import write_run
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateSettings,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from greylag import ParameterError
-from greylag.experiments.runner import run_study
+from greylag.studies.runner import run_study
 from greylag_papers.yue_joachims_2008.comparison import METHODS
 from greylag_papers.yue_joachims_2008.synthetic import STUDY, Settings
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from greylag.errors import CollectionError
-from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, degrees, manifold_ranking
+from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.newsgroups import STUDY, Settings, vectors
 from tests.greylag_papers.zhou_2003.oracles import roc_area

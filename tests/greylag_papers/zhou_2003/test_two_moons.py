@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.experiments import deviations, load
-from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph
+from greylag.studies import deviations, load
+from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.two_moons import path_lengths, separates
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "two_moons.manifold.yaml"

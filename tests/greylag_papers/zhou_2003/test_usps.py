@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from greylag import FormatError
-from greylag.experiments import Context
-from greylag.experiments.runner import run_study
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
+from greylag.studies import Context
+from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.usps import (
     STUDY,
     Settings,

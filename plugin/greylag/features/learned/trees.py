@@ -1,4 +1,4 @@
-"""Regression trees over features, as a feature: what LambdaMART learns (`greylag.models.lambdamart`)."""
+"""Regression trees over features, as a feature: what LambdaMART learns (`greylag.recipes.lambdamart`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lexical translation.
 
-Tests `base` and `greylag.models.cross_fitting`.
+Tests `base` and `greylag.recipes.cross_fitting`.
 """
 
 import json
@@ -18,9 +18,9 @@ from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.translation import QUERIES, Translation, estimate, learn_translation
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
-from greylag.models import ModelRanker, RankingModel, explain
-from greylag.models.cross_fitting import add_translation
+from greylag.rankers import ModelRanker, RankingModel, explain
 from greylag.ranking import FloatArray, Ranking
+from greylag.recipes.cross_fitting import add_translation
 
 RNG = np.random.default_rng(5)
 WORDS = [f"w{i}x" for i in range(25)]

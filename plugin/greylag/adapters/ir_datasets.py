@@ -1,0 +1,113 @@
+"""ir_datasets: its named tuples, or a data set by name.
+
+Every function takes a data set (``ir_datasets.load("cranfield")``), its name, or an iterable of named tuples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from greylag.adapters import names
+from greylag.core.hints import shown
+from greylag.core.tables import imported
+from greylag.errors import CollectionError, ParameterError
+from greylag.ranking import Run
+from greylag.trec import Qrels, SubtopicQrels
+from greylag.trec.qrels import NO_SUBTOPIC
+
+_JUDGED = ("query", "subtopic", "doc")
+
+
+def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
+    """Query texts by qid.
+
+    Parameters
+    ----------
+    source : str, Dataset or iterable of queries
+    field : str, optional
+        The field to search for, such as "title" or "description". By default "text", or "title" or "query" if queries
+        have no text.
+    """
+
+    def words(query: Any) -> str:
+        wanted = (field,) if field else ("text", "title", "query")
+        name = next((name for name in wanted if hasattr(query, name)), None)
+        if name is None:
+            there = ", ".join(getattr(query, "_fields", ()) or vars(query))
+            raise ParameterError(f"a query has no field {' or '.join(wanted)}; its fields are {there}: give field=")
+        return names.text(getattr(query, name), f"query {query.query_id}")
+
+    queries = _items(source, "queries", "query_id")
+    return names.unique(((names.identifier(q.query_id, "a query_id"), words(q)) for q in queries), "query")
+
+
+def qrels_from_ir_datasets(source: Any) -> Qrels:
+    """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade."""
+    items = _items(source, "qrels", "relevance")
+    return names.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
+
+
+def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
+    """Judgements by subtopic, as `greylag.trec.read_subtopic_qrels` reads them: grades by qid, subtopic and docid."""
+    qrels: SubtopicQrels = {}
+    for item in _items(source, "qrels", "subtopic_id"):
+        qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED)
+        what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
+        grade, grades = names.grade(item.relevance, what), qrels.setdefault(qid, {}).setdefault(subtopic, {})
+        if docid in grades or (subtopic == NO_SUBTOPIC and grade > 0):
+            raise ParameterError(f"{what} is judged {'twice' if docid in grades else 'relevant, but 0 is no subtopic'}")
+        grades[docid] = grade
+    return qrels
+
+
+def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
+    """The run in scored documents, such as the first stage that a data set comes with."""
+    items = _items(source, "scoreddocs", "score")
+    return names.run_of(((item.query_id, item.doc_id, item.score) for item in items), topics, tag)
+
+
+def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of docid and text, as `PositionalIndex.from_texts` takes them."""
+    for document in _items(source, "docs", "doc_id"):
+        words = document.default_text() if hasattr(document, "default_text") else document.text
+        yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")
+
+
+def write_documents(source: Any, path: Path) -> Path:
+    """Write the documents as JSON lines, as they are indexed; returns the path."""
+    with path.open("w", encoding="utf-8") as file:
+        for docid, text in texts_from_ir_datasets(source):
+            file.write(json.dumps({"id": docid, "contents": text}) + "\n")
+    return path
+
+
+def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
+    dataset = source
+    if isinstance(source, str):
+        try:
+            dataset = imported("ir_datasets", "ir_datasets").load(source.removeprefix("irds:"))
+        except KeyError:
+            raise CollectionError(f"ir_datasets has no data set {source.removeprefix('irds:')!r}") from None
+    if hasattr(dataset, f"has_{kind}"):
+        if not getattr(dataset, f"has_{kind}")():
+            raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
+        dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
+    if not isinstance(dataset, Iterable):
+        raise ParameterError(f"{shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
+    for item in dataset:
+        if not hasattr(item, attribute):
+            raise ParameterError(f"{shown(item)} is not one of the {kind} of ir_datasets: it has no {attribute}")
+        yield item
+
+
+def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
+    """The items; whatever goes wrong in getting them, usually without a network, in one line."""
+    try:
+        yield from items
+    except Exception as error:
+        raise CollectionError(
+            f"{dataset} cannot be read by ir_datasets ({type(error).__name__}: {error}): is there a network?"
+        ) from error

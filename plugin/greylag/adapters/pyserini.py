@@ -1,0 +1,123 @@
+"""Pyserini: its topics, judgements, hits and searchers. Nothing here needs its neural part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
+
+from greylag.adapters import names
+from greylag.core.checks import check_counts
+from greylag.core.hints import shown
+from greylag.errors import ParameterError
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking, Run
+from greylag.trec import Qrels
+
+
+class Hit(NamedTuple):
+    """A hit, as Pyserini's rerankers and fusion read it: ``docid`` and ``score``."""
+
+    docid: str
+    score: float
+
+
+def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> dict[str, str]:
+    """Query texts by qid, from what ``pyserini.search.get_topics`` returns.
+
+    Parameters
+    ----------
+    topics : mapping of str or int to mapping of str to str
+    field : str, default "title"
+        The field to search for.
+    """
+    if not isinstance(topics, Mapping):
+        raise ParameterError(f"{shown(topics)} is not what get_topics returns: a mapping from qid to fields")
+
+    def words(qid: Any, fields: Any) -> str:
+        if not isinstance(fields, Mapping) or field not in fields:
+            there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else shown(fields)
+            raise ParameterError(f"topic {qid} has no field {field!r}, only {there}: choose one with field=")
+        return " ".join(names.text(fields[field], f"topic {qid}").split())
+
+    return names.unique(
+        ((names.identifier(q, "a topic's identifier"), words(q, f)) for q, f in topics.items()), "topic"
+    )
+
+
+def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
+    """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers."""
+    rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
+    return names.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
+
+
+def run_from_pyserini(
+    hits: Mapping[Any, Iterable[Any]], *, topics: Mapping[str, str] | None = None, tag: str = "pyserini"
+) -> Run:
+    """The run in what ``batch_search`` of any searcher, sparse or dense, returns.
+
+    Parameters
+    ----------
+    hits : mapping of str or int to iterable of hits
+        Hits have the attributes ``docid`` and ``score``, and are in the order of the ranking.
+    topics : mapping of str to str, optional
+        Query texts by qid. By default every text is "".
+    tag : str, default "pyserini"
+        The run's name.
+    """
+    if not isinstance(hits, Mapping):
+        raise ParameterError(
+            f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
+            "query, use Ranking.from_hits(qid, query, hits)"
+        )
+    by_qid = names.unique(((names.identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
+    rankings = (ranking_of(qid, names.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
+    return Run(tuple(rankings), tag)
+
+
+def run_to_pyserini(run: Run) -> dict[str, list[Hit]]:
+    """Hits by qid, in the form of ``batch_search``."""
+    return {
+        ranking.qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores.tolist(), strict=True)]
+        for ranking in run.rankings
+    }
+
+
+@dataclass(frozen=True)
+class PyseriniSource(Source):
+    """Any searcher of Pyserini as a source, with its own settings: Lucene, impact, FAISS or hybrid.
+
+    Parameters
+    ----------
+    searcher : object
+        With a method ``search(query, k)`` that returns hits.
+    k : int >= 1, default 1000
+        Number of documents to retrieve.
+    """
+
+    searcher: Any
+    _: KW_ONLY
+    k: int = 1000
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.searcher, "search", None)):
+            raise ParameterError(f"{shown(self.searcher)} is not a searcher of Pyserini: it has no method search")
+        check_counts(k=self.k)
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """Search for one query."""
+        return ranking_of(query.qid, query.text, self.searcher.search(query.text, k=self.k))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+\s*", value) is not None
+
+
+def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
+    """`Ranking.from_hits`, refusing what are not hits."""
+    listed = list(hits)
+    wrong = next((hit for hit in listed if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
+    if wrong is not None:
+        raise ParameterError(f"query {qid}: {shown(wrong)} is not a hit of Pyserini: it has no docid and score")
+    return Ranking.from_hits(qid, query, listed)

@@ -1,0 +1,155 @@
+"""The rules of a submission to TREC, checked in a run's file as it is: nothing is repaired, every rule is looked at.
+
+They are those of the scripts by which TREC's tracks check runs: six columns, Q0, one tag, topics that exist and are
+all there, no document twice, a depth, ranks that count up, scores that do not rise, and documents that exist.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from greylag.core.checks import check_counts
+from greylag.errors import FormatError
+from greylag.runtime.files import Faults, parse_number, read_text_blocks
+
+DEPTH = 1000  # documents for a topic, in most tracks
+TAG = re.compile(rb"[A-Za-z0-9_.-]{1,20}")
+COLUMNS = "qid Q0 docid rank score tag"
+RULES = {
+    "format": f"six columns: {COLUMNS}",
+    "Q0": "the second column is Q0",
+    "tag": "one tag, of at most 20 letters, digits, _, . and -",
+    "topics": "all are among the topics",
+    "missing": "every topic has a document",
+    "duplicates": "no document is twice in a topic",
+    "depth": "no topic has more documents than the depth",
+    "ranks": "they count up from 1, or from 0",
+    "scores": "they are numbers, and do not rise with the rank",
+    "documents": "all are in the index",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A broken rule: how often, and where first."""
+
+    rule: str
+    broken: int
+    detail: str  # the first place where it is broken, or what the rule is
+
+    def __str__(self) -> str:
+        more = f" ({self.broken} in total)" if self.broken > 1 else ""
+        return f"{'refused' if self.broken else 'ok':8}{self.rule}: {self.detail}{more}"
+
+
+@dataclass
+class _Checks:
+    """The state of the check after some lines of a run."""
+
+    path: Path
+    topics: Collection[str]
+    depth: int
+    broken: dict[str, int] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+    tag: bytes = b""
+    ranked: dict[bytes, set[bytes]] = field(default_factory=dict)  # docids by qid
+    last: dict[bytes, tuple[int, float]] = field(default_factory=dict)  # rank and score of a topic's line before
+
+    def refuse(self, rule: str, line: int | None, reason: str) -> None:
+        """Count a broken rule."""
+        self.broken[rule] = self.broken.get(rule, 0) + 1
+        self.first.setdefault(rule, str(FormatError(self.path, line, reason)))
+
+    def read(self, number: int, line: bytes) -> None:
+        """Look at a line."""
+        row = line.split()
+        if len(row) != 6:
+            comment = "; leave comments out: --metadata writes them" if line.startswith(b"#") else ""
+            self.refuse("format", number, f"{len(row)} columns instead of 6{comment}")
+            return
+        qid, second, docid, rank, score, tag = row
+        topic, name = qid.decode(), docid.decode()
+        self.tag = self.tag or tag
+        if second != b"Q0":
+            self.refuse("Q0", number, f"the second column is {second.decode()!r}")
+        if not TAG.fullmatch(tag):
+            self.refuse("tag", number, f"tag {tag.decode()!r}: {RULES['tag']}")
+        elif tag != self.tag:
+            self.refuse("tag", number, f"tag {tag.decode()!r} after {self.tag.decode()!r}: a run has one")
+        documents = self.ranked.setdefault(qid, set())
+        if not documents and topic not in self.topics:
+            self.refuse("topics", number, f"topic {topic!r} is not among the topics")
+        if docid in documents:
+            self.refuse("duplicates", number, f"document {name!r} is there twice for topic {topic!r}")
+        documents.add(docid)
+        # Once a topic.
+        if len(documents) == self.depth + 1:
+            self.refuse("depth", number, f"topic {topic!r} has more than {self.depth} documents")
+        self.read_order(number, qid, rank, score)
+
+    def read_order(self, number: int, qid: bytes, rank: bytes, score: bytes) -> None:
+        """Look at a rank and a score, and at those before."""
+        value, before = parse_number(score), self.last.get(qid)
+        if not rank.isdigit():
+            self.refuse("ranks", number, f"rank {rank.decode()!r} is not an integer")
+        elif (int(rank) > 1) if before is None else (int(rank) != before[0] + 1):
+            after = "at the head of a topic" if before is None else f"after {before[0]}"
+            self.refuse("ranks", number, f"rank {int(rank)} {after}")
+        if not math.isfinite(value):
+            self.refuse("scores", number, f"score {score.decode()!r} is not a number")
+        elif before is not None and value > before[1]:
+            self.refuse("scores", number, f"score {score.decode()} is higher than the one before it, {before[1]:g}")
+        counted = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
+        # After a fault, count on from what was there, so that one mistake is not reported at every line below.
+        self.last[qid] = counted, value if math.isfinite(value) else math.inf
+
+    def finish(self, known: Callable[[set[bytes]], set[bytes]] | None) -> None:
+        """Look at the whole: topics without documents, and documents that the index lacks."""
+        for topic in self.topics:
+            if topic.encode() not in self.ranked:
+                self.refuse("missing", None, f"topic {topic!r} has no document")
+        if known is not None:
+            every = set().union(*self.ranked.values())
+            for docid in sorted(every - known(every)):
+                self.refuse("documents", None, f"document {docid.decode()!r} is not in the index")
+
+
+def check_submission(
+    path: str | Path,
+    topics: Collection[str],
+    *,
+    known: Callable[[set[bytes]], set[bytes]] | None = None,
+    depth: int = DEPTH,
+) -> list[Finding]:
+    """Check a run's file by the rules of a submission to TREC; a finding for each rule, in their order.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzipped.
+    topics : collection of str
+        The qids of all topics.
+    known : callable, optional
+        Gives those of a set of docids, in UTF-8, that are documents of the collection; by default any are.
+    depth : int >= 1, default 1000
+        The documents that a topic may have.
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is empty, or is not text.
+    """
+    check_counts(depth=depth)
+    checks, number = _Checks(Path(path), dict.fromkeys(topics), depth), 0
+    for block in read_text_blocks(path, Faults(path, lenient=None)):
+        for line in block.splitlines():
+            number += 1
+            if line.strip():
+                checks.read(number, line)
+    checks.finish(known)
+    rules = [rule for rule in RULES if rule != "documents" or known is not None]
+    return [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule])) for rule in rules]

@@ -1,0 +1,162 @@
+"""The checks of ``greylag doctor``, each with a remedy if it fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from greylag.errors import DependencyError, GreylagError
+from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
+from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.open_index import BUILD
+from greylag.index.lucene.prebuilt import OPENAI_KEY
+
+_Paths = str | Path | Sequence[str | Path]
+_Probe = tuple[str, Callable[[], str], str]
+_PYSERINI_FIRST = """
+from pyserini.pyclass import autoclass
+autoclass("io.anserini.index.Constants")
+print(autoclass("java.lang.System").getProperty("java.version"))
+"""
+_SEARCHERS = "import greylag; greylag.start_jvm(); import pyserini.search.lucene"
+
+WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
+START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
+OPTIONAL = ("import", "searchers")
+"""The checks that greylag does not depend on."""
+OF_JAVA = ("Java", "Pyserini")
+"""The checks that only work on Lucene indexes depends on."""
+
+
+class Check(NamedTuple):
+    """The outcome of one check, with a line about it."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str  # what to do, or what does not work until it is done; "" if the check passed
+
+
+def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
+    """Check Java, Pyserini, the JVM and, optionally, an index.
+
+    The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
+
+    Parameters
+    ----------
+    index : str, Path or sequence of these, optional
+        The folder of an index to check, or those of the shards of a collection.
+    *probes : tuple of str, callable and str
+        Further checks: a name, a function that returns a line or raises a `GreylagError`, and a remedy.
+    """
+    checks = [
+        _check("versions", _versions, ""),
+        _check("Java", _java, INSTALL_JAVA),
+        _check("Pyserini", _pyserini, INSTALL_PYSERINI),
+    ]
+    later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, START_FIRST)]
+    if importlib.util.find_spec("torch"):
+        later.append(("searchers", _searchers, WITHOUT))
+    if index is not None:
+        positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
+        checksums = "all files have the checksums that Lucene recorded"
+        integrity = partial(_all_shards, index, LuceneIndex.check_integrity, checksums)
+        of_index = {"index": partial(_index, index), "positions": positions, "integrity": integrity}
+        later += [(name, probe, BUILD) for name, probe in of_index.items()]
+    for probe in (*later, *probes):
+        if all(check.ok for check in checks):
+            checks.append(_check(*probe))
+    return tuple(checks)
+
+
+def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
+    """The outcome of a probe, which fails by raising a `GreylagError`; the line does not repeat the remedy."""
+    try:
+        return Check(name, True, probe(), "")
+    except GreylagError as error:
+        return Check(name, name in OPTIONAL, str(error).removesuffix(f": {remedy}"), remedy)
+
+
+def _versions() -> str:
+    packages = (f"{name} {_version(name)}" for name in ("greylag", "numpy", "scipy", "numba"))
+    return ", ".join([f"Python {platform.python_version()}", *packages])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _java() -> str:
+    java = find_java()
+    return f"{java.version} in {java.home}, found by {java.source}"
+
+
+def _pyserini() -> str:
+    return f"{_version('pyserini')} with {anserini_jar().name}, pyjnius {_version('pyjnius')}"
+
+
+@calls_java
+def _jvm() -> str:
+    heap = java_class("java.lang.Runtime").getRuntime().maxMemory() // 2**20
+    java = java_class("java.lang.System").getProperty("java.version")
+    lucene = java_class("org.apache.lucene.util.Version").LATEST.toString()
+    return f"Java {java} with a heap of at most {heap} MB, Lucene {lucene}"
+
+
+def _import() -> str:
+    """The Java that Pyserini starts if it is imported first."""
+    code, output = _ended(_PYSERINI_FIRST)
+    if code == 0:
+        return f"Pyserini, imported first, starts Java {output.split()[-1]}"
+    raise DependencyError(f"Pyserini, imported first, fails ({_why(output)}): {START_FIRST}")
+
+
+def _searchers() -> str:
+    """The import of Pyserini's searchers, by which newer versions ask for a key of OpenAI."""
+    code, output = _ended(_SEARCHERS)
+    if code == 0:
+        return "pyserini.search.lucene can be imported after greylag.start_jvm()"
+    if "openai.OpenAIError" not in output:
+        raise DependencyError(f"pyserini.search.lucene fails ({_why(output)})")
+    modules = re.findall(r'File ".*?[/\\](pyserini[/\\][^"]+?)(?:[/\\]__init__)?\.py"', output)
+    importing = re.sub(r"[/\\]", ".", modules[-1]) if modules else "pyserini"
+    raise DependencyError(f"pyserini.search.lucene imports {importing}, which asks for a key of OpenAI: {OPENAI_KEY}")
+
+
+def _ended(program: str) -> tuple[int, str]:
+    """The exit code and the output of a Python program."""
+    try:
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, f"Error: {error}"
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def _why(output: str) -> str:
+    """The last error in the output of a program."""
+    lines = [line for line in output.splitlines() if "Exception: " in line or "Error: " in line]
+    return lines[-1].strip() if lines else "without a message"
+
+
+def _index(path: _Paths) -> str:
+    with LuceneIndex(path) as index:
+        documents, tokens, terms, _ = index.statistics()
+    return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms"
+
+
+def _all_shards(path: _Paths, check: Callable[[LuceneIndex], None], passed: str) -> str:
+    with LuceneIndex(path) as index:
+        for shard in index.shards:
+            check(shard)
+    return passed

@@ -1,0 +1,426 @@
+"""LuceneIndex: an index built by greylag, Anserini or Pyserini, as a first stage and as a source of postings.
+
+`greylag.index.PositionalIndex.from_lucene` reads the postings once; afterwards only searching and analysis need the
+JVM, which starts on first use.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.core.checks import check_counts
+from greylag.errors import CollectionError, ParameterError
+from greylag.index.lucene import bulk_calls
+from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
+from greylag.index.lucene.open_index import (
+    BUILD,
+    Statistics,
+    check_docids,
+    check_integrity,
+    commit_fingerprint,
+    folders,
+    newest_commit,
+    open_reader,
+)
+from greylag.pipeline import Source
+from greylag.ranking import Query, Ranking
+from greylag.runtime.progress import step
+
+ENGLISH, WHITESPACE = "en", "whitespace"
+LANGUAGE = "greylag.language"
+"""The key in the commit of an index that has the name of its analyzer, unless this is English."""
+
+
+class LuceneIndex:
+    """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
+
+    It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe. On
+    opening, Lucene's checksums are compared if the files have at most 64 MB; `check_integrity` compares them always.
+
+    Parameters
+    ----------
+    path : str, Path or sequence of these
+        The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage-full", which Pyserini
+        downloads. Several are the shards of one collection, which is searched as one index of all documents would be.
+
+    Attributes
+    ----------
+    fingerprint : str
+        SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds; of
+        shards, one digest over those of all.
+    paths : tuple of Path
+        The folders.
+
+    Raises
+    ------
+    CollectionError
+        If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
+    """
+
+    def __init__(self, path: str | Path | Sequence[str | Path]) -> None:
+        self.paths = folders(path)
+        self.name = ", ".join(map(str, self.paths))  # for messages
+        self._shards = tuple(map(LuceneIndex, self.paths)) if len(self.paths) > 1 else ()
+        self.fingerprint = commit_fingerprint(*self.paths)
+        self._analyzer: Any = None
+        self._of_searcher = self._closed = False
+        self._distinct = len(self.paths) == 1  # whether the shards are known to have no docid in common
+        self._lock = threading.RLock()
+        self._opened: Any = None
+
+    @classmethod
+    def from_searcher(cls, searcher: Any) -> LuceneIndex:
+        """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
+
+        Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
+        """
+        try:
+            index = cls(searcher.index_dir)
+            index._analyzer, index._of_searcher = searcher.object.get_analyzer(), True
+        except AttributeError as error:
+            raise ParameterError(f"{type(searcher).__name__} is not a Pyserini LuceneSearcher: {error}") from error
+        return index
+
+    def __repr__(self) -> str:
+        return f"LuceneIndex({self.name!r})"
+
+    @property
+    def path(self) -> Path:
+        """The folder of an index that has only one."""
+        if len(self.paths) > 1:
+            raise ParameterError(f"{self.name} are several indexes: use `paths`, or `shards`")
+        return self.paths[0]
+
+    @property
+    def shards(self) -> tuple[LuceneIndex, ...]:
+        """The index of each folder; of a single folder, the index itself."""
+        return self._shards or (self,)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the folder's name; each process opens the index once."""
+        if self._of_searcher:
+            raise ParameterError(f"{self.name} has a searcher's analyzer, which other processes lack: use threads")
+        if not (self._distinct or self._closed):
+            calls_java(self._reader)()  # compares docids here, and not in every process
+        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint), self._distinct
+
+    def __setstate__(self, distinct: bool) -> None:
+        self._distinct = self._distinct or distinct
+
+    def close(self) -> None:
+        """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
+        with self._lock:
+            reader, self._closed = None if self._closed else self._opened, True
+        if reader is not None:  # closed without the lock, which the thread that calls Java may wait for
+            calls_java(lambda: reader.close())()  # noqa: PLW0108 - or it would be looked up outside `calls_java`
+        for shard in self._shards:
+            shard.close()
+
+    def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
+        """The source that ranks by `BM25`."""
+        return BM25(self, k=k, k1=k1, b=b)
+
+    def ql(self, k: int = 1000, *, mu: float = 1000.0) -> QueryLikelihood:
+        """The source that ranks by `QueryLikelihood`."""
+        return QueryLikelihood(self, k=k, mu=mu)
+
+    @calls_java
+    def analyze(self, text: str) -> list[str]:
+        """The index terms of `text`, in order, by the analyzer of the index's language or that of `from_searcher`."""
+        return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text).toArray())
+
+    @cached_property
+    def language(self) -> str:
+        """The language that `build_index` was given; "en" for an index that another program made."""
+        return str(calls_java(_language)(self.paths))
+
+    @cached_property
+    def is_plainly_english(self) -> bool:
+        """Whether `language` is English and the analyzer not a searcher's, as can be told without Java."""
+        return not self._of_searcher and not any(
+            LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths
+        )
+
+    @calls_java
+    def statistics(self) -> Statistics:
+        """The index's totals, as Lucene keeps them."""
+        reader, terms = self._reader(), self._terms("contents")
+        return Statistics(
+            documents=int(reader.numDocs()),
+            tokens=int(terms.getSumTotalTermFreq()),
+            terms=bulk_calls.count_terms(terms),
+            postings=int(terms.getSumDocFreq()),
+        )
+
+    @calls_java
+    def check_exportable(self) -> None:
+        """Raise `CollectionError` if the index has no positions or has deleted documents."""
+        if not self._terms("contents").hasPositions():
+            raise CollectionError(
+                f"{self.name} has no positions: {BUILD}, or name the -full version of a prebuilt index"
+            )
+        self._refuse_deletions()
+
+    @calls_java
+    def check_integrity(self) -> None:
+        """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
+        check_integrity(self.name, self._reader())
+
+    @calls_java
+    def docids(self) -> list[str]:
+        """The docid of every document, in the order of Lucene's document numbers."""
+        numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
+        return [docid.decode() for _, docid in sorted(numbered)]
+
+    def known_docids(self, docids: set[bytes]) -> set[bytes]:
+        """Those of these docids, in UTF-8, that are documents of the index."""
+        return set().union(*(docids.intersection(block) for block, _ in self.docid_blocks()))
+
+    def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
+        """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
+
+        Raises
+        ------
+        CollectionError
+            If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
+        """
+        calls_java(self._refuse_deletions)()
+        counts = np.zeros(calls_java(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document
+        for block in self._blocks("id"):
+            if (block.df != 1).any():
+                at = int(np.argmax(block.df))
+                raise CollectionError(f"{self.name}: {block.df[at]} documents have the id {block.terms[at].decode()!r}")
+            np.add.at(counts, block.docs, 1)
+            yield block.terms, block.docs
+        if (counts != 1).any():
+            raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
+
+    @property
+    def stores_texts(self) -> bool:
+        """Whether documents are stored with their field ``contents``, judged by the first one."""
+        return calls_java(lambda: bulk_calls.stored(self._reader(), "contents"))()
+
+    def texts(self) -> Iterator[str]:
+        """The stored field ``contents`` of every document, in the order of Lucene's document numbers."""
+        calls_java(self._refuse_deletions)()
+        number = calls_java(lambda: self._reader().maxDoc())()
+        with step("reading texts", number) as current:
+            for first in range(0, number, bulk_calls.BLOCK_TEXTS):
+                count = min(bulk_calls.BLOCK_TEXTS, number - first)
+                yield from calls_java(bulk_calls.texts)(self._reader(), "contents", first, count)
+                current.reach(first + count)
+
+    def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
+        """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
+        self.check_exportable()
+        yield from self._blocks("contents")
+
+    def _blocks(self, field: str) -> Iterator[bulk_calls.PostingsBlock]:
+        """The postings of a field; other threads call Java between the blocks."""
+        blocks = bulk_calls.postings_blocks(calls_java(self._terms)(field))
+        while (block := calls_java(next)(blocks, None)) is not None:
+            yield block
+
+    def _refuse_deletions(self) -> None:
+        if self._reader().hasDeletions():
+            raise CollectionError(f"{self.name} has deleted documents: {BUILD}")
+
+    def _java_analyzer(self) -> Any:
+        if self._analyzer is None:
+            self._analyzer = analyzer_of(self.language)
+        return self._analyzer
+
+    def _reader(self) -> Any:
+        """The reader of all folders, opened once, at the commits that were current when `self` was created."""
+        with self._lock:
+            if self._closed:
+                raise CollectionError(f"{self.name} is closed: create another LuceneIndex")
+            if self._opened is None:
+                self._opened = open_reader(self.paths, self.fingerprint)
+        self._distinct = self._distinct or check_docids(self.paths, self._opened)  # unlocked, as others call Java then
+        return self._opened
+
+    def _terms(self, field: str) -> Any:
+        terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(self._reader(), field)
+        if terms is None:
+            raise CollectionError(f"{self.name} has no indexed field {field!r}: {BUILD}")
+        return terms
+
+
+def analyzer_of(language: str) -> Any:
+    """The analyzer of `build_index`'s language."""
+    if language == ENGLISH:
+        return java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
+    if language == WHITESPACE:
+        return java_class("org.apache.lucene.analysis.core.WhitespaceAnalyzer")()
+    analyzers = java_class("io.anserini.analysis.AnalyzerMap")
+    known = sorted(map(str, analyzers.analyzerMap.keySet().toArray()))
+    if language not in known:
+        raise ParameterError(f"language is {language!r}: it must be en, whitespace, or one of {', '.join(known)}")
+    return analyzers.getLanguageSpecificAnalyzer(language)
+
+
+def _language(paths: Sequence[Path]) -> str:
+    """The language of an index, or of all shards of a collection."""
+    infos, languages = java_class("org.apache.lucene.index.SegmentInfos"), dict[str, Path]()
+    for path in paths:
+        try:
+            data = infos.readLatestCommit(bulk_calls.directory(path)).getUserData()
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"{path} cannot be opened ({reason(error)}): {BUILD}") from error
+        languages.setdefault(data.get(LANGUAGE) or ENGLISH, path)
+    if len(languages) > 1:
+        different = ", ".join(f"{path} ({language})" for language, path in languages.items())
+        raise CollectionError(f"shards of one collection have one language, unlike {different}")
+    return next(iter(languages))
+
+
+@dataclass(frozen=True)
+class _Retriever(Source, ABC):
+    """A source over a LuceneIndex, with its own ``IndexSearcher``, which holds the similarity."""
+
+    index: LuceneIndex
+    _: KW_ONLY
+    k: int = 1000
+
+    def __post_init__(self) -> None:
+        check_counts(k=self.k)
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        return self.search(query)
+
+    @calls_java
+    def search(self, query: Query, *, weights: Mapping[str, float] | None = None, k: int | None = None) -> Ranking:
+        """The top documents for the query's text or, if given, for weighted index terms in its place.
+
+        Parameters
+        ----------
+        query : Query
+        weights : mapping of str to float, optional
+            A document's score is the sum of the weights times the terms' scores.
+        k : int, optional
+            Number of documents; by default that of the source.
+        """
+        self.index._reader()  # raises if the index was closed
+        try:
+            words = self._bag_of_words(query.text) if weights is None else _weighted_terms(weights)
+            docids, scores = bulk_calls.hits(self._searcher, words, self.k if k is None else k)
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"query {query.qid} on {self.index.name}: {reason(error)}") from error
+        return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
+
+    def _bag_of_words(self, text: str) -> Any:
+        generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
+        return generator.buildQuery("contents", self.index._java_analyzer(), text)
+
+    @cached_property
+    def _searcher(self) -> Any:
+        searcher = java_class("org.apache.lucene.search.IndexSearcher")(self.index._reader())
+        searcher.setSimilarity(self._similarity())
+        return searcher
+
+    @abstractmethod
+    def _similarity(self) -> Any: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BM25(_Retriever):
+    """BM25 as in Lucene and Anserini, without the constant factor k1 + 1.
+
+    score(Q, D) = sum over t in Q of idf(t) tf / (tf + k1 (1 - b + b |D| / avgdl)), where
+    idf(t) = log(1 + (N - df + 0.5) / (df + 0.5)).
+
+    Parameters
+    ----------
+    index : LuceneIndex
+        The index to search.
+    k : int, at least 1, default 1000
+        Number of documents to retrieve.
+    k1 : float, at least 0, default 0.9
+        Term frequency saturation.
+    b : float in [0, 1], default 0.4
+        Document length normalisation.
+    """
+
+    k1: float = 0.9
+    b: float = 0.4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (math.isfinite(self.k1) and self.k1 >= 0):
+            raise ParameterError(f"k1 is {self.k1}: it must be finite and at least 0")
+        if not 0 <= self.b <= 1:
+            raise ParameterError(f"b is {self.b}: it must be between 0 and 1")
+
+    def _similarity(self) -> Any:
+        return java_class("org.apache.lucene.search.similarities.BM25Similarity")(self.k1, self.b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryLikelihood(_Retriever):
+    """Query likelihood with Dirichlet smoothing, as in Lucene.
+
+    score(Q, D) = sum over t in Q of max(0, log(1 + tf / (mu p(t|C))) + log(mu / (|D| + mu))), where
+    p(t|C) = (cf + 1) / (|C| + 1).
+
+    Parameters
+    ----------
+    index : LuceneIndex
+        The index to search.
+    k : int, at least 1, default 1000
+        Number of documents to retrieve.
+    mu : float above 0, default 1000
+        Smoothing parameter.
+    """
+
+    mu: float = 1000.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (math.isfinite(self.mu) and self.mu > 0):
+            raise ParameterError(f"mu is {self.mu}: it must be finite and above 0")
+
+    def _similarity(self) -> Any:
+        return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
+
+
+@calls_java
+def _weighted_terms(weights: Mapping[str, float]) -> Any:
+    """The Lucene query for documents with any of the terms, weighted."""
+    term, term_query, boost = [
+        java_class(f"org.apache.lucene.{name}") for name in ("index.Term", "search.TermQuery", "search.BoostQuery")
+    ]
+    builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+    should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
+    for text, weight in weights.items():
+        builder.add(boost(term_query(term("contents", text)), weight), should)
+    return builder.build()
+
+
+@lru_cache(maxsize=8)
+def _reopened(paths: tuple[str, ...], fingerprint: str) -> LuceneIndex:
+    """The index that was pickled, opened once in this process."""
+    index = LuceneIndex(paths)
+    if index.fingerprint != fingerprint:
+        raise CollectionError(
+            f"{index.name} is not the index that the work began with: give all workers the same files"
+        )
+    return index

@@ -1,0 +1,144 @@
+"""Opening the files of a Lucene index, and checking that they are whole and the expected ones."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from greylag.errors import CollectionError, ParameterError
+from greylag.index.lucene.bulk_calls import directory, repeated_term
+from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
+from greylag.index.lucene.prebuilt import prebuilt_index
+
+SMALL = 1 << 26
+"""The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
+
+BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
+
+
+class Statistics(NamedTuple):
+    """Lucene's own totals: the number of documents, and of tokens, terms and postings of the field ``contents``."""
+
+    documents: int
+    tokens: int
+    terms: int
+    postings: int
+
+
+def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False) -> tuple[Path, ...]:
+    """The folders of an index or of the shards of a collection, given by paths or names of prebuilt indexes.
+
+    With `positions`, names of indexes without positions are refused.
+    """
+    given = [path] if isinstance(path, (str, Path)) else path
+    paths = tuple(prebuilt_index(each, positions=positions) for each in given)
+    if not paths:
+        raise ParameterError("no index is given: name at least one folder")
+    for folder in paths:
+        if "\0" in str(folder):
+            raise CollectionError(f"{str(folder)!r} is not the name of a folder: it has a null character")
+    real = [os.path.realpath(folder) for folder in paths] if len(paths) > 1 else []  # a path may be a loop of links
+    for place, name in enumerate(real):
+        if name in real[:place]:
+            raise ParameterError(f"{paths[place]} is given twice: name each index once")
+    return paths
+
+
+def commit_fingerprint(*paths: Path) -> str:
+    """SHA-256 (hex) of the name and bytes of an index's newest commit; for several indexes, one digest over all."""
+    if len(paths) > 1:
+        return hashlib.sha256("".join(map(commit_fingerprint, paths)).encode()).hexdigest()
+    newest = newest_commit(*paths)
+    return hashlib.sha256(newest.name.encode() + newest.read_bytes()).hexdigest()
+
+
+def newest_commit(path: Path) -> Path:
+    """The file ``segments_N`` with the highest N, a number in base 36."""
+    commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
+    if not commits:
+        raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
+    return max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
+
+
+@calls_java
+def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
+    """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint."""
+    with ExitStack() as opened:  # closes the readers if a check fails
+        readers = [_open_folder(path, opened) for path in paths]
+        if commit_fingerprint(*paths) != fingerprint:
+            changed = ", ".join(map(str, paths))
+            raise CollectionError(f"{changed} has changed since it was opened: create another LuceneIndex")
+        for path, reader in zip(paths, readers, strict=True):
+            if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
+                check_integrity(str(path), reader)
+        whole = readers[0] if len(readers) == 1 else _joined(paths, readers)
+        opened.pop_all()
+    return whole
+
+
+def _open_folder(path: Path, opened: ExitStack) -> Any:
+    """The reader of a folder, which the stack closes."""
+    try:
+        reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
+    except pyjnius().JavaException as error:
+        raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
+    # Lucene's 1024 terms are fewer than those of a document that is a query.
+    java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount((1 << 31) - 1)
+    opened.callback(lambda: reader.close())  # noqa: PLW0108 - or it would be looked up in another thread
+    return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)
+
+
+def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
+    """The reader of the shards of a collection."""
+    for path, reader in zip(paths, readers, strict=True):
+        if reader.hasDeletions():
+            raise CollectionError(f"{path} has deleted documents: {BUILD}")
+    try:
+        several = java_class("org.apache.lucene.index.MultiReader")(*readers)
+    except pyjnius().JavaException as error:
+        raise CollectionError(f"{', '.join(map(str, paths))} cannot be one collection ({reason(error)})") from error
+    return pyjnius().cast("org.apache.lucene.index.IndexReader", several)
+
+
+@calls_java
+def check_docids(paths: Sequence[Path], reader: Any) -> bool:
+    """True, or a `CollectionError` if two documents have the same docid. Other threads may call Java meanwhile."""
+    terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(reader, "id")
+    docid = None if terms is None else repeated_term(terms)
+    if docid is None:
+        return True
+    with ExitStack() as opened:
+        counts = {str(path): _count(_open_folder(path, opened), docid) for path in paths}
+    having = [path for path, count in counts.items() if count]
+    if len(having) == 1:
+        raise CollectionError(f"{having[0]}: {counts[having[0]]} documents have the id {docid!r}")
+    raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
+
+
+def _count(reader: Any, docid: str) -> int:
+    return int(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
+
+
+@calls_java
+def check_integrity(name: str, reader: Any) -> None:
+    """Raise `CollectionError` if a file of an open index does not have the checksum that Lucene recorded."""
+    try:
+        leaves = reader.leaves()
+        for number in range(leaves.size()):
+            leaves.get(number).reader().checkIntegrity()
+    except pyjnius().JavaException as error:
+        raise CollectionError(f"{name} is damaged ({reason(error)}): build it again") from error
+
+
+def _why_unopened(error: Exception) -> str:
+    name = str(getattr(error, "classname", "")).rpartition(".")[2]
+    if name == "InvalidPathException":
+        return "has a name that Java cannot represent in this locale; set LC_ALL=C.UTF-8"
+    if name in ("CorruptIndexException", "EOFException", "FileNotFoundException", "NoSuchFileException"):
+        return "is damaged"
+    return "cannot be opened; it may come from another version of Pyserini"

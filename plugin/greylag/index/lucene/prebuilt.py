@@ -1,0 +1,88 @@
+"""Prebuilt indexes by Pyserini's names; topics and judgements by name are in `greylag.adapters`.
+
+Only parts of Pyserini are imported that do not need torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from greylag.errors import CollectionError, DependencyError, GreylagError
+from greylag.index.lucene.jvm import INSTALL_PYSERINI, start_jvm
+
+OPENAI_KEY = "set OPENAI_API_KEY=none, which is enough"
+_SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
+
+
+def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
+    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads.
+
+    With `positions`, an index that is known to have none is a `CollectionError`, before it is downloaded.
+    """
+    if not may_be_name(path):
+        return Path(path)
+
+    def fetch() -> str | None:
+        util = pyserini_module("util")
+        if str(path) not in util.TF_INDEX_INFO:
+            return None
+        if positions and (full := _full_version(str(path), util.TF_INDEX_INFO)):
+            raise CollectionError(f"Pyserini's index {path} has no positions, which this command needs: give {full}")
+        return str(util.download_prebuilt_index(str(path), verbose=False))
+
+    return Path(fetched(fetch, f"index {path}") or path)
+
+
+def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
+    """The name of the version with positions, if there is one, of an index without.
+
+    The catalogue does not say which indexes have positions, but Anserini's notes do: if there is NAME-full, it has
+    them, and NAME and NAME-slim have not. An index may be known by several names.
+    """
+    names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[name]]
+    return next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
+
+
+def may_be_name(path: str | Path) -> bool:
+    """Whether `path` may be one of Pyserini's names: no such file exists, and it has no folder and no known suffix."""
+    file = Path(path)
+    return file.name == str(path) and file.suffix not in _SUFFIXES and not file.exists()
+
+
+def pyserini_module(name: str) -> Any:
+    """A module of Pyserini, on the JVM that `start_jvm` starts, and not on one of its choice."""
+    start_jvm()
+    try:
+        return import_module(f"pyserini.{name}")
+    except ImportError as error:
+        raise DependencyError(f"pyserini.{name} is not usable here ({error}): {INSTALL_PYSERINI}") from error
+    except Exception as error:
+        if type(error).__name__ != "OpenAIError":
+            raise
+        raise DependencyError(f"pyserini.{name} asks for a key of OpenAI when it is imported: {OPENAI_KEY}") from error
+
+
+def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:
+    """Fetch something by Pyserini, such as the "index msmarco-v1-passage"; its messages go to standard error.
+
+    `fetch` imports Pyserini itself, since newer versions need a network even for that. If Pyserini's error has the text
+    `unknown`, by which it says that it has nothing of this name, the result is None.
+    """
+    try:
+        # Progress and warnings would be mixed into a command's output.
+        with contextlib.redirect_stdout(sys.stderr):
+            return fetch()
+    except GreylagError:
+        raise
+    except Exception as error:  # of Java, of the network, or of the archive
+        if unknown is not None and unknown in str(error):
+            return None
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CollectionError(
+            f"there is no such file, and Pyserini's {what} cannot be downloaded ({reason}): is there a network?"
+        ) from error

@@ -1,0 +1,87 @@
+"""The vectors of a FAISS index that Pyserini made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import CollectionError, DependencyError
+from greylag.index.vectors.dense import Dense, QueryVectors, checked, query_vector
+from greylag.ranking import BoolArray
+from greylag.runtime.parallel import rebuilt
+
+
+@dataclass(frozen=True, eq=False)
+class FaissVectors:
+    """The vectors of a FAISS index as Pyserini writes it: a folder with the files ``index`` and ``docid``.
+
+    Vectors are reconstructed by FAISS: exactly for flat and HNSW indexes, approximately for compressed ones.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The index, such as the output of ``python -m pyserini.encode ... --to-faiss``.
+    queries : mapping of str to array-like, or callable from str to array-like, optional
+        The vectors of queries, by qid or from the text, such as the ``encode`` of a Pyserini query encoder.
+    """
+
+    folder: str | Path
+    _: KW_ONLY
+    queries: QueryVectors | None = None
+    _index: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            import faiss
+        except ImportError as error:
+            raise DependencyError("FAISS is not installed: pip install faiss-cpu") from error
+        files = [Path(self.folder, name) for name in ("index", "docid")]
+        missing = [file for file in files if not file.is_file()]
+        if missing:
+            raise CollectionError(f"{self.folder} is not a FAISS index of Pyserini: it has no file {missing[0].name!r}")
+        try:
+            index = faiss.read_index(str(files[0]))
+            if isinstance(index, faiss.IndexIDMap):  # its ids are not the lines of docid
+                raise RuntimeError("it has ids of its own; make it without an IDMap, as Pyserini does")
+            if isinstance(index, faiss.IndexIVF):
+                # An IVF index finds vectors by list, and a document's only by this map.
+                index.make_direct_map()
+            if index.ntotal:
+                # Not every index can: better now than in the first query.
+                index.reconstruct(0)
+        except RuntimeError as error:
+            raise CollectionError(f"{files[0]} cannot be read by FAISS ({error})") from error
+        object.__setattr__(self, "_index", index)
+        if len(self._rows) != index.ntotal:
+            raise CollectionError(f"{self.folder} has {index.ntotal} vectors but {len(self._rows)} distinct docids")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        path = Path(self.folder, "docid")
+        try:
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise CollectionError(f"{path} is not UTF-8 ({error.reason} at byte {error.start})") from None
+        return {docid.strip(): row for row, docid in enumerate(lines)}
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Which documents are in the index."""
+        return np.array([docid in self._rows for docid in docids], dtype=bool)
+
+    def documents(self, docids: Sequence[str]) -> Dense:
+        """The vectors of documents, float32, shape (len(docids), m)."""
+        rows = np.array([self._rows[docid] for docid in docids], dtype=np.int64)
+        vectors = self._index.reconstruct_batch(rows) if len(rows) else np.zeros((0, self._index.d), dtype=np.float32)
+        return checked(vectors, (len(rows), self._index.d), "of the documents")
+
+    def query(self, qid: str, text: str) -> Dense:
+        """The vector of a query."""
+        return query_vector(self.queries, qid, text, self._index.d)

@@ -1,0 +1,84 @@
+"""The protocol of vectors, and operations on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greylag.errors import ParameterError
+from greylag.ranking import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from greylag.index.positional import PositionalIndex
+
+    Matrix: TypeAlias = csr_matrix | NDArray[np.floating[Any]]
+    """Rows of vectors, sparse or dense."""
+else:
+    Matrix = Any
+
+_SHORT, _LONG = 1e-140, 1e140  # lengths between which squares keep their digits
+
+
+@runtime_checkable
+class Vectors(Protocol):
+    """Vectors of documents and queries in one space of m dimensions. Safe to share between threads."""
+
+    def knows(self, docids: Sequence[str], /) -> BoolArray:
+        """Which documents have a vector, shape (len(docids),)."""
+
+    def documents(self, docids: Sequence[str], /) -> Matrix:
+        """The vectors of documents that all have one, shape (len(docids), m): sparse, or dense float32 or float64."""
+
+    def query(self, qid: str, text: str, /) -> Matrix:
+        """The vector of a query, shape (1, m); zero if the query has nothing in common with any document.
+        `ParameterError` if there are no vectors of queries, or none of this one.
+        """
+
+
+def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
+    """The vectors of a stage: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
+    if (index is None) == (vectors is None):
+        received = "neither" if index is None else "both"
+        raise ParameterError(f"{stage} needs an index or vectors=, and was given {received}")
+    if latent and index is None:
+        raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
+    if index is not None:
+        from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
+
+        if not isinstance(index, PositionalIndex):
+            raise ParameterError(
+                f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
+                f"PositionalIndex.from_lucene or from_texts, or give vectors="
+            )
+        if latent:
+            from greylag.index.vectors.latent import LatentVectors  # imports SciPy's linear algebra
+
+            return LatentVectors(index)
+        from greylag.index.vectors.tfidf import TfidfVectors
+
+        return TfidfVectors(index)
+    if not isinstance(vectors, Vectors):
+        raise ParameterError(
+            f"{stage} needs vectors with the methods knows, documents and query, not a {type(vectors).__name__}: for "
+            "an array, use ArrayVectors(docids, array)"
+        )
+    return vectors
+
+
+def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
+    """Dense vectors in float64, scaled to unit Euclidean length; zero rows stay zero."""
+    rows = np.array(vectors, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    extreme = ((lengths < _SHORT) | (lengths > _LONG))[:, 0]
+    if extreme.any():  # their squares overflow or lose digits
+        highest = np.abs(rows[extreme]).max(axis=1, keepdims=True, initial=0.0)
+        rows[extreme] /= np.where(highest > 0, highest, 1.0)
+        lengths[extreme] = np.sqrt(np.square(rows[extreme]).sum(axis=1, keepdims=True))
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    return rows

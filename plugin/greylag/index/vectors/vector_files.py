@@ -1,0 +1,95 @@
+"""Files of vectors: JSON lines, as Pyserini's encoders write them, or NumPy archives."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greylag.errors import FormatError
+from greylag.index.vectors.dense import ArrayVectors, Dense
+from greylag.runtime.files import is_name, read_json_lines
+
+LARGEST, MOST = 1 << 30, 100
+"""An archive larger than so many bytes may unpack to so many times its size; vectors do not shrink as much."""
+
+
+def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
+    """Read vectors and their identifiers.
+
+    A file that ends in ``.npz`` is a NumPy archive with the arrays ``ids``, n strings, and ``vectors``, n x m numbers.
+    Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as ``contents``, are
+    ignored.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ids : tuple of str, length n
+    vectors : float32 or float64 array, shape (n, m)
+
+    Raises
+    ------
+    FormatError
+        If the file is not such a file of finite vectors of one length.
+    """
+    ids, vectors = _archive(path) if str(path).endswith(".npz") else _lines(path)
+    if vectors.ndim != 2 or len(vectors) != len(ids) or vectors.dtype.kind not in "fiu" or not vectors.size:
+        raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape} and type {vectors.dtype}")
+    for identifier in ids:
+        if not is_name(identifier):
+            raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
+    if vectors.dtype not in (np.float32, np.float64):
+        with np.errstate(over="ignore"):  # of longer floats, to infinity
+            vectors = vectors.astype(np.float64)
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        example = ids[int(np.argmin(finite))]
+        raise FormatError(path, None, f"the vector of {example!r} has a coordinate that is not finite")
+    if len(set(ids)) < len(ids):
+        raise FormatError(path, None, f"{Counter(ids).most_common(1)[0][0]!r} has two vectors; keep one")
+    return ids, vectors
+
+
+def open_vectors(path: str | Path) -> ArrayVectors:
+    """The vectors of documents in a file."""
+    return ArrayVectors(*read_vectors(path))
+
+
+def _archive(path: str | Path) -> tuple[tuple[str, ...], Any]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            size = sum(member.file_size for member in archive.zip.infolist())
+            if size > max(LARGEST, MOST * Path(path).stat().st_size):
+                raise FormatError(path, None, f"unpacks to {size:,} bytes: save it without compression")
+            return tuple(map(str, archive["ids"].tolist())), archive["vectors"]
+    except KeyError as error:
+        raise FormatError(path, None, f"not an archive with the arrays ids and vectors: {error.args[0]}") from None
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise FormatError(path, None, f"cannot be read as a NumPy archive: {error}") from None
+
+
+def _lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
+    ids: list[str] = []
+    rows: list[list[float]] = []
+    for number, record in read_json_lines(path):
+        identifier, vector = record.get("id"), record.get("vector")
+        if not isinstance(identifier, str) or not isinstance(vector, list) or not all(map(_is_number, vector)):
+            raise FormatError(path, number, 'not of the form {"id": TEXT, "vector": [NUMBER, ...]}')
+        if rows and len(vector) != len(rows[0]):
+            raise FormatError(path, number, f"a vector of {len(vector)} coordinates after one of {len(rows[0])}")
+        ids.append(identifier)
+        try:
+            rows.append(list(map(float, vector)))
+        except OverflowError:
+            raise FormatError(path, number, "a coordinate is beyond the range of float64") from None
+    return tuple(ids), np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+from .objectives import Objective as Objective

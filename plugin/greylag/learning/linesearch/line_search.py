@@ -1,0 +1,439 @@
+"""Exact line search on rank measures.
+
+Along scores a + x b a measure changes only where a relevant document swaps with another one, at
+x = (a_j - a_i) / (b_i - b_j). Following it through these crossings gives the measure on every open interval between two
+of them, and hence its global maximum over x: `greylag.learning.linesearch.reference` does that, and is the module to
+read first. An example with one query, its relevant documents r1 and r2, and AP:
+
+              r1   r2    u    v    w                 ranking        AP
+    a          0    3    4    2   -6        x < 2    u r2 v r1 w    (1/2 + 2/4) / 2 = .500
+    b          1    0    0    0    2    2 < x < 3    u r2 r1 v w    (1/2 + 2/3) / 2 = .583
+                                        3 < x < 4    u r1 r2 v w    (1/2 + 2/3) / 2 = .583
+    r1 passes v at 2, r2 at 3, u at 4.  4 < x < 4.5  r1 u r2 v w    (1/1 + 2/3) / 2 = .833
+    w passes r2 at 4.5, and r1 at 6.    4.5 < x < 6  r1 u w r2 v    (1/1 + 2/4) / 2 = .750
+    (w passes v at 4 and u at 5,        6 < x        w r1 u r2 v    (1/2 + 2/4) / 2 = .500
+    neither of which is relevant.)
+
+The best step is the middle of the best interval, 4.25. Few of the crossings need to be looked at to find it:
+
+1. Survey: the x axis is divided into buckets. One pass counts each relevant document's swaps by bucket and direction,
+   which gives the measure at the left end of each bucket exactly. Within the bucket a document can rise at most as if
+   all its upward swaps came first, which bounds the measure there. Buckets whose bound is below a value that the
+   measure takes elsewhere cannot hold the maximum. Surveys of some queries tell where buckets should be narrow.
+
+   With the ends 3.5 and 4.2: in the first bucket, r1 rises past v and r2, and r2 falls past r1. So r1 has at least u
+   above it and at most both relevant documents down to it, H <= 2/3, and so has r2, H <= 2/3: the bound is .667. In the
+   second one, r1 rises past u, H <= 1, and r2 stays at 2/3: .833. The third one begins with .833 at 4.2, and there are
+   only falls. As .667 < .833, the first bucket and its three crossings are ruled out.
+2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
+   swaps of bins that may hold the maximum are sorted and followed one by one: 4 (+.25), 4.5 (-.083), 6 (-.25).
+
+Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly in place of step 1.
+
+Memory is bounded: at most `ROOM` swaps are held at a time, or those of one bucket if there are more. The loops over
+pairs and swaps, and the layout of their arrays, are in `greylag.learning.linesearch.kernels`.
+
+References
+----------
+Metzler 2007, section 4 (Algorithm 1, line 5, which leaves the method of the search open).
+Och, Minimum error rate training in statistical machine translation, ACL 2003 (the sweep over all crossings).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greylag.learning.data import RankingData
+from greylag.learning.linesearch import kernels
+from greylag.learning.linesearch.kernels import NEAR, ROUNDING
+from greylag.learning.linesearch.objectives import Objective
+from greylag.ranking import FloatArray, IntArray
+
+# These constants change the time and the memory that a search takes, and not its result. Those without a bound below
+# are compromises, which `tests/benchmarks/line_search.py` measures.
+
+# Up to so many pairs, all swaps are swept, since a survey would take longer.
+SMALL = 1 << 15
+# A survey of all ranks has at most so many buckets, so that a slot (two for each, and three) fits in a byte.
+BUCKETS = 120
+# Fewer if a query has fewer than this many documents for each: the work is per relevant document and bucket.
+DOCUMENTS = 3
+# So many rough surveys, of some queries, tell where the buckets of the survey of all queries should be narrow.
+ROUGH = 2
+# They take every `SAMPLE_EVERY`-th query, or fewer if these would be more than `MAX_SAMPLED`, which is good enough.
+SAMPLE_EVERY, MAX_SAMPLED = 6, 300
+# They count differences of the measure at this part, since the measure over all queries may have its maximum elsewhere.
+CAUTION = 0.4
+# One pair in `EVERY` is in the sample whose crossings tell how to divide the x axis, but at least `FEWEST` and at most
+# `SAMPLE` pairs: an estimate will do, since bounds hold wherever the ends of buckets are.
+EVERY, FEWEST, SAMPLE = 256, 64, 1 << 14
+
+# The top ranks are followed if the cut-off is at most `DEEPEST`, as each change looks at all of them, and if there are
+# at least `DEEP` times as many documents, as most swaps are below the top only then; and if a query has on average more
+# than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes with the first of them
+# alone, and is followed at any depth if a query has more than `FEW_FIRST`.
+DEEPEST, DEEP, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
+# A survey of the top ranks, and each part of it that is divided again, has at most so many buckets.
+TOP_BUCKETS = 1024
+# A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
+# uncertain by `NEAR`, narrower ones would be known no better.
+NARROW = 4e-6
+# At most so many runs of adjacent buckets are divided at a time, and so many times: each is a pass over all documents.
+PARTS, REFINED = 4, 3
+# Buckets with less than this part of all swaps are not divided but swept.
+FEW = 0.002
+
+# At most so many swaps are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
+ROOM = 1 << 20
+# Buckets that are ruled out are swept with those around them if they have at most this part of all swaps: one more pass
+# over all pairs would cost more.
+GAP = 0.01
+# Swaps of a bin, on average: bins are narrow enough to be ruled out, and sorting one that is not takes little.
+BIN = 512
+
+# Scales are powers of two with exponents of at most this magnitude, far from overflow at 1,024.
+RANGE = 900
+# The number of cells of positive x below `kernels.FAR`, which is 2^(181 - 127): 127 is the bias of float32's exponents.
+CELLS = 181 << kernels.CELL_BITS
+
+
+class Optimum(NamedTuple):
+    """The best step along a line, and the mean of the measure there."""
+
+    step: float
+    value: float
+
+
+class Problem(NamedTuple):
+    """The data and objective of line searches, prepared once; `greylag.learning.linesearch.kernels` has the layout."""
+
+    code: int  # the measure's
+    divisor: FloatArray  # by rank
+    offsets: IntArray  # shape (q + 1,), the data's
+    gains: FloatArray  # shape (n,), by row of the data
+    sorted_gains: FloatArray  # shape (n,), in the order of `rows`
+    weights: FloatArray  # shape (q,), the objective's normalisers, divided by q
+    rows: IntArray  # shape (n,), by query, the relevant ones of each query first
+    relevant_offsets: IntArray  # shape (q + 1,), numbers the relevant rows, by query
+    sample: IntArray  # shape (2, m), the rows of pairs of a relevant document and another one of its query
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of a relevant document and another one of its query, an upper bound of the swaps."""
+        return int(np.diff(self.offsets) @ np.diff(self.relevant_offsets))
+
+    @property
+    def top(self) -> bool:
+        """Whether following the top ranks is less work than counting all swaps."""
+        relevant = int(self.relevant_offsets[-1])
+        if self.code == kernels.RR:
+            return relevant > FEW_FIRST * len(self.weights)
+        depth = int(np.isfinite(self.divisor).sum())
+        return (
+            self.code in (kernels.NDCG, kernels.P, kernels.ERR)
+            and depth <= DEEPEST
+            and DEEP * depth <= len(self.divisor)
+            and relevant > FEW_RELEVANT * len(self.weights)
+        )
+
+
+class Survey(NamedTuple):
+    """The result of a pass over all pairs: bounds of the measure along a line, for B buckets."""
+
+    scale: float  # a power of two, by which the direction is multiplied so that crossings are about 1
+    ends: FloatArray  # shape (B + 1,), of the buckets, in units of `scale`, increasing from -infinity to infinity
+    values: FloatArray  # shape (B,), the measure at the left end of each bucket, or less
+    bounds: FloatArray  # shape (B,), upper bounds of the measure within each bucket
+    numbers: IntArray  # shape (B,), the swaps in each bucket, about
+    crossings: FloatArray  # a sample, sorted, in units of `scale`
+
+    @property
+    def reached(self) -> float:
+        """A value that the measure takes, less rounding; on an interval that may be too narrow for a step."""
+        return float(self.values.max()) - ROUNDING
+
+    def left(self, floor: float) -> Any:
+        """Which buckets may hold a value of at least `floor`, shape (B,)."""
+        return self.bounds >= floor - ROUNDING
+
+
+def prepare(data: RankingData, objective: Objective) -> Problem:
+    """Prepare line searches that maximise the mean of the objective over the queries."""
+    gains = objective.gains(data)
+    query = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets))
+    relevant = np.bincount(query[gains > 0], minlength=len(data.qids))
+    rows, relevant_offsets = np.lexsort((gains <= 0, query)), np.concatenate([[0], np.cumsum(relevant)])
+    return Problem(
+        code=objective.code,
+        divisor=objective.divisors(data),
+        offsets=data.offsets,
+        gains=gains,
+        sorted_gains=gains[rows],
+        weights=objective.normalisers(data) / len(data.qids),
+        rows=rows,
+        relevant_offsets=relevant_offsets,
+        sample=_sample(rows, data.offsets, relevant_offsets),
+    )
+
+
+def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> IntArray:
+    """The rows of a sample of pairs of a relevant document and another one of its query."""
+    sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
+    queries = np.flatnonzero(relevant)
+    number = np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE)
+    query = queries[rng.integers(len(queries), size=number)] if len(queries) else queries
+    return rows[offsets[query] + np.stack([rng.integers(relevant[query]), rng.integers(sizes[query])])]
+
+
+def mean(problem: Problem, scores: FloatArray) -> float:
+    """The mean of the measure when documents are ranked by `scores`."""
+    return float(
+        kernels.evaluate(problem.code, problem.divisor, problem.offsets, scores, problem.gains, problem.weights).sum()
+    )
+
+
+def line_search(
+    problem: Problem,
+    scores: FloatArray,
+    direction: FloatArray,
+    *,
+    first: Survey | None = None,
+    floor: float = -np.inf,
+) -> Optimum:
+    """Find the x that maximises the measure of ``scores + x direction``, both of shape (n,), over all real x.
+
+    The result is the middle of the best interval between two crossings, of the widest one among equally good ones
+    (to 1e-12), and of the leftmost one among these. An unbounded interval is taken to extend from its end by twice
+    that end's distance from 0, and at least by 2. Intervals that rounding could close, of relative width below
+    1e-10, are skipped; around 0, the width is relative to the median crossing, or to 1 if that is less.
+
+    `first` is the result of `survey` for the same line, if it is known. Values below `floor` are of no interest: if
+    there are no others, the result is (0, -infinity).
+    """
+    surveyed = first or survey(problem, scores, direction)
+    lines = _lines(problem, scores, direction, surveyed.scale)
+    if problem.top and len(surveyed.values) > 1:
+        surveyed = _refine(problem, lines, surveyed, floor)
+    reached = max(floor, surveyed.reached)
+    step, value = _search(problem, lines, surveyed, reached)
+    if value < reached - ROUNDING and floor < reached:  # it was reached on an interval that is too narrow for a step
+        step, value = _search(problem, lines, surveyed, max(floor, value))
+    if value < floor - ROUNDING:
+        return Optimum(0.0, -np.inf)
+    return Optimum(step, mean(problem, scores + step * direction))
+
+
+def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
+    """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
+    crossings = _crossings(problem, scores, direction)
+    middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
+    # Powers of two, so that scaling loses no digit.
+    even = _exponent(scores) - _exponent(direction)
+    scale = float(2.0 ** np.clip(np.clip(middle, even - RANGE, even + RANGE), -RANGE, RANGE))
+    crossings /= scale
+    whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
+    undivided = Survey(scale, whole, low, -low, np.array([problem.pairs]), crossings)
+    if problem.pairs <= SMALL:
+        return undivided
+    lines = _lines(problem, scores, direction, scale)
+    if problem.top:
+        return _divide(problem, lines, undivided, np.array([True]))
+    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    cells, density = _cell_numbers(crossings), np.ones(len(crossings))
+    stride = max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED)
+    for _ in range(ROUGH):
+        rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
+        bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
+        density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
+    return _survey(problem, lines, undivided, _cuts(cells, density, number), 1)
+
+
+def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
+    """The lines of all documents, as `greylag.learning.linesearch.kernels` has them."""
+    rows, unit = problem.rows, -_exponent(scores)  # powers of two change no crossing
+    s, v = np.ldexp(scores[rows], unit), np.ldexp(direction[rows], unit + int(np.log2(scale)))
+    return s, v, rows, problem.offsets, problem.relevant_offsets
+
+
+def _exponent(values: Any) -> int:
+    """The largest binary exponent; 0 if there are only zeros."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
+    """The crossings of the sample of pairs, sorted."""
+    a, d = problem.sample
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
+    return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
+
+
+def _cell_numbers(x: FloatArray) -> IntArray:
+    """The places of the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
+    bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
+    size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
+    places: IntArray = np.where(bits < 0, CELLS - 1 - size, CELLS + size).astype(np.int64)
+    return places
+
+
+def _parts(rough: Survey, number: int) -> FloatArray:
+    """Into how many parts to divide each bucket, `number` in sum, such that few of them may hold the maximum.
+
+    A bucket's slack is shared by its parts. So they are ruled out if there are more of them than the slack divided by
+    what the bucket's ends are below the maximum. The same number is added to all these differences, since there are not
+    enough parts for the buckets around the maximum.
+    """
+    highest = np.maximum(rough.values, np.append(rough.values[1:], rough.values[-1]))
+    slack, below = np.maximum(rough.bounds - highest, 0.0), CAUTION * (highest.max() - highest)
+    low, high = 0.0, float(slack.sum()) or 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if (slack / (below + middle)).sum() > number else (low, middle)
+    parts: FloatArray = slack / (below + high)
+    return parts
+
+
+def _cuts(cells: IntArray, density: FloatArray, number: int) -> IntArray:
+    """The places of the cells with which buckets begin, such that each holds about as much of the density."""
+    total = np.cumsum(density)
+    cuts = cells[np.searchsorted(total, np.arange(1, number) / number * total[-1])] if len(cells) else cells
+    return np.unique(cuts[(cuts > 0) & (cuts != CELLS)])  # the cells around 0 are in one bucket, as -0 equals 0
+
+
+def _ends(cuts: IntArray) -> FloatArray:
+    """The least x in float32, infinite or not, of the buckets that begin with these cells, and infinity."""
+    size = np.where(cuts > CELLS, cuts - CELLS, CELLS - cuts).astype(np.int32)
+    edges = (size << kernels.CELL_SHIFT).view(np.float32)
+    least = np.where(cuts > CELLS, edges, np.nextafter(-edges, np.float32(0.0)))
+    return np.concatenate([[-np.inf], least.astype(np.float64), [np.inf]])
+
+
+def _slots(cuts: IntArray) -> Any:
+    """The slot of each cell, as `greylag.learning.linesearch.kernels` numbers them."""
+    bucket = np.repeat(np.arange(0, 2 * len(cuts) + 2, 2, dtype=np.uint8), np.diff(cuts, prepend=0, append=2 * CELLS))
+    never = 2 * (len(cuts) + 1)
+    slots = np.empty((2, 2, kernels.SIGN), dtype=np.uint8)  # by the signs of the slope and of x
+    slots[1, 0, :CELLS], slots[1, 1, :CELLS] = bucket[CELLS:], bucket[CELLS - 1 :: -1]
+    slots[1, 0, CELLS:], slots[1, 1, CELLS:] = never, never + 1
+    np.bitwise_xor(slots[1], 1, out=slots[0])
+    slots[:, :, (255 << kernels.CELL_BITS) + 1 :] = never + 2  # 0 / 0
+    return slots.ravel()
+
+
+def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride: int) -> Survey:
+    start, change, slack, numbers = kernels.survey(
+        problem.code, problem.divisor, lines, problem.sorted_gains, problem.weights, _slots(cuts),
+        len(cuts) + 1, stride,
+    )  # fmt: skip
+    values = start + np.concatenate([[0.0], np.cumsum(change)[:-1]])
+    bounds = values + slack
+    return whole._replace(ends=_ends(cuts), values=values, bounds=bounds, numbers=numbers)
+
+
+def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
+    """Divide the buckets that may hold a value of at least `floor`, as long as they hold more than a few swaps."""
+    for _ in range(REFINED):
+        left = surveyed.left(max(floor, surveyed.reached))
+        if surveyed.numbers[left].sum() <= FEW * surveyed.numbers.sum():
+            break
+        surveyed = _divide(problem, lines, surveyed, left)
+    return surveyed
+
+
+def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
+    """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many parts."""
+    edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
+    apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: PARTS - 1])
+    starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
+    for start, stop in zip(starts[::-1], stops[::-1], strict=True):  # from the right, as the numbers of buckets change
+        span = float(surveyed.ends[start]), float(surveyed.ends[stop])
+        low, high = (np.copysign(1.0 - 1.0 / (1.0 + abs(x)), x) for x in span)
+        number = min(TOP_BUCKETS, int((high - low) / NARROW))
+        if number > stop - start:
+            u = np.linspace(low, high, number + 1)[1:-1]
+            inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
+            values, bounds = kernels.survey_top(
+                problem.code == kernels.RR, problem.code == kernels.ERR, _discounts(problem), lines,
+                problem.sorted_gains, problem.weights, span, number,
+            )  # fmt: skip
+            surveyed = surveyed._replace(
+                ends=np.concatenate([surveyed.ends[: start + 1], inner, surveyed.ends[stop:]]),
+                values=np.concatenate([surveyed.values[:start], values, surveyed.values[stop:]]),
+                bounds=np.concatenate([surveyed.bounds[:start], bounds, surveyed.bounds[stop:]]),
+            )
+    shares: IntArray = np.diff(np.searchsorted(surveyed.crossings, surveyed.ends))
+    return surveyed._replace(numbers=shares * problem.pairs // max(1, len(surveyed.crossings)))
+
+
+def _discounts(problem: Problem) -> FloatArray:
+    """1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends."""
+    finite = np.append(np.inf, problem.divisor[np.isfinite(problem.divisor)])
+    return 1.0 / np.append(finite, np.inf)
+
+
+def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
+    """Points (c, d) of x = d / c, as in `kernels.collect`, around two ends, such that c s + d v is at most about 1."""
+    s, v = (float(np.abs(line).max(initial=0.0)) or 1.0 for line in lines[:2])
+    finite = np.isfinite(ends)
+    x = np.where(finite, ends, 0.0)
+    x += NEAR * np.abs(x) * np.array([-1.0, 1.0])  # crossings may be rounded to the ends from either side
+    c = np.where(finite, 1.0 / (s + np.abs(x) * v), 0.0)
+    return np.stack([c, np.where(finite, x * c, np.copysign(1.0 / v, ends))], axis=1)
+
+
+def _search(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> tuple[float, float]:
+    """The middle of the best interval between crossings, and the measure on it, among all that may reach `floor`."""
+    todo = surveyed.left(floor)
+    best = 0.0, -np.inf, 0.0
+    while todo.any():
+        run = _run(todo, surveyed)
+        best = _sweep(problem, lines, surveyed, run, floor, best)
+        todo[run] = False
+        todo &= surveyed.bounds >= best[1] - ROUNDING
+    return best[0], best[1]
+
+
+def _run(todo: Any, surveyed: Survey) -> slice:
+    """The bucket with the highest bound, and those around it, as long as there is room for their swaps.
+
+    A pass over all pairs costs more than the swaps of small gaps.
+    """
+    numbers = surveyed.numbers
+    first = int(np.argmax(np.where(todo, surveyed.bounds, -np.inf)))
+    end, left = first + 1, np.flatnonzero(todo)
+    for more in left[left >= end]:
+        if numbers[end:more].sum() > GAP * numbers.sum() or numbers[first : more + 1].sum() > ROOM:
+            break
+        end = int(more) + 1
+    for more in left[left < first][::-1]:
+        if numbers[more + 1 : first].sum() > GAP * numbers.sum() or numbers[more:end].sum() > ROOM:
+            break
+        first = int(more)
+    return slice(first, end)
+
+
+def _sweep(
+    problem: Problem,
+    lines: Any,
+    surveyed: Survey,
+    run: slice,
+    floor: float,
+    best: tuple[float, float, float],
+) -> tuple[float, float, float]:
+    """`best`, or the best interval that begins within a run of buckets."""
+    code, gains = problem.code, problem.sorted_gains
+    ends = surveyed.ends[run.start], surveyed.ends[run.stop]
+    state, steps, events = kernels.collect(
+        code == kernels.ERR, lines, gains, ends, _points(lines, ends), int(surveyed.numbers[run].sum())
+    )
+    steps, events, bins = kernels.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // BIN)
+    relevant = np.diff(problem.relevant_offsets)
+    owners = np.repeat(problem.offsets[:-1] - problem.relevant_offsets[:-1], relevant) + np.arange(relevant.sum())
+    weights = np.repeat(problem.weights, relevant)
+    swept: tuple[float, float, float] = kernels.sweep(
+        code, problem.divisor, lines, gains[owners], weights, state, steps, events, bins, surveyed.scale,
+        (run.start == 0, run.stop == len(surveyed.values)), floor, best,
+    )  # fmt: skip
+    return swept

@@ -1,0 +1,62 @@
+"""The result of ensemble learners: several weight vectors for one structured model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from greylag.learning.structured.electrostatics import directions, lengths, mean_angle
+from greylag.learning.structured.model import Input, Output, StructuredModel, Truth, task_losses
+from greylag.ranking import FloatArray
+
+PERTURBATION = 0.1  # length of the perturbations of a start relative to its own
+
+
+def perturbations(weights: FloatArray, M: int, rng: np.random.Generator) -> FloatArray:
+    """M random vectors, shape (M, d), a tenth as long as the weights, shape (d,); of length 0.1 if these are 0."""
+    reach = PERTURBATION * (float(lengths(weights)) or 1.0)
+    return np.asarray(reach * directions(rng.standard_normal((M, len(weights)))))
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The weights of M members that predict independently.
+
+    Parameters
+    ----------
+    weights : array, shape (M, d)
+        One weight vector for each member.
+    epochs : int
+        Passes over the examples (`Coulomb`) or rounds of assignment (`MultipleChoice`).
+    converged : bool
+        Whether the learner converged before its limit of epochs or rounds.
+    objectives : tuple of float, default ()
+        The objective after each epoch, if the learner tracks it.
+    """
+
+    weights: FloatArray
+    epochs: int
+    converged: bool
+    objectives: tuple[float, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def mean_angle(self) -> float:
+        """The mean angle between two members, in degrees; 0 for a single member."""
+        return mean_angle(self.weights)
+
+    def losses(
+        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
+    ) -> FloatArray:
+        """The task loss of the prediction of each member for each of n examples, shape (M, n)."""
+        return task_losses(model, examples, self.weights)
+
+    def mean_losses(
+        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
+    ) -> FloatArray:
+        """The mean task loss of each member over at least one example, shape (M,)."""
+        return np.asarray(self.losses(model, examples).mean(axis=1))

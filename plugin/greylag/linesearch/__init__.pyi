@@ -1,2 +1,0 @@
-from .data import RankingData as RankingData
-from .objectives import Objective as Objective

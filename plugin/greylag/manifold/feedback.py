@@ -1,0 +1,175 @@
+"""Reranking by judged documents: Rocchio's method, and the relevance model of the documents known to be relevant.
+
+References
+----------
+Rocchio, Relevance feedback in information retrieval, in: The SMART Retrieval System, 1971.
+Lavrenko & Croft, Relevance-based language models, SIGIR 2001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+
+from greylag.core.checks import check_counts
+from greylag.errors import ParameterError
+from greylag.features import CollectionStatistics, FeatureExtractor, FeatureParameters, FeatureSpec
+from greylag.features.evidence import COMMON
+from greylag.features.weighting import BM25
+from greylag.index.positional import PositionalIndex
+from greylag.pipeline import Stage
+from greylag.ranking import FloatArray, IntArray, Ranking
+
+Feedback = Mapping[str, Mapping[str, int]]
+"""Grades of judged documents by qid and docid; relevant from grade 1, or another by `greylag.trec.at_level`."""
+FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
+
+
+def judged_documents(index: PositionalIndex, feedback: Feedback, qid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The judged relevant documents of a query and the others, in ascending order, without those outside the index."""
+    grades = dict(sorted(feedback.get(qid, {}).items()))
+    known = [docid for docid, number in zip(grades, index.documents([*grades]).tolist(), strict=True) if number >= 0]
+    return tuple(d for d in known if grades[d] > 0), tuple(d for d in known if grades[d] <= 0)
+
+
+@dataclass(frozen=True)
+class Rocchio(Stage):
+    """Ranks documents by a query that is moved by judged documents.
+
+    The vector of the new query is q + beta mean(R) - gamma mean(N), where q, the relevant documents R and the others N
+    are vectors of term frequencies of unit length. Terms of R and N in over a tenth of the documents are left out, as
+    are negative weights, and the `terms` highest weights are kept. A document's score is the sum of the weights of the
+    query's terms times their BM25 weights in the document. Anserini's Rocchio, which takes the top documents as
+    relevant, is built in the same way.
+
+    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    feedback : mapping of qid to docid to grade
+        Judged documents, in the ranking or not; relevant from grade 1.
+    beta, gamma : float >= 0, default 0.75 and 0.15
+        Weights of the relevant and of the other judged documents.
+    terms : int >= 1, default 100
+        Number of terms of the new query.
+    parameters : FeatureParameters
+        `k1`, `b` and `idf` of BM25.
+    """
+
+    needs = frozenset({"index"})
+    by_query = ("feedback",)
+
+    index: PositionalIndex
+    feedback: Feedback
+    _: KW_ONLY
+    beta: float = 0.75
+    gamma: float = 0.15
+    terms: int = 100
+    parameters: FeatureParameters = FeatureParameters()
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "gamma"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be a finite number >= 0")
+        check_counts(terms=self.terms)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query."""
+        relevant, others = judged_documents(self.index, self.feedback, ranking.qid)
+        if not relevant:
+            return ranking
+        terms = self.index.query_terms(ranking.query)
+        moved = np.bincount(terms[terms >= 0], minlength=self.index.n_terms).astype(np.float64)
+        # Unit length, as the documents' vectors have, or beta and gamma would depend on the length of the query.
+        moved /= max(float(np.linalg.norm(moved)), 1.0)
+        moved += self.beta * self._centroid(relevant)
+        if others:
+            moved -= self.gamma * self._centroid(others)
+        heaviest = np.argsort(-moved, kind="stable")[: self.terms]
+        weights = np.zeros_like(moved)
+        weights[heaviest] = np.maximum(moved[heaviest], 0.0)
+
+        def rerank(known: Ranking) -> Ranking:
+            return known.rescore(self._scores(self.index.documents(known.docids), weights))
+
+        return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)
+
+    def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
+        """The mean of the documents' vectors."""
+        frequencies = self.index.term_frequencies(self.index.documents(docids))
+        common = self.index.document_frequencies > COMMON * self.index.n_documents
+        # Zero rather than removed: rows keep their entries, by which they are repeated below.
+        frequencies.data[common[frequencies.indices]] = 0.0
+        rows = np.repeat(np.arange(len(docids)), np.diff(frequencies.indptr))
+        norms = np.sqrt(np.bincount(rows, weights=frequencies.data**2, minlength=len(docids)))
+        values = frequencies.data / np.maximum(norms, 1.0)[rows] / len(docids)
+        mean = np.bincount(frequencies.indices, weights=values, minlength=self.index.n_terms)
+        return np.asarray(mean, dtype=np.float64)
+
+    def _scores(self, numbers: IntArray, weights: FloatArray) -> FloatArray:
+        """The sum of the documents' BM25 weights times `weights`, added in the order of terms."""
+        frequencies = self.index.term_frequencies(numbers)
+        weighting = BM25(CollectionStatistics.of(self.index), self.parameters)
+        terms, df = frequencies.indices, self.index.document_frequencies
+        lengths = weighting.document(self.index.document_lengths[numbers])
+        saturated = frequencies.data / (frequencies.data + np.repeat(lengths, np.diff(frequencies.indptr)))
+        rows = np.repeat(np.arange(len(numbers)), np.diff(frequencies.indptr))
+        products = weighting.clique(df[terms], df[terms]) * saturated * weights[terms]
+        return np.asarray(np.bincount(rows, weights=products, minlength=len(numbers)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class RelevanceModelRanker(Stage):
+    """Ranks documents by the query, interpolated with the relevance model of the judged relevant documents.
+
+    The score is w/|Q| sum over the query terms of log P(t|D) + (1 - w) sum over the expansion terms of
+    P(t|R) log P(t|D), where w is `query_weight`, P(t|D) the Dirichlet-smoothed language model, and P(t|R) the relevance
+    model (`greylag.features.cliques.relevance_model`) of the relevant documents in place of the top ones. Documents
+    that were judged not relevant have no influence.
+
+    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    feedback : mapping of qid to docid to grade
+        Judged documents, in the ranking or not; relevant from grade 1.
+    query_weight : float in [0, 1], default 0.5
+        w.
+    parameters : FeatureParameters
+        `mu` of the language model, and `fb_terms`.
+    """
+
+    needs = frozenset({"index"})
+    by_query = ("feedback",)
+
+    index: PositionalIndex
+    feedback: Feedback
+    _: KW_ONLY
+    query_weight: float = 0.5
+    parameters: FeatureParameters = FeatureParameters()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.query_weight <= 1:
+            raise ParameterError(f"query_weight is {self.query_weight}; it must be in [0, 1]")
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rerank the documents of one query."""
+        relevant, _ = judged_documents(self.index, self.feedback, ranking.qid)
+        if not relevant:
+            return ranking
+        extract = FeatureExtractor(self.index, FEATURES, replace(self.parameters, fb_docs=len(relevant)))
+        weight = self.query_weight / max(1, len(self.index.query_terms(ranking.query)))
+
+        def rerank(known: Ranking) -> Ranking:
+            # Expansion features are estimated on the top of a ranking, so the relevant documents are put there.
+            first = tuple(dict.fromkeys((*relevant, *known.docids)))
+            by_query, by_model = extract(Ranking(known.qid, known.query, first, np.zeros(len(first)))).T
+            combined = weight * by_query + (1.0 - self.query_weight) * by_model
+            by_docid = dict(zip(first, combined.tolist(), strict=True))
+            return known.rescore([by_docid[docid] for docid in known.docids])
+
+        return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)

@@ -1,0 +1,531 @@
+"""Reranking and diversifying passages that have no index, by themselves and in LangChain, LlamaIndex and rerankers.
+
+Texts and scores come in, a list goes out, without a JVM.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from greylag.adapters import names
+from greylag.core.checks import check_counts
+from greylag.core.hints import shown
+from greylag.core.spelling import read_call, spell
+from greylag.core.tables import imported
+from greylag.errors import ParameterError
+from greylag.index.vectors import ArrayVectors
+from greylag.pipeline import Pipeline, Stage
+from greylag.ranking import Ranking
+from greylag.stages import check_options, find_stage, registered_stages, stage_parameters
+
+if TYPE_CHECKING:
+    from greylag.index.positional import PositionalIndex
+
+Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
+Encoder = Callable[[list[str]], Any]
+"""From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
+_QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
+DATA = "vectors", "aspects", "groups"
+"""The parameters of stages that are of one query."""
+_OTHERS = 10
+"""How many documents without its words are supposed for each passage, where its statistics are those of candidates.
+
+All candidates have the query's words, whose idf is then near 0. 2, 30 and 100 do about as well.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage in its new place."""
+
+    text: str
+    doc_id: Any  # the key of a mapping of passages, or else the position
+    score: float  # by the method; not above that of the passage before it
+    rank: int  # from 1
+    position: int  # in the input, from 0
+
+
+class Reranker:
+    """Reranks or diversifies passages that have no index, one query after another.
+
+    Parameters
+    ----------
+    method : str or callable, default "mmr"
+        A stage as in ``greylag rerank --stage``, be it of another package: "general", "mmr", "msd", "dpp",
+        "essential-pages", "coverage", "manifold", "rm3", "xquad", "pm2", "group-limit" or, with the option `model`,
+        "svmdiv", "cssvm" and "mrf". Several are joined, each with its own options:
+        "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
+        passages to a stage. Docids are the passages' positions, and with a background "passage " and the position.
+    background : PositionalIndex, optional
+        A collection like that of the passages. Statistics such as idf are then its and the passages' together. Without
+        it they are those of the passages alone; for "general" and BM25, as if there were ten documents more for each
+        that have none of their words.
+    **options
+        Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
+        unless `depth` and `k` say otherwise.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such stage, or an option is unknown, missing or outside its domain.
+
+    Examples
+    --------
+    >>> reranker = Reranker("mmr", relevance_weight=0.3)
+    >>> texts = ["the cat sat", "the cat sat down", "a dog ran"]
+    >>> [passage.position for passage in reranker.rank("cat", texts, [0.9, 0.8, 0.3])]
+    [0, 2, 1]
+    """
+
+    def __init__(self, method: Method = "mmr", *, background: PositionalIndex | None = None, **options: Any) -> None:
+        self._method, self._background = method, background
+        # With a background, docids of their own, so that none is that of a document of it.
+        self._name = "{}" if background is None else "passage {}"
+        if background is not None and not hasattr(background, "parts"):
+            raise ParameterError(
+                f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
+            )
+        self._steps: list[tuple[str, type[Stage], dict[str, Any]]] = []
+        if callable(method):
+            if options:
+                raise ParameterError(f"{', '.join(options)}: a function of the index sets its stage's options itself")
+            self._needs = frozenset[str]()
+            return
+        calls = [read_call(part) for part in method.split(">>")]
+        if len(calls) > 1 and options:
+            name, value = next(iter(options.items()))
+            first = f"{calls[0][0]}({name}={value})" if isinstance(value, int | float | str) else f"{calls[0][0]}(...)"
+            raise ParameterError(f"{name} is of which of {method!r}? Write it with its stage, as in {first!r}")
+        for name, spelt in calls:
+            self._steps.append((name, find_stage(name), _read_options(name, spelt, options)))
+        self._needs = frozenset[str]().union(*(stage.needs for _, stage, _ in self._steps))
+        trial = {"aspects": {}, "groups": {}, "depth": 1, "k": 1, "transfer": True}
+        for _, stage, of_stage in self._steps:  # whatever is wrong with an option is found here
+            known, vectors = stage_parameters(stage), "vectors" in stage.needs
+            given = {name: value for name, value in trial.items() if name in known} | of_stage
+            if vectors:
+                given["vectors"] = ArrayVectors(["0"], [[1.0]])
+                given.pop("latent", None)  # of an index, in whose place the vectors stand here
+            elif "index" in known:
+                given["index"] = self._index({"passage 0": ""})
+            stage(**given)
+
+    def __repr__(self) -> str:
+        return f"Reranker({self._method!r})"
+
+    def rank(
+        self,
+        query: str,
+        passages: Sequence[str] | Mapping[Any, str],
+        scores: Sequence[float] | None = None,
+        *,
+        vectors: Any = None,
+        query_vector: Any = None,
+        aspects: Any = None,
+        groups: Sequence[Any] | None = None,
+        top_k: int | None = None,
+    ) -> list[RankedPassage]:
+        """Rank the passages of one query.
+
+        Parameters
+        ----------
+        query : str
+        passages : sequence of str, or mapping to str, of length n
+            The texts, or the texts by identifiers of any kind, which are returned.
+        scores : sequence of float, length n, optional
+            Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25.
+        vectors : array-like of float, shape (n, m), or callable, optional
+            Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
+            such as "mmr", in place of TF-IDF.
+        query_vector : array-like of float, shape (m,), or callable, optional
+            The query's embedding, or a function from its text, which "manifold" needs with `vectors`.
+        aspects : sequence of str, array-like of float, or callable, optional
+            For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
+            for them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder.
+            Scores are probabilities, unless the option `scale` is "max" or "sigmoid".
+        groups : sequence, length n, optional
+            For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
+        top_k : int >= 1, optional
+            Return only the best ones.
+
+        Returns
+        -------
+        list of RankedPassage
+            Best first.
+        """
+        if isinstance(passages, str) or not isinstance(query, str):
+            raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
+        keys = list(passages) if isinstance(passages, Mapping) else range(len(passages))
+        listed = list(passages.values()) if isinstance(passages, Mapping) else passages
+        name = self._name
+        texts = {name.format(n): names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
+        for what, given in (("scores", scores), ("groups", groups)):
+            if given is not None and len(given) != len(texts):
+                raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
+        self.check_needs(vectors=vectors, aspects=aspects, groups=groups)
+        self._check_given(aspects=aspects, groups=groups)
+        if top_k is not None:
+            check_counts(top_k=top_k)
+        every = max(1, len(texts))
+        known: dict[str, Any] = {"depth": every, "k": every, "transfer": True}
+        if aspects is not None:
+            known["aspects"] = _aspects(aspects, texts)
+        if groups is not None:
+            known["groups"] = dict(zip(texts, groups, strict=True))
+        if vectors is not None:
+            rows = vectors(list(texts.values())) if callable(vectors) else vectors
+            known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
+
+        @cache  # for BM25 and several stages; with vectors and scores it is never made
+        def index(others: int) -> PositionalIndex:
+            return self._index(texts, others)
+
+        if scores is None:
+            ranking = _by_bm25(query, list(texts), index(_OTHERS))
+        else:
+            values = [_finite(names.number(score, f"passage {keys[n]}"), keys[n]) for n, score in enumerate(scores)]
+            ranking = Ranking.sort(_QID, query, list(texts), values)
+        k = min(top_k or every, every)
+        ranked = self._stage(known, k, index)(ranking).head(k)
+        positions = {name: n for n, name in enumerate(texts)}
+        ranks = enumerate(zip(map(positions.__getitem__, ranked.docids), ranked.scores.tolist(), strict=True), 1)
+        return [RankedPassage(listed[n], keys[n], score, rank, n) for rank, (n, score) in ranks]
+
+    def check_needs(self, **given: Any) -> None:
+        """Raise `ParameterError` if the method does not take something that is given, such as `groups`."""
+        for need, value in given.items():
+            if value is not None and callable(self._method):
+                raise ParameterError(
+                    f"method {self._method!r} takes no {need}: a function of the index sets them itself"
+                )
+            if value is not None and need not in self._needs:
+                others = ", ".join(name for name in registered_stages() if need in find_stage(name).needs)
+                joined = f", as in {f'{self._method}>>group-limit'!r}" if need == "groups" else ""
+                raise ParameterError(f"method {self._method!r} takes no {need}: use {others}{joined}")
+
+    def _check_given(self, **given: Any) -> None:
+        """Check that nothing is lacking of what an index cannot replace."""
+        for need, value in given.items():
+            if value is None and need in self._needs:
+                raise ParameterError(f"method {self._method!r} needs {need}: give {need}=")
+
+    def _query_vector(self, query: str, given: Any) -> Mapping[str, Any] | Callable[[str], Any]:
+        """What `ArrayVectors` takes for the vector of the query, which few methods ask for."""
+        if given is None:
+
+            def missing(text: str) -> Any:
+                raise ParameterError(
+                    f"method {self._method!r} compares passages with the query: give query_vector=, too"
+                )
+
+            return missing
+        return given if callable(given) else {_QID: given}
+
+    def _stage(
+        self, known: Mapping[str, Any], k: int, index: Callable[[int], PositionalIndex]
+    ) -> Callable[[Ranking], Ranking]:
+        """The stages with their options and as much of what is `known` as each takes; the last one picks k."""
+        if callable(self._method):
+            return self._method(index(0))
+        stages: list[Callable[[Any], Ranking]] = []
+        for place, (name, stage, options) in enumerate(self._steps, 1):
+            parameters = stage_parameters(stage)
+            last = {"k": k} if place == len(self._steps) else {}
+            values = {name: value for name, value in {**known, **last}.items() if name in parameters} | options
+            if "vectors" in values and "vectors" not in stage.needs:
+                del values["vectors"]
+            if "index" in parameters and "vectors" not in values:
+                values["index"] = index(_OTHERS if name == "general" else 0)
+            stages.append(stage(**values))
+        pipeline: Pipeline[Ranking] = Pipeline(tuple(stages))
+        return pipeline
+
+    def _index(self, texts: Mapping[str, str], others: int = 0) -> PositionalIndex:
+        """The index of texts, beside the background, or else `others` empty documents for each."""
+        from greylag.index.beside import index_beside  # imports Numba, which embeddings do not need
+        from greylag.index.positional import PositionalIndex
+
+        if self._background is not None:
+            return index_beside(self._background, texts)
+        return PositionalIndex.from_texts({**texts, **{f"other {n}": "" for n in range(others * len(texts))}})
+
+
+def rerank(
+    query: str,
+    passages: Sequence[str] | Mapping[Any, str],
+    scores: Sequence[float] | None = None,
+    *,
+    method: Method | None = None,
+    top_k: int | None = None,
+    vectors: Any = None,
+    **options: Any,
+) -> list[RankedPassage]:
+    """Rerank or diversify the passages of one query, from a vector store for example: a `Reranker`, used once.
+
+    Parameters
+    ----------
+    query, passages, scores, top_k, vectors
+        See `Reranker.rank`.
+    method : str or callable, optional
+        See `Reranker`. By default "mmr", and without scores "general".
+    **options
+        Those of `Reranker`, and `query_vector`, `aspects` and `groups` of `Reranker.rank`.
+
+    Returns
+    -------
+    list of RankedPassage
+        Best first.
+
+    Examples
+    --------
+    >>> texts = ["the cat sat", "the cat sat down", "a dog ran"]
+    >>> [passage.position for passage in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
+    [0, 2, 1]
+    """
+    given = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
+    reranker = Reranker(method or ("general" if scores is None else "mmr"), **options)
+    return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **given)
+
+
+def langchain_compressor(
+    *,
+    method: Method = "mmr",
+    top_k: int | None = None,
+    score: str | None = "score",
+    group: str | None = None,
+    vectors: Encoder | str | None = None,
+    query_vector: Callable[[str], Any] | None = None,
+    aspects: Callable[[str, list[str]], Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
+
+    Each returned document has the new score in its metadata, as ``greylag_score``.
+
+    Parameters
+    ----------
+    method, **options
+        See `greylag.Reranker`, which checks them at once.
+    top_k : int >= 1, optional
+        Return only the best ones.
+    score : str or None, default "score"
+        The metadata field with the retriever's score, higher being better. None takes the order of the documents
+        instead, as scores n, n - 1, ..., 1; LangChain's own retrievers return no scores.
+    group : str, optional
+        The metadata field that is a document's group, such as "source", for "mmr>>group-limit".
+    vectors : callable or str, optional
+        A function from a list of texts to their embeddings, such as ``embeddings.embed_documents``, or the metadata
+        field that is a document's own embedding.
+    query_vector : callable, optional
+        A function from a query to its embedding, such as ``embeddings.embed_query``.
+    aspects : callable, optional
+        A function from a query and its passages to what `Reranker.rank` takes as aspects.
+
+    Returns
+    -------
+    langchain_core.documents.BaseDocumentCompressor
+    """
+    documents = imported("langchain_core.documents", "langchain-core")
+    reranker = _of_adapter(
+        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
+    )
+
+    class GreylagCompressor(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined, unused-ignore]
+        """Reranks by `greylag.Reranker`."""
+
+        def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
+            """The documents in their new order."""
+            scores: list[float] = [*range(len(documents), 0, -1)]
+            if score is not None:
+                scores = _of_metadata(documents, score, "score=", "give score=None to go by the order of the documents")
+            rows: Any = vectors
+            if isinstance(vectors, str):
+                rows = _of_metadata(documents, vectors, "vectors=", "give a function of texts")
+            ranked = reranker.rank(
+                query,
+                [document.page_content for document in documents],
+                scores,
+                vectors=rows,
+                query_vector=query_vector,
+                aspects=aspects,
+                groups=None if group is None else [document.metadata.get(group) for document in documents],
+                top_k=top_k,
+            )
+            chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
+            return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
+
+    return GreylagCompressor()
+
+
+def llama_index_postprocessor(
+    *,
+    method: Method = "mmr",
+    top_k: int | None = None,
+    group: str | None = None,
+    vectors: Encoder | Literal["embedding"] | None = None,
+    query_vector: Callable[[str], Any] | None = None,
+    aspects: Callable[[str, list[str]], Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
+
+    Parameters
+    ----------
+    method, **options
+        See `greylag.Reranker`, which checks them at once.
+    top_k : int >= 1, optional
+        Return only the best ones.
+    group : str, optional
+        The metadata field that is a node's group, such as "file_name", for "mmr>>group-limit".
+    vectors : callable or "embedding", optional
+        A function from a list of texts to their embeddings, such as ``embed_model.get_text_embedding_batch``, or
+        "embedding" for those that the nodes have.
+    query_vector : callable, optional
+        A function from a query to its embedding, such as ``embed_model.get_query_embedding``.
+    aspects : callable, optional
+        A function from a query and its passages to what `Reranker.rank` takes as aspects.
+
+    Returns
+    -------
+    llama_index.core.postprocessor.types.BaseNodePostprocessor
+    """
+    types = imported("llama_index.core.postprocessor.types", "llama-index-core")
+    schema = imported("llama_index.core.schema", "llama-index-core")
+    if isinstance(vectors, str) and vectors != "embedding":
+        raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
+    reranker = _of_adapter(
+        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
+    )
+
+    class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
+        """Reranks by `greylag.Reranker`."""
+
+        @classmethod
+        def class_name(cls) -> str:
+            """The name under which LlamaIndex serialises it."""
+            return "GreylagPostprocessor"
+
+        def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
+            if query_bundle is None:
+                raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
+            if bare := next((node for node in nodes if node.score is None), None):
+                raise ParameterError(f"node {bare.node_id!r} has no score: rerank the nodes that a retriever returns")
+            if isinstance(vectors, str) and (bare := next((n for n in nodes if n.node.embedding is None), None)):
+                raise ParameterError(f"node {bare.node_id!r} has no embedding: give vectors=, a function of texts")
+            ranked = reranker.rank(
+                query_bundle.query_str,
+                [node.node.get_content(schema.MetadataMode.NONE) for node in nodes],
+                [node.score for node in nodes],
+                vectors=[node.node.embedding for node in nodes] if isinstance(vectors, str) else vectors,
+                query_vector=query_vector,
+                aspects=aspects,
+                groups=None if group is None else [node.metadata.get(group) for node in nodes],
+                top_k=top_k,
+            )
+            return [schema.NodeWithScore(node=nodes[new.position].node, score=new.score) for new in ranked]
+
+    return GreylagPostprocessor()
+
+
+def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
+    """Rerank or diversify the results of a ranker of ``rerankers``.
+
+    Parameters
+    ----------
+    results : rerankers.results.RankedResults
+        With scores, or with ranks only: these count as scores n, n - 1, ..., 1.
+    method, **options
+        See `greylag.rerank`.
+
+    Returns
+    -------
+    rerankers.results.RankedResults
+        The same documents, with new scores and ranks.
+    """
+    package = imported("rerankers.results", "rerankers")
+    if not isinstance(results, package.RankedResults):
+        raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
+    given = list(results.results)
+    by_score = all(result.score is not None for result in given)
+    scores = [result.score if by_score else float(len(given) - result.rank) for result in given]
+    ranked = rerank(results.query, [result.document.text for result in given], scores, method=method, **options)
+    return package.RankedResults(
+        [package.Result(given[new.position].document, new.score, new.rank) for new in ranked],
+        results.query,
+        has_scores=True,
+    )
+
+
+def _of_adapter(
+    method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
+) -> Reranker:
+    """The reranker of an adapter, which is made once and serves all queries."""
+    for name, given in of_query.items():
+        if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
+            raise ParameterError(
+                f"{name}, a {type(given).__name__}, would be that of every query: give a function, as documented"
+            )
+    if top_k is not None:
+        check_counts(top_k=top_k)
+    reranker = Reranker(method, **options)
+    reranker.check_needs(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
+    return reranker
+
+
+def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:
+    """A field of the metadata of LangChain's documents."""
+    if bare := next((document for document in documents if field not in document.metadata), None):
+        there = ", ".join(bare.metadata) or "nothing"
+        raise ParameterError(
+            f"a document has no {field!r} in its metadata, which has {there}: name the field with {option}, or "
+            f"{otherwise}"
+        )
+    return [document.metadata[field] for document in documents]
+
+
+def _read_options(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a stage, those in the spelling and those given in Python; none of them is unknown or missing."""
+    stage, of_query = find_stage(name), ("index", *DATA)
+    options = {key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in spelt.items()}
+    options |= given
+    try:
+        check_options(stage, options, [key for key in stage_parameters(stage) if key not in of_query], of_query)
+    except ParameterError as error:
+        raise ParameterError(f"method {name!r}: {error}") from None
+    return options
+
+
+def _finite(score: float, key: Any) -> float:
+    if not math.isfinite(score):
+        raise ParameterError(f"the score of passage {key} is {score}: it must be finite")
+    return score
+
+
+def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
+    """Passages ranked by the sum of BM25 over the query's terms."""
+    from greylag.features.extract import FeatureExtractor  # slow to import
+    from greylag.features.spec import FeatureSpec
+
+    as_given = Ranking(_QID, query, tuple(docids), np.zeros(len(docids)))
+    return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
+
+
+def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
+    """Aspects as a stage takes them."""
+    if callable(given):
+        return lambda candidates: given(candidates.query, [texts[docid] for docid in candidates.docids])
+    if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(text, str) for text in given):
+        return {_QID: tuple(given)}
+    scores, places = np.asarray(given), {docid: place for place, docid in enumerate(texts)}
+    if scores.ndim != 2 or len(scores) != len(texts) or scores.dtype.kind not in "fiu":
+        raise ParameterError(
+            f"aspects are an array of shape {scores.shape} and type {scores.dtype} for {len(texts)} passages: give "
+            "texts, a function, or numbers with a row for each passage"
+        )
+    return lambda candidates: scores[[places[docid] for docid in candidates.docids]]

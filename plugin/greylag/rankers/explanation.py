@@ -1,0 +1,243 @@
+"""Score explanations: the contributions of features and cliques, and the counts behind them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from greylag.core.tables import Printed, Table
+from greylag.errors import ParameterError
+from greylag.features.cliques import FILLER, QueryTerms, query_cliques
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.gains import gain
+from greylag.features.learned.translation import Translation
+from greylag.features.learned.trees import LEAF, Trees
+from greylag.features.spec import FeatureSpec
+from greylag.features.statistics import CliqueTable, WindowStatistics
+from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
+from greylag.index.positional import PositionalIndex
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import ModelRanker
+from greylag.ranking import Ranking
+
+MARGINAL = 0.01
+"""A summary leaves out features whose difference is at most this fraction of the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class CliqueShare:
+    """The contribution of a clique to the score of a document.
+
+    Parameters
+    ----------
+    terms : tuple of str or None
+        The indexed terms; None for one that the collection lacks.
+    multiplicity : float
+        How often the query has the clique; the probability of an expansion term.
+    tf : int or float
+        The frequency in the document; with a fraction if it is translated. For the weighting `early`, the place of the
+        first match, from 1.
+    cf, df : int
+        The collection frequency and the document frequency.
+    value : float
+        The weighting of the clique in the document.
+    contribution : float
+        Feature weight x multiplicity x value.
+    """
+
+    terms: tuple[str | None, ...]
+    multiplicity: float
+    tf: float
+    cf: int
+    df: int
+    value: float
+    contribution: float
+
+    @property
+    def name(self) -> str:
+        """The terms, separated by spaces."""
+        return " ".join("(not in the collection)" if term is None else term for term in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureShare:
+    """The contribution of a feature to the score of a document, weight x value.
+
+    Only a `FeatureSpec` or `Translation` that is not normalised has cliques. A feature that trees split by has no
+    weight (None): its contribution is that of `greylag.features.learned.trees.Trees`.
+    """
+
+    feature: Feature
+    weight: float | None
+    value: float
+    contribution: float
+    cliques: tuple[CliqueShare, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Printed):
+    """The score of a document by a linear model, broken down by feature and clique."""
+
+    qid: str
+    docid: str
+    score: float
+    features: tuple[FeatureShare, ...]
+
+    def _table(self) -> Table:
+        rows = [(str(one.feature), one.contribution, one.weight, one.value) for one in largest(self.features)]
+        caption = f"document {self.docid} for query {self.qid}, score {self.score:.4f}"
+        return Table(caption, ("feature", "contribution", "weight", "value"), rows)
+
+    def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
+        """The features by which the score differs most from one of `average` contributions, with their top cliques."""
+        differences = [share.contribution - mean for share, mean in zip(self.features, average, strict=True)]
+        order = sorted(range(len(differences)), key=lambda place: -abs(differences[place]))
+        parts = []
+        for place in order[:features]:
+            if abs(differences[place]) <= MARGINAL * abs(differences[order[0]]):
+                break
+            share = self.features[place]
+            occurring = largest([clique for clique in share.cliques if clique.tf])[:cliques]
+            names = f" ({', '.join(clique.name for clique in occurring)})" if occurring else ""
+            parts.append(f"{differences[place]:+.3g} {share.feature}{names}")
+        return "; ".join(parts)
+
+
+S = TypeVar("S", CliqueShare, FeatureShare)
+
+
+def largest(shares: Iterable[S]) -> list[S]:
+    """Shares by decreasing size of their contributions."""
+    return sorted(shares, key=lambda share: -abs(share.contribution))
+
+
+def explain(
+    model: RankingModel, index: PositionalIndex, ranking: Ranking, docid: str, *, transfer: bool = False
+) -> Explanation:
+    """Break down the score of a ranked document. See `explain_documents`."""
+    return explain_documents(model, index, ranking, [docid], transfer=transfer)[0]
+
+
+def explain_documents(
+    model: RankingModel, index: PositionalIndex, ranking: Ranking, docids: Sequence[str], *, transfer: bool = False
+) -> list[Explanation]:
+    """Break down the scores of ranked documents.
+
+    The score is that of `ModelRanker`. Contributions are computed clique by clique from the definitions, independently
+    of the extractor's accumulation, and add up to the score up to rounding.
+
+    Parameters
+    ----------
+    model : RankingModel
+    index : PositionalIndex
+    ranking : Ranking
+        The ranking that is reranked. Features whose `uses_ranking` is true depend on all of it.
+    docids : sequence of str
+        Some of the ranking's documents.
+    transfer : bool, default False
+        Whether to allow a model that was trained on another collection.
+    """
+    documents = index.documents(docids).tolist()
+    for docid, document in zip(docids, documents, strict=True):
+        if docid not in ranking.docids:
+            raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
+        if document < 0:
+            raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
+    # Scores are those of the ranker itself; everything below is computed by other code, and has to add up to them.
+    ranked = ModelRanker(model, index, transfer=transfer)(ranking)
+    ranking = model.query_form.apply(ranking)
+    # The relevance model is estimated on the whole ranking, as in extraction, and only if a feature needs it.
+    expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)
+    query = QueryTerms.of(index, ranking, model.parameters, expand=expands)
+    others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
+    values = FeatureExtractor(index, others, model.parameters)(ranking) if others else np.empty((len(ranking), 0))
+
+    explanations = []
+    for docid, document in zip(docids, documents, strict=True):
+        shares, row = [], ranking.docids.index(docid)
+        for feature, weight in zip(model.features, model.weights, strict=True):
+            if isinstance(feature, Trees):
+                shares += _steps(feature, weight, index, ranking, row)
+                continue
+            if isinstance(feature, FeatureSpec):
+                cliques = _cliques(feature, weight, model, index, query, document)
+                value = float(sum(clique.multiplicity * clique.value for clique in cliques))
+            else:
+                cliques, value = (), float(values[row, others.index(feature)])
+                if isinstance(feature, Translation):
+                    cliques = _translated(feature, weight, index, ranking.query, document)
+            shares.append(FeatureShare(feature, weight, value, weight * value, cliques))
+        score = float(ranked.scores[ranked.docids.index(docid)])
+        explanations.append(Explanation(ranking.qid, docid, score, tuple(shares)))
+    return explanations
+
+
+def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking, row: int) -> list[FeatureShare]:
+    """The contributions of the features that trees split by, found by walking down each tree."""
+    values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row]
+    # A tree's value at the root is the same for all documents, and is in no score: what is left are the steps down.
+    total = np.zeros(len(values))
+    for root in trees.roots.tolist():
+        node = root
+        while (by := int(trees.split[node])) != LEAF:
+            below = (trees.left if values[by] <= trees.threshold[node] else trees.right)[node]
+            total[by] += trees.value[below] - trees.value[node]
+            node = int(below)
+    used = np.unique(trees.split[trees.split != LEAF]).tolist()
+    return [FeatureShare(trees.features[f], None, float(values[f]), weight * float(total[f]), ()) for f in used]
+
+
+def _translated(
+    feature: Translation, weight: float, index: PositionalIndex, query: str, document: int
+) -> tuple[CliqueShare, ...]:
+    """The terms of the query with their translated frequencies, found by going through the words of the document."""
+    tf, length = index.term_frequencies([document]), float(index.document_lengths[document])
+    counts = {index.term(word): n for word, n in zip(tf.indices.tolist(), tf.data.tolist(), strict=True)}
+    # A word with translations keeps only a share of its own occurrences.
+    changing = {word for words in feature.table.values() for word in words}
+    shares = []
+    for term, times in sorted(Counter(index.query_terms(query).tolist()).items()):
+        name = "" if term < 0 else index.term(term)
+        frequency = counts.get(name, 0.0) * (feature.own if name in changing else 1.0)
+        for word, share in feature.table.get(name, {}).items():
+            frequency += (1 - feature.own) * share * counts.get(word, 0.0)
+        cf, df = (0, 0) if term < 0 else (index.collection_frequencies[term], index.document_frequencies[term])
+        background = feature.mu * (cf or 0.5) / max(1, index.n_tokens)
+        value = math.log((frequency + background) / (length + feature.mu))
+        shares.append(CliqueShare((name or None,), times, frequency, int(cf), int(df), value, weight * times * value))
+    return tuple(shares)
+
+
+def _cliques(
+    feature: FeatureSpec, weight: float, model: RankingModel, index: PositionalIndex, query: QueryTerms, document: int
+) -> tuple[CliqueShare, ...]:
+    ordered, sets = feature.window.order != "U", ((feature.dependence, feature.cliques),)
+    _, multiplicity, terms = query_cliques(query, sets, model.parameters.max_clique, ordered=ordered)
+    table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile)
+    cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
+    vocabulary = np.unique(terms[terms != FILLER])
+    located, rows = index.locate(vocabulary, np.array([document])), table.rows(vocabulary, np.arange(len(terms)))
+    offsets, _, codes, several = table.occurrences(located, rows, first=feature.positional, lead=feature.lead)
+    tf, occurring = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
+    # A code is the least width that matches; below 0, it is -1 less the row of counts, as terms occur several times.
+    tf[occurring] = [code <= table.widths[0] if code >= 0 else several[-1 - code, 0] for code in codes]
+    weighting = WEIGHTINGS[feature.function](CollectionStatistics.of(index, feature.lead), model.parameters)
+    of_cliques = weighting.clique(cf, df)
+    lengths = index.document_lengths[document : document + 1]
+    of_document = weighting.document(lengths if feature.lead is None else np.minimum(lengths, feature.lead))
+    absent = weighting.absent_clique(of_cliques) + weighting.absent_document(of_document)
+    shares = []
+    for c in range(len(terms)):
+        value = float(absent[c])
+        if tf[c]:
+            value += gain(weighting.code, tf[c], of_cliques[c], of_document[0])
+        words = tuple(None if term < 0 else index.term(term) for term in terms[c].tolist() if term != FILLER)
+        times = float(multiplicity[c, 0])
+        shares.append(CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value))
+    return tuple(shares)

@@ -1,0 +1,262 @@
+"""The linear model: features, weights and provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NotRequired
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from greylag.core.tables import html_text
+from greylag.errors import ModelError, ParameterError
+from greylag.features.column import Column
+from greylag.features.feature import Feature, Function, supply
+from greylag.features.learned.base import LearnedFeature, learned_features, read_learned
+from greylag.features.learned.translation import Translation, TranslationLayout
+from greylag.features.learned.trees import Trees, TreesLayout
+from greylag.features.weighting import CollectionStatistics, FeatureParameters
+from greylag.index.analysis import QueryForm
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import RankingData
+from greylag.learning.letor import bound_columns
+from greylag.learning.model_files import Provenance, SavedModel
+
+KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
+
+
+class _Row(TypedDict):
+    feature: str
+    weight: float
+    training_score: float | None
+
+
+class _Collection(TypedDict, total=False):
+    documents: float
+    tokens: float
+    average_length: float
+
+
+class _Layout(TypedDict):
+    features: list[_Row]
+    objective: str
+    parameters: dict[str, Any]
+    collection: _Collection
+    fingerprint: str
+    query_form: NotRequired[dict[str, Any]]
+    learned: NotRequired[dict[str, TreesLayout | TranslationLayout]]
+    provenance: Provenance
+
+
+@dataclass(frozen=True, repr=False)
+class RankingModel(SavedModel):
+    """A ranking function: the weighted sum of features (Metzler 2007, section 2.1).
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        In the order of selection.
+    weights : tuple of float
+        Finite, one for each feature.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+        The parameters that the features were computed with.
+    objective : str, default ""
+        The measure that was maximised; "" for a model assembled by hand.
+    training_scores : tuple of float, default ()
+        For each feature, the mean of the objective on the training queries after it was added.
+    collection : mapping, default {}
+        The totals of the training collection: ``documents``, ``tokens`` and ``average_length``.
+    fingerprint : str, default ""
+        The fingerprint of the training collection; "" for any collection.
+    query_form : QueryForm, default ``QueryForm()``
+        How queries are shortened before features are computed.
+    provenance : mapping, default {}
+        How the model was made: version, learner, training queries and so on. Serialisable as JSON.
+    """
+
+    kind = "greylag linear model"
+    schema = 1
+    command = "greylag train"
+    layout = _Layout
+
+    features: tuple[Feature, ...]
+    weights: tuple[float, ...]
+    parameters: FeatureParameters = FeatureParameters()
+    objective: str = ""
+    training_scores: tuple[float, ...] = ()
+    collection: Mapping[str, float] = field(default_factory=dict)
+    fingerprint: str = ""
+    query_form: QueryForm = QueryForm()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.features) != len(self.weights):
+            raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
+        if not np.isfinite(self.weights).all():
+            raise ModelError(f"weights must be finite, not {self.weights}")
+
+    def __repr__(self) -> str:
+        return f"<{self._outline()}>"
+
+    def _repr_html_(self) -> str:
+        return html_text(self.summary())
+
+    def _outline(self) -> str:
+        learned = f", {self.objective} {self.training_scores[-1]:.4f} in training" if self.training_scores else ""
+        return f"RankingModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
+
+    def summary(self) -> str:
+        """The model in a few lines: how it was learned, how well it does, and its weights."""
+        origin = self.provenance
+        lines = [self._outline()]
+        if "learner" in origin:
+            lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
+        if "baseline" in origin:
+            tuned, queries = ", ".join(origin.get("tuned", ())), len(origin.get("queries", ()))
+            lines.append(f"{origin['baseline']} with {tuned} tuned on {queries} queries")
+            if "training_score" in origin:
+                lines[-1] += f", {self.objective} {origin['training_score']:.4f} in training"
+        if "validation_score" in origin:
+            queries = len(origin["validation"])
+            lines.append(f"{self.objective} {origin['validation_score']:.4f} on {queries} queries for validation")
+        if "documents" in self.collection:
+            documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"
+            lines.append(f"collection of {documents:.0f} documents, fingerprint {fingerprint}")
+        held_out = dict(origin.get("held_out", {}))
+        if folds := held_out.pop("folds", None):
+            scores = ", ".join(f"{measure} {value:.4f}" for measure, value in held_out.items())
+            lines.append(f"{scores} on held-out queries, in {folds}-fold cross-validation")
+        if any(feature.base.needs_index for feature in self.features):
+            parameters = ", ".join(f"{name} {value}" for name, value in self.parameters.as_dict().items())
+            lines.append(f"parameters {parameters}")
+        lines += self._weighted()
+        for name, feature in learned_features(self.features).items():
+            lines += [f"{name}: {line}" if not line.startswith(" ") else line for line in feature.outline()]
+        return "\n".join(lines) + "\n"
+
+    def _weighted(self) -> list[str]:
+        """A line for each feature: in rounds with the score after each, or all together by their shares of the score.
+
+        A share is that of |weight| x standard deviation within a query of the training data. Stages with parameters
+        tuned in training are named by their baseline.
+        """
+        names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
+        # A stage with all its parameters fills a line, and "RM3" says the same.
+        stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
+        for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
+            names = [f"{name}{text.removeprefix(stage)}" if text.startswith(stage) else text for text in names]
+        # Equal scores are those of one round, in which all weights were learned.
+        scores, spreads = self.training_scores, self.provenance.get("spreads")
+        if len(set(scores)) > 1 or not spreads or len(spreads) != len(names):
+            after = [f"  {self.objective} {score:.4f}" if len(set(scores)) > 1 else "" for score in scores]
+            rows = zip(self.weights, names, after or [""] * len(names), strict=True)
+            return [f"{weight:+12.6g}  {name}{score}" for weight, name, score in rows]
+        sizes = np.abs(np.array(self.weights) * np.array(spreads))
+        order, shares = np.argsort(-sizes, kind="stable").tolist(), sizes / (sizes.sum() or 1.0)
+        return [f"{shares[number]:7.1%} {self.weights[number]:+12.6g}  {names[number]}" for number in order]
+
+    def for_collection(self, index: PositionalIndex) -> RankingModel:
+        """The same model, marked as trained on the collection of `index`."""
+        return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
+
+    def supply(self, functions: Mapping[str, Function]) -> RankingModel:
+        """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
+        return replace(self, features=supply(self.features, functions))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of a file among its features, and among those that trees split by."""
+        parts = (part for one in self.features for part in (one.features if isinstance(one, Trees) else (one,)))
+        return tuple(part for part in parts if isinstance(part, Column))
+
+    def with_columns(self, data: RankingData) -> RankingModel:
+        """The same model, whose features ``column:NAME`` have the values of data, such as `read_features` gives.
+
+        `ModelError` if these are not the columns that it was trained on.
+        """
+        trained, known = self.provenance.get("columns"), {str(column): column for column in bound_columns(data)}
+
+        def bound(feature: Feature) -> Feature:
+            if isinstance(feature, Trees):
+                return replace(feature, features=tuple(map(bound, feature.features)))
+            return known.get(str(feature), feature)
+
+        # Columns without names are known by number alone, and in another file these may be other features.
+        if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
+            raise ModelError(
+                f"the file has the columns {span(data.names)}, but the model was trained on {span(trained)}: give a "
+                "file with the same columns, of which the last is written in a line at least"
+            )
+        if lacking := [column.name for column in self.columns if str(column) not in known]:
+            raise ModelError(
+                f"the model has the column {lacking[0]}, which is not among the file's: {span(data.names)}"
+            )
+        return replace(self, features=tuple(map(bound, self.features)))
+
+    def with_files(self, files: Mapping[str, str]) -> RankingModel:
+        """The same model, whose features are read from other files, such as a run of the queries at hand.
+
+        Parameters
+        ----------
+        files : mapping of str to str
+            The new files of features such as ``run:FILE``, by the name of the file in the model, or by the last part of
+            that name if no other file has it. ``a.run`` and ``./a.run`` are one file.
+        """
+        # As paths: ``a.run`` and ``./a.run`` are one file.
+        known = list(dict.fromkeys(Path(file) for feature in self.features for file in feature.files()))
+        places: dict[Path, str] = {}
+        for name, file in files.items():
+            matches = [path for path in known if path == Path(name)] or [path for path in known if path.name == name]
+            if len(matches) != 1:
+                names = ", ".join(map(str, known)) or "none"
+                raise ParameterError(f"{len(matches)} of the model's files are called {name!r}; its files: {names}")
+            (path,) = matches
+            if path in places:
+                raise ParameterError(f"the model's file {path} is to be {places[path]} and {file}: keep one")
+            places[path] = file
+        features = tuple(feature.place_files(lambda file: places.get(Path(file), file)) for feature in self.features)
+        return replace(self, features=features)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entries of the model's file."""
+        # Models made by hand have no scores; a row has the entry all the same, as files have one layout.
+        scores = self.training_scores or [None] * len(self.weights)
+        learned = {name: feature.as_dict() for name, feature in learned_features(self.features).items()}
+        return {
+            "features": [
+                {"feature": str(feature), "weight": weight, "training_score": score}
+                for feature, weight, score in zip(self.features, self.weights, scores, strict=True)
+            ],
+            "objective": self.objective,
+            "parameters": self.parameters.as_dict(),
+            "collection": dict(self.collection),
+            "fingerprint": self.fingerprint,
+            **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
+            **({"learned": learned} if learned else {}),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> RankingModel:
+        """The model of a file's entries."""
+        rows = content["features"]
+        scores = tuple(row["training_score"] for row in rows)
+        parse = read_learned(content.get("learned", {}), KINDS)
+        return cls(
+            features=tuple(parse(row["feature"]) for row in rows),
+            weights=tuple(float(row["weight"]) for row in rows),
+            parameters=FeatureParameters(**content["parameters"]),
+            objective=content["objective"],
+            training_scores=() if None in scores else scores,
+            collection=content["collection"],
+            fingerprint=content["fingerprint"],
+            query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
+            provenance=content["provenance"],
+        )
+
+
+def span(names: Sequence[str]) -> str:
+    """Names of columns in a few words."""
+    return ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]}, ..., {names[-1]} ({len(names)} of them)"

@@ -1,0 +1,169 @@
+"""Reranking stages: by a linear model, by RM3, or by any estimator with ``predict``."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from greylag.core import missing_documents
+from greylag.errors import ModelError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import weighted_sum
+from greylag.learning.model_files import check_collection
+from greylag.pipeline import Stage
+from greylag.rankers.model import RankingModel
+from greylag.ranking import FloatArray, Ranking
+
+RM3_PARTS = FeatureSpec("FI", "term", "BM25"), FeatureSpec("FI", "expansion", "BM25")
+_DEFAULTS = FeatureParameters()
+
+
+@dataclass(frozen=True)
+class ModelRanker(Stage):
+    """Ranks documents by a linear model, computing only the features of the model. Ties keep the incoming order.
+
+    Queries are shortened as those that the model was trained on (`RankingModel.query_form`); rankings keep their text.
+
+    A document outside the index is given, in each feature, the known documents' value that adds least to the score. So
+    it scores at most what the lowest known document does, and leaves the order of the known ones as it is.
+
+    Parameters
+    ----------
+    model : RankingModel
+    index : PositionalIndex, optional
+        None if no feature of the model needs it, as those of runs do not.
+    transfer : bool, default False
+        Whether to allow a model that was trained on another collection. Features use the statistics of `index`.
+    """
+
+    needs = frozenset({"index"})
+    readers: ClassVar = {"model": RankingModel.load}
+
+    model: RankingModel
+    index: PositionalIndex | None = None
+    _: KW_ONLY
+    transfer: bool = False
+    _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.index is not None:
+            check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
+        extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
+        object.__setattr__(self, "_extractor", extractor)
+
+    @property
+    def reads_query(self) -> bool:  # type: ignore[override]
+        """Whether a feature does."""
+        return any(feature.reads_query for feature in self.model.features)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rank the documents by the model."""
+        return ranking.rescore(self.scores(ranking))
+
+    def scores(self, ranking: Ranking) -> FloatArray:
+        """The documents' scores, in the order of the ranking, shape (n,)."""
+        values = self._extractor(self.model.query_form.apply(ranking), self.model.weights)
+        return weighted_sum(values, np.array(self.model.weights))
+
+
+@dataclass(frozen=True)
+class RM3Stage(Stage):
+    """Rerank by the query expanded with a relevance model; ties keep the incoming order.
+
+    score(D) = sum over t of (w P(t|Q) + (1 - w) P(t|R)) BM25(t, D), with w the weight of the original query, P(t|Q) the
+    share of t among the query's terms, and P(t|R) the relevance model of `greylag.features.cliques.relevance_model`.
+    `greylag.index.RM3Search` says how greylag's three kinds of RM3 differ.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    original_weight : float in [0, 1], default 0.5
+        w; 1 is BM25.
+    k1, b, fb_docs, fb_terms, mu
+        As in `FeatureParameters`; `mu` is that of the relevance model.
+
+    References
+    ----------
+    Abdul-Jaleel et al., UMass at TREC 2004: novelty and HARD, TREC 2004.
+    """
+
+    needs = frozenset({"index"})
+
+    index: PositionalIndex
+    _: KW_ONLY
+    original_weight: float = 0.5
+    k1: float = _DEFAULTS.k1
+    b: float = _DEFAULTS.b
+    fb_docs: int = _DEFAULTS.fb_docs
+    fb_terms: int = _DEFAULTS.fb_terms
+    mu: float = _DEFAULTS.mu
+    _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.original_weight <= 1:
+            raise ParameterError(f"original_weight must be in [0, 1], not {self.original_weight}")
+        parameters = FeatureParameters(k1=self.k1, b=self.b, fb_docs=self.fb_docs, fb_terms=self.fb_terms, mu=self.mu)
+        # The expansion, which is most of the work, has no weight beside an original query of weight 1.
+        features = RM3_PARTS if self.original_weight < 1 else RM3_PARTS[:1]
+        object.__setattr__(self, "_extractor", FeatureExtractor(self.index, features, parameters))
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rank the documents of one query."""
+        by_query, *by_feedback = self._extractor(ranking).T
+        scores = self.original_weight * by_query / max(1, len(self.index.query_terms(ranking.query)))
+        for feedback in by_feedback:
+            scores = scores + (1 - self.original_weight) * feedback
+        return ranking.rescore(scores)
+
+
+class Estimator(Protocol):
+    """An object that scores documents; higher is better."""
+
+    def predict(self, X: FloatArray, /) -> Any:
+        """Scores, shape (n,), of documents with features X, shape (n, f)."""
+
+
+@dataclass(frozen=True)
+class EstimatorRanker(Stage):
+    """Ranks documents by the predictions of an estimator. Ties keep the incoming order.
+
+    A document outside the index is given the lowest prediction of the query's other documents, or 0 if there are none.
+
+    To train one, use ``features``, ``grades`` and the group sizes ``numpy.diff(offsets)`` of a `RankingData`.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Fitted on the extractor's features, in the same order.
+    extractor : FeatureExtractor
+    """
+
+    estimator: Estimator
+    extractor: FeatureExtractor
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rank the documents by the predictions."""
+        # An estimator may give any value to made-up features, so that it is asked about known documents only.
+        known = self.extractor.knows(ranking.docids)
+        scores = np.zeros(len(ranking))
+        if known.any():
+            scores[known] = self._predict(ranking.select(known))
+            scores[~known] = scores[known].min()
+        lost = [docid for docid, is_known in zip(ranking.docids, known, strict=True) if not is_known]
+        missing_documents.report("they get the lowest prediction", ranking.qid, lost, len(ranking))
+        return ranking.rescore(scores)
+
+    def _predict(self, ranking: Ranking) -> FloatArray:
+        scores = np.asarray(self.estimator.predict(self.extractor(ranking)), dtype=np.float64)
+        if scores.shape != (len(ranking),) or not np.isfinite(scores).all():
+            raise ModelError(
+                f"{type(self.estimator).__name__}.predict gave an array of shape {scores.shape} with "
+                f"{np.count_nonzero(np.isfinite(scores))} finite numbers: it must give one for each of the "
+                f"{len(ranking)} documents of query {ranking.qid}"
+            )
+        return scores

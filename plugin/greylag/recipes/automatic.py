@@ -1,0 +1,219 @@
+"""The automatic choice: baselines and learners, cross-validated on training queries, and the best of their averages.
+
+Everything is chosen on the training queries, so that `greylag.cross_validate` of an `AutomaticRecipe` is nested. All
+systems weight the same features with the same parameters of weighting, so that their average is a `RankingModel`, too.
+
+To add evidence, give `FeatureSources.features` a group of features. To add a learner, give `candidates` a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+from greylag.core.checks import check_non_negative
+from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds
+from greylag.features.spelling import parse_feature
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import Qrels, RankingData
+from greylag.learning.learner import Selection
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.listwise import ListwiseRegression
+from greylag.rankers.model import RankingModel
+from greylag.ranking import Run
+from greylag.recipes import baselines
+from greylag.recipes.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise
+from greylag.recipes.cross_fitting import add_translation, cross_fit_baselines
+from greylag.recipes.general import general_model
+from greylag.recipes.recipe import Recipe, selected_model
+from greylag.recipes.source_gains import source_gains
+from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
+
+BM25, QL, SDM, RM3 = BASELINES = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
+"""The tuned baselines that models are held against."""
+GENERAL = System("general")
+"""The general model, with weights that were learned on other collections."""
+ADAPTED, REFITTED = "adapted", "refitted"
+"""Listwise regression around the general model's weights, of all features and of those of the general model."""
+PENALTIES = (300.0, 30.0, 3.0)
+"""Of these regressions."""
+INCUMBENT = System(ADAPTED, "penalty 30"), System(REFITTED, "penalty 30")
+"""The choice, unless another system leads clearly."""
+DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
+"""The priors that are features."""
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """The learner that is best on held-out training queries, or an average of the best ones.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure to maximise.
+    folds : int >= 2, default 5
+        The number of folds of the cross-validation that chooses, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    folds: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        check_non_negative(seed=self.seed)
+        if self.folds < 2:
+            raise ParameterError(f"folds is {self.folds}; it must be at least 2")
+
+    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+        """Choose on `data`; the result does not depend on `n_jobs`."""
+        return self.choose(data, n_jobs=n_jobs)[0]
+
+    def choose(
+        self,
+        data: RankingData,
+        *,
+        baselines: Sequence[Candidate] = (),
+        validation: RankingData | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[Selection, Choice]:
+        """As `fit`, with the scores of all that was tried: `baselines`, and learners.
+
+        It is chosen by the validation queries, in place of cross-validation, if there are any.
+        """
+        objective = Objective.parse(self.objective)
+        candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
+        folds = cross_folds(data, self.parts(data.qids)) if validation is None else [(data, validation)]
+        alone = [candidate.system for candidate in baselines]
+        qids = (validation or data).qids
+        choice = choose(folds, qids, candidates, objective, baselines=alone, n_jobs=n_jobs)
+        if validation is not None:
+            choice = replace(choice, by="Chosen by {} topics for validation")
+        return average(choice.chosen, candidates, data, objective, n_jobs), choice
+
+    def parts(self, qids: Sequence[str]) -> list[list[str]]:
+        """The queries that each fold holds out."""
+        return split_folds(qids, min(self.folds, len(qids)), self.seed)
+
+
+@dataclass(frozen=True)
+class AutomaticRecipe(Recipe):
+    """The best that greylag can do with the topics at hand: tuned baselines, learned models, or an average of these.
+
+    The parameters of BM25, query likelihood and RM3 are tuned on the training queries. The weights of all features are
+    learned by listwise regression, around 0 and around those of `general_model`, with several penalties. Everything is
+    compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. The average of
+    regressions around the general model, of all features and of the general model's, is chosen unless another system
+    or average leads by two standard errors; with a single training query, it is not compared. Systems are compared on
+    the documents that are trained on.
+
+    Parameters
+    ----------
+    objective : Objective or str, default "AP"
+        The measure to maximise.
+    sources : FeatureSources, default ``FeatureSources()``
+        The features, to which those of the general model and priors of documents are added.
+    general : RankingModel, optional
+        In place of `general_model`, such as one of collections of your own. All features end in ``@z``.
+    folds : int >= 2, default 5
+        The number of folds of the cross-validation that chooses, at most the number of queries.
+    seed : int >= 0, default 0
+        The seed of the assignment of queries to folds.
+    translate : bool, default True
+        Whether `greylag.features.learned.translation.Translation`, learned from the training queries, is a feature.
+
+    Examples
+    --------
+    >>> AutomaticRecipe("nDCG@10").fit(candidates, qrels, index).save("model.json")  # doctest: +SKIP
+    """
+
+    objective: Objective | str = "AP"
+    _: KW_ONLY
+    sources: FeatureSources = FeatureSources()
+    general: RankingModel | None = None
+    folds: int = 5
+    seed: int = 0
+    translate: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Automatic(self.objective, folds=self.folds, seed=self.seed).objective)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedChoice:
+        """The judged rankings; features are computed once their parameters are tuned."""
+        general = self.general or general_model(texts=index.words is not None)
+        # As keys, since the general model has some of the same features.
+        more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
+        sources = replace(self.sources, more=tuple(more))
+        return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+
+    def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
+        """The systems to try on features of these names."""
+        bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
+        centre = dict(zip(map(str, general.features), general.weights, strict=True))
+        around = ListwiseRegression(self.measure, centre=centre)
+        sdm = Candidate(SDM, tuple(map(str, baselines.SDM.features)), baselines.SDM.weights)
+        return [
+            Candidate(BM25, (bm25,), (1.0,)),
+            Candidate(QL, ("FI/term/LM",), (1.0,)),
+            *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
+            Candidate(RM3, (rm3,), (1.0,)),
+            Candidate(GENERAL, tuple(centre), general.weights),
+            Candidate(System(ADAPTED), learner=around, penalties=PENALTIES),
+            Candidate(System(REFITTED), tuple(centre), learner=around, penalties=PENALTIES),
+            listwise(self.measure),
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedChoice:
+    """An `AutomaticRecipe`, its general model, and the features of judged rankings."""
+
+    recipe: AutomaticRecipe
+    general: RankingModel
+    features: PreparedSources
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The choice for these training queries."""
+        return self.choose(qids, n_jobs=n_jobs)[0]
+
+    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
+        """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
+        recipe, training = self.recipe, frozenset(qids)
+        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in training]
+        tuned = self.features.tune(judged)
+        rows = self.features.training(tuned, judged)
+        learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
+        candidates = recipe.candidates(tuned, self.general, rows.names)
+        provenance: dict[str, Any] = {"set_aside": []}
+        if len(judged) == 1:  # nothing can be held out
+            provenance["adapted"] = list(map(str, INCUMBENT))
+            return selected_model(
+                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, provenance
+            ), None
+        parts = learner.parts(judged)
+        # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
+        rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
+        if recipe.translate:
+            index, mu = self.features.index, tuned.parameters.mu
+            rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
+        folds = cross_folds(rows, parts)
+        choice = choose(
+            folds, judged, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
+        )  # fmt: skip
+        selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
+        tuned_baselines = {
+            f"tuned {candidate.system}": dict(zip(candidate.features, candidate.weights, strict=True))
+            for candidate in candidates
+            if candidate.system in BASELINES
+        }
+        provenance |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
+        if recipe.sources.more:  # whoever adds features wants to know which are worth their trouble
+            provenance["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
+        return selected_model(selection, rows, learner, provenance), choice

@@ -1,0 +1,287 @@
+"""Baselines, which learned models have to beat: fixed features, with parameters tuned over a grid.
+
+Sources: Metzler & Croft, A Markov random field model for term dependencies, SIGIR 2005 (SDM and MRF-LM); Metzler 2007,
+section 5 (MRF-LM and MRF-BM25); `greylag.features.cliques` (RM3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greylag import __version__
+from greylag.errors import ParameterError
+from greylag.features.spec import FeatureSpec
+from greylag.features.weighting import FeatureParameters, Profile
+from greylag.index.positional import PositionalIndex
+from greylag.learning.coordinate_ascent import coordinate_ascent
+from greylag.learning.data import Qrels, RankingData, linear_scores
+from greylag.learning.extraction import CountedRankings
+from greylag.learning.linesearch.objectives import Objective
+from greylag.rankers.model import RankingModel
+from greylag.ranking import FloatArray, Run
+from greylag.recipes.recipe import MRFRecipe, PreparedFeatures, Recipe
+from greylag.runtime.parallel import parallel_map
+from greylag.runtime.progress import each
+from greylag.trec import at_level
+
+Grid = Mapping[str, Sequence[Any]]
+"""The values to try for each feature parameter, by its name in `FeatureParameters`."""
+GRID: Grid = {
+    "k1": (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0),
+    "b": (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0),
+    "mu": (50, 100, 250, 500, 1000, 2000, 4000),
+    "fb_docs": (5, 10, 20),
+    "fb_terms": (10, 30, 100),
+}
+_LIMITS = ("b", 0.0), ("b", 1.0), ("k1", 0.0)  # ends of the domain, beyond which there is nothing to try
+SDM_WEIGHTS = (0.85, 0.10, 0.05)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A linear model with fixed features.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the literature.
+    features : tuple of FeatureSpec
+    weights : tuple of float
+        The weights, or the start of the search for them.
+    tuned : tuple of str
+        The feature parameters to be tuned, by their names in `FeatureParameters`.
+    trained : bool, default False
+        Whether the weights are learned, by coordinate ascent.
+    """
+
+    name: str
+    features: tuple[FeatureSpec, ...]
+    weights: tuple[float, ...]
+    tuned: tuple[str, ...]
+    trained: bool = False
+
+    def in_profile(self, profile: Profile) -> Baseline:
+        """The model with the literature's windows of eight tokens where U-4 would be four: U-8 under "inquery"."""
+        if profile != "inquery":
+            return self
+        widened = (str(feature).replace("-U-4", "-U-8") for feature in self.features)
+        return replace(self, features=tuple(map(FeatureSpec.parse, widened)))
+
+    def fit(self, data: RankingData, objective: Objective) -> tuple[tuple[float, ...], float]:
+        """Return the weights for `data`, which has exactly these features, and the mean of the objective."""
+        weights = self.weights
+        if self.trained:
+            ascended = coordinate_ascent(data, objective, list(range(len(weights))), np.array(weights))
+            weights = tuple(ascended.tolist())
+        return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
+
+    def evaluate(self, data: RankingData, objective: Objective) -> FloatArray:
+        """The objective of each query by the weights as they are, shape (q,); `data` as for `fit`."""
+        return objective.evaluate(data, linear_scores(data, range(len(self.weights)), np.array(self.weights)))
+
+
+def _features(text: str) -> tuple[FeatureSpec, ...]:
+    return tuple(FeatureSpec.parse(part) for part in text.split())
+
+
+LM = Baseline("LM", _features("FI/term/LM"), (1.0,), ("mu",))
+"""Query likelihood with Dirichlet smoothing."""
+BM25 = Baseline("BM25", _features("FI/term/BM25"), (1.0,), ("k1", "b"))
+"""BM25 (Robertson et al. 1994)."""
+SDM = Baseline("SDM", _features("FI/term/LM SD/ordered/LM-O-1 SD/unordered/LM-U-4"), SDM_WEIGHTS, ("mu",))
+"""The sequential dependence model with its usual fixed weights."""
+_FD_LM, _FD_BM25 = (_features(f"FI/term/{w} FD/ordered/{w}-O-1 FD/unordered/{w}-U-4") for w in ("LM", "BM25"))
+MRF_LM = Baseline("MRF-LM", _FD_LM, SDM_WEIGHTS, ("mu",), trained=True)
+"""The full dependence model with learned weights."""
+MRF_BM25 = Baseline("MRF-BM25", _FD_BM25, SDM_WEIGHTS, ("k1", "b"), trained=True)
+"""The full dependence model with BM25 weighting and learned weights."""
+RM3 = Baseline("RM3", _features("FI/term/BM25 FI/expansion/BM25"), (1.0, 1.0), ("fb_docs", "fb_terms"), trained=True)
+"""BM25 interpolated with BM25 of a relevance model, with learned weights."""
+
+BASELINES: Mapping[str, tuple[Baseline, ...]] = {
+    "bm25": (BM25,),
+    "ql": (LM,),
+    "sdm": (SDM,),
+    "mrf-lm": (MRF_LM,),
+    "mrf-bm25": (MRF_BM25,),
+    "rm3": (BM25, RM3),  # RM3 of tuned BM25
+}
+"""The baselines by the names of commands and experiment files, each after those that are tuned before it."""
+
+
+def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
+    """Every combination of the grid's values of `names`, the last varying fastest, and otherwise `base`."""
+    for name in names:
+        if name not in grid:
+            raise ParameterError(f"the grid has no values for {name}: it has {', '.join(grid) or 'none'}")
+    values = product(*(grid[name] for name in names))
+    return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
+
+
+class Tuned(NamedTuple):
+    """A baseline's parameters, its weights, and the mean of the objective on the training queries."""
+
+    parameters: FeatureParameters
+    weights: tuple[float, ...]
+    training_score: float
+
+
+def tune_on_data(
+    baseline: Baseline,
+    settings: Sequence[FeatureParameters],
+    extract: Callable[[FeatureParameters], RankingData],
+    qids: Sequence[str],
+    objective: Objective,
+    *,
+    n_jobs: int | None = None,
+) -> Tuned:
+    """The first of the best settings for the queries `qids`; `extract` maps settings to the data of all queries."""
+
+    def attempt(parameters: FeatureParameters) -> Tuned:
+        return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
+
+    # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
+    tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
+    return max(tried, key=lambda tuned: tuned.training_score)
+
+
+@dataclass(frozen=True)
+class BaselineRecipe(Recipe):
+    """A baseline with the values of a grid that are best on training queries, and weights if it learns any.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        Such as `greylag.recipes.baselines.BM25`.
+    objective : Objective or str, default "AP"
+        The measure to maximise.
+    grid : mapping of str to sequence, default `greylag.recipes.baselines.GRID`
+        The values to try for each of the parameters ``baseline.tuned``; others are ignored.
+    base : FeatureParameters, default ``FeatureParameters()``
+        The parameters that are not tuned.
+    before : tuple of Baseline, default ()
+        Baselines that are tuned before, one after the other. Each takes the parameters of the one before, so that
+        ``BaselineRecipe(baselines.RM3, before=(baselines.BM25,))`` is RM3 with the k1 and b of tuned BM25.
+
+    Examples
+    --------
+    >>> recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).save("bm25.json")  # doctest: +SKIP
+    >>> held_out = cross_validate(recipe, bm25_run, qrels, index, folds=5).run  # doctest: +SKIP
+    """
+
+    baseline: Baseline
+    _: KW_ONLY
+    objective: Objective | str = "AP"
+    grid: Grid = field(default_factory=lambda: GRID)
+    base: FeatureParameters = FeatureParameters()
+    before: tuple[Baseline, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        for step in self.steps:
+            parameter_grid(self.grid, step.tuned, self.base)  # checks the values
+
+    @property
+    def steps(self) -> tuple[Baseline, ...]:
+        """The baselines to tune, one after the other, in the profile of `base`."""
+        return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedBaseline:
+        """Count windows when they are first needed, once for all folds and values."""
+        judged = at_level(qrels, self.measure.rel)
+        counted = [CountedRankings(rankings.rankings, judged, index, step.features) for step in self.steps]
+        return PreparedBaseline(self, counted)
+
+    def at_ends(self, model: RankingModel) -> list[str]:
+        """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
+        # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
+        values = {name: self.grid[name] for step in self.steps for name in step.tuned}
+        chosen = {name: getattr(model.parameters, name) for name in values}
+        return [
+            name
+            for name, tried in values.items()
+            if len(tried) > 1 and chosen[name] in (min(tried), max(tried)) and (name, chosen[name]) not in _LIMITS
+        ]
+
+
+@dataclass(frozen=True)
+class PreparedBaseline:
+    """A `BaselineRecipe` and the rankings of each of its steps."""
+
+    recipe: BaselineRecipe
+    counted: Sequence[CountedRankings]
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries; of equally good values, the first."""
+        recipe, parameters = self.recipe, self.recipe.base
+        for step, rankings in each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
+            settings = parameter_grid(recipe.grid, step.tuned, parameters)  # beside what was tuned before
+            best = tune_on_data(step, settings, rankings.data, qids, recipe.measure, n_jobs=n_jobs)
+            parameters = best.parameters
+        last = self.counted[-1]
+        judged = {ranking.qid for ranking in last.rankings}
+        provenance = {
+            "greylag": __version__,
+            "baseline": recipe.baseline.name,
+            "tuned": [name for step in recipe.steps for name in step.tuned],
+            "trained": recipe.baseline.trained,
+            "training_score": best.training_score,
+            "queries": [qid for qid in qids if qid in judged],
+        }
+        return RankingModel(
+            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
+        ).for_collection(last.index)
+
+
+@dataclass(frozen=True)
+class TunedMRFRecipe(Recipe):
+    """An `MRFRecipe` with the k1 and b of BM25 and the mu of LM, each tuned on the training queries as a baseline is.
+
+    Parameters
+    ----------
+    recipe : MRFRecipe
+        Its other parameters stay.
+    grid : mapping of str to sequence, default `greylag.recipes.baselines.GRID`
+        The values to try for k1, b and mu.
+    """
+
+    recipe: MRFRecipe
+    grid: Grid = field(default_factory=lambda: GRID)
+
+    @property
+    def measure(self) -> Objective:
+        """The objective, of tuning, too."""
+        return self.recipe.measure
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedTuning:
+        """Count windows when they are first needed, once for all folds and values."""
+        tuning = BaselineRecipe(
+            LM, objective=self.measure, grid=self.grid, base=self.recipe.parameters, before=(BM25,)
+        ).prepare(rankings, qrels, index, n_jobs=n_jobs)
+        judged = at_level(qrels, self.measure.rel)
+        counted = CountedRankings(rankings.rankings, judged, index, tuple(self.recipe.features))
+        return PreparedTuning(self.recipe, tuning, counted)
+
+
+@dataclass(frozen=True)
+class PreparedTuning:
+    """A `TunedMRFRecipe`, its baselines, and the rankings for its features."""
+
+    recipe: MRFRecipe
+    tuning: PreparedBaseline
+    counted: CountedRankings
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries."""
+        parameters = self.tuning.fit(qids, n_jobs=n_jobs).parameters
+        return PreparedFeatures(self.recipe, self.counted.data(parameters)).fit(qids, n_jobs=n_jobs)

@@ -1,0 +1,111 @@
+"""Columns of training data without values that a query's own judgements have shaped.
+
+A feature that was learned or tuned on judged queries is better on these than on new ones, and a learner would trust it
+too much. So the values of a query are those of the feature as the other parts of the queries make it:
+
+    part                          1        2        3
+    learned or tuned on parts     2, 3     1, 3     1, 2
+
+The model keeps the feature that all queries make. A learner that is cross-validated over the same parts holds out
+queries whose values their judgements have no share in; those of its training queries know the held-out judgements
+through a table or a few parameters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from greylag.evaluation.folds import without
+from greylag.features.extract import FeatureExtractor
+from greylag.features.learned.translation import Translation, learn_translation
+from greylag.features.spelling import parse_feature
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import Qrels, RankingData
+from greylag.ranking import FloatArray, Ranking
+from greylag.recipes.sources import PreparedSources, TunedRM3
+from greylag.runtime.parallel import parallel_map
+
+
+def add_translation(
+    data: RankingData,
+    index: PositionalIndex,
+    rankings: Sequence[Ranking],
+    qrels: Qrels,
+    parts: Sequence[Sequence[str]],
+    mu: float,
+    *,
+    n_jobs: int | None = None,
+) -> RankingData:
+    """The data with `Translation`, learned from its queries, as a last feature.
+
+    Parameters
+    ----------
+    data : RankingData
+        Rows of some documents of `rankings`.
+    rankings : sequence of Ranking
+        They include the queries of `data`.
+    parts : sequence of sequences of str
+        All queries of `data`, in at least two parts.
+    mu : float
+        The smoothing of `Translation`.
+    """
+    by_qid = {ranking.qid: ranking for ranking in rankings}
+
+    def learn(held_out: Sequence[str]) -> Translation:
+        others = [by_qid[qid] for qid in without(data.qids, held_out)]
+        return learn_translation(index, others, qrels, mu=mu)
+
+    # The last one, which holds out nothing, is the model's.
+    *by_others, feature = parallel_map(learn, [*parts, ()], what="translations", n_jobs=n_jobs, coarse=True)
+    column = np.empty(len(data.docids))
+    for part, translation in zip(parts, by_others, strict=True):
+        values = translation.bind(index, {})
+        for qid in part:
+            first, end = data.spans[qid]
+            docids = data.docids[first:end]
+            column[first:end] = values(replace(by_qid[qid], docids=docids, scores=np.zeros(len(docids))))
+    return replace(data, specs=(*data.specs, feature), features=np.column_stack([data.features, column]))
+
+
+def cross_fit_baselines(
+    data: RankingData,
+    features: PreparedSources,
+    tuned: TunedRM3,
+    parts: Sequence[Sequence[str]],
+    *,
+    n_jobs: int | None = None,
+) -> RankingData:
+    """The data with BM25 and RM3 by parameters that the other parts tune; the names of features are those of `tuned`.
+
+    Parameters
+    ----------
+    data : RankingData
+        Rows of `features` with the parameters `tuned`.
+    parts : sequence of sequences of str
+        All queries of `data`, in at least two parts.
+    """
+    columns = data.columns_of(tuned.features)
+    by_qid = {ranking.qid: ranking for ranking in features.rankings}
+
+    def cross_fit(part: Sequence[str]) -> list[FloatArray]:
+        """The columns of each query of the part."""
+        by_others = features.tune(without(data.qids, part))
+        if by_others == tuned:
+            return [data.features[slice(*data.spans[qid]), columns] for qid in part]
+        extract = FeatureExtractor(features.index, tuple(map(parse_feature, by_others.features)), by_others.parameters)
+        return [values_of(by_qid[qid], extract) for qid in part]
+
+    def values_of(ranking: Ranking, extract: FeatureExtractor) -> FloatArray:
+        known = ranking.select(extract.knows(ranking.docids))  # all of it, as RM3 depends on the whole ranking
+        numbers = {docid: number for number, docid in enumerate(known.docids)}
+        return extract(known)[[numbers[docid] for docid in data.docids[slice(*data.spans[ranking.qid])]]]
+
+    values = data.features.copy()
+    fitted = parallel_map(cross_fit, parts, what="baselines", n_jobs=n_jobs, coarse=True)
+    for part, of_part in zip(parts, fitted, strict=True):
+        for qid, of_query in zip(part, of_part, strict=True):
+            values[slice(*data.spans[qid]), columns] = of_query
+    return replace(data, features=values)

@@ -1,0 +1,225 @@
+"""Models without an index: over runs and what else needs no texts, and over the columns of a feature file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from greylag.errors import FormatError, ParameterError
+from greylag.features.evidence import ReciprocalRank, RunScore, Score
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature, Normalised, unique_features
+from greylag.learning.data import Qrels, RankingData, linear_scores
+from greylag.learning.extraction import judged_topics, training_data
+from greylag.learning.learner import Learner
+from greylag.learning.letor import bound_columns, listed_run
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.preselect import MMRPreselection
+from greylag.rankers.model import RankingModel, span
+from greylag.rankers.stages import ModelRanker
+from greylag.ranking import Run
+from greylag.recipes.automatic import Automatic
+from greylag.recipes.choice import Candidate, Choice, System, cross_folds
+from greylag.recipes.lambdamart import LambdaMART, trees_model
+from greylag.recipes.recipe import Recipe, noted, selected_model, train_on_data
+from greylag.recipes.source_gains import source_gains
+from greylag.trec import at_level, read_run
+
+FEWEST = 3
+"""The fewest topics that are learned from: what is learned from one is tried on another, and two differ by chance."""
+FIRST_STAGE: tuple[Feature, ...] = (Score(), Normalised(Score(), "minmax"), ReciprocalRank())
+"""The features of the run that is reranked."""
+FIRST, BEST_COLUMN = System("first stage"), "best column"
+"""The run that is reranked, and the best column of a file, as baselines."""
+_log = logging.getLogger("greylag")
+
+
+def with_runs(features: Sequence[Feature]) -> tuple[Feature, ...]:
+    """The features of the first stage, and these, of which each run's score is normalised in two ways, too."""
+    every: list[Feature] = [*FIRST_STAGE]
+    for feature in features:
+        every.append(feature)
+        if isinstance(feature, RunScore):
+            every += [Normalised(feature, "minmax"), Normalised(feature, "rank")]
+    return unique_features(list(dict.fromkeys(every)))
+
+
+@dataclass(frozen=True)
+class IndexFreeRecipe(Recipe):
+    """A model that a learner makes of features that need no index, or of the columns of a feature file.
+
+    Parameters
+    ----------
+    features : tuple of Feature
+        The candidates, such as those of `with_runs`.
+    learner : Learner or LambdaMART
+        `Automatic` compares what it learns with each run alone and the sum of the runs' scores, scaled to [0, 1], or
+        with the best column alone.
+    preselection : MMRPreselection, optional
+        Narrows the candidates on the training queries.
+    validation : RankingData, optional
+        Other queries with the same columns, by which `Automatic` chooses in place of cross-validation. Of what is
+        learned in rounds or trees, as many are kept as are best for them.
+    data : RankingData, optional
+        The candidates' values, if they are columns of a file. See `of_data`.
+    """
+
+    needs_index: ClassVar[bool] = False
+
+    features: tuple[Feature, ...]
+    learner: Learner | LambdaMART
+    _: KW_ONLY
+    preselection: MMRPreselection | None = None
+    validation: RankingData | None = field(default=None, repr=False)
+    data: RankingData | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_data(
+        cls,
+        data: RankingData,
+        learner: Learner | LambdaMART,
+        *,
+        columns: Sequence[str] = (),
+        validation: RankingData | None = None,
+        **options: Any,
+    ) -> IndexFreeRecipe:
+        """The recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
+        every, given = unique_features(bound_columns(data)), validation
+        if given is not None:
+            if given.names != data.names:
+                raise ParameterError(f"the columns are {span(given.names)}, but those to learn from {span(data.names)}")
+            given = replace(given, specs=every)
+        named = data.columns_of(columns) or range(len(every))
+        features = tuple(every[column] for column in named)
+        return cls(features, learner, data=replace(data, specs=every), validation=given, **options)
+
+    @property
+    def measure(self) -> Objective:
+        """The learner's objective."""
+        return Objective.parse(self.learner.objective)
+
+    def prepare(self, rankings: Run, qrels: Qrels, index: Any = None, *, n_jobs: int | None = None) -> PreparedColumns:
+        """The values of the candidates for all queries with a relevant document."""
+        if self.data is not None:
+            named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
+            return PreparedColumns(self, with_relevant(named, self.measure.rel))
+        extractor = FeatureExtractor(None, self.features)
+        data = training_data(rankings, at_level(qrels, self.measure.rel), extractor, n_jobs=n_jobs)
+        return PreparedColumns(self, checked_runs(data))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedColumns:
+    """An `IndexFreeRecipe` and the values of its candidates."""
+
+    recipe: IndexFreeRecipe
+    data: RankingData
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries; it does not depend on `n_jobs`."""
+        return self.choose(qids, n_jobs=n_jobs)[0]
+
+    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
+        """As `fit`, with the systems that `Automatic` tried."""
+        data, recipe = self.data.select_queries(qids), self.recipe
+        learner, provenance, choice = recipe.learner, dict[str, Any](), None
+        if len(data.qids) < FEWEST:
+            raise ParameterError(
+                f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
+                f"may be chance: judge at least {FEWEST}, of which folds leave some out"
+            )
+        alone = self._alone(data)  # before preselection, which may drop a baseline's column
+        if recipe.preselection is not None:
+            provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
+            data = recipe.preselection.select(data)
+        validation = recipe.validation
+        if validation is not None:
+            validation = validation.select_features(validation.columns_of(data.names))
+        # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
+        provenance["baselines"] = {
+            BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
+            for candidate in alone
+            if len(candidate.features) == 1 and candidate.system != FIRST
+        }
+        if isinstance(learner, LambdaMART):
+            model = trees_model(learner, data, validation)
+        elif isinstance(learner, Automatic):
+            selection, choice = learner.choose(data, baselines=alone, validation=validation, n_jobs=n_jobs)
+            provenance |= {"set_aside": [], "choice": choice.to_dict()}
+            if recipe.data is None:
+                provenance["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
+            model = selected_model(selection, data, learner, provenance)
+        else:
+            model = train_on_data(data, learner, validation=validation, n_jobs=n_jobs)
+        if recipe.data is not None:
+            provenance["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
+        model = noted(model, provenance)
+        if validation is not None:
+            ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
+            scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
+            value = float(recipe.measure.evaluate(validation, scores).mean())
+            model = noted(model, {"validation": list(validation.qids), "validation_score": value})
+        return model, choice
+
+    def _alone(self, data: RankingData) -> list[Candidate]:
+        """The systems that need no learning, the best first: each run and the sum of all, or the best column."""
+        measure = self.recipe.measure
+
+        def mean(candidate: Candidate) -> float:
+            columns = data.columns_of(candidate.features)
+            return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
+
+        if self.recipe.data is not None:
+            every = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in data.names]
+            return [max(every, key=mean)]
+        runs = [feature for feature in data.specs if isinstance(feature, RunScore | Score)]
+        every = [Candidate(FIRST if isinstance(run, Score) else System(str(run)), (str(run),), (1.0,)) for run in runs]
+        scaled = tuple(name for run in runs if (name := f"{run}@minmax") in data.names)
+        if len(scaled) > 1:
+            every.append(Candidate(System("sum of scaled runs"), scaled, (1.0,) * len(scaled)))
+        return sorted(every, key=mean, reverse=True)
+
+
+def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:
+    """The data of queries with a document of at least this grade; a line of the log says how many others there are."""
+    relevant = {
+        qid: {str(number): int(grade) for number, grade in enumerate(grades)}  # of documents that need no name here
+        for qid, grades in zip(data.qids, data.relevant_grades, strict=True)
+    }
+    judged = judged_topics(data.qids, relevant, rel)
+    if others := len(data.qids) - len(judged):
+        _log.info("%s: left out are %d of %d topics, which have no relevant document", name, others, len(data.qids))
+        return data.select_queries(judged)
+    return data
+
+
+def checked_runs(data: RankingData) -> RankingData:
+    """The data of runs that differ and rank by something; the first stage is left out if it ranks by nothing."""
+    # Other reasons are those of twins, of which runs are told below by name.
+    constant = {column for column, reason in data.distinct[1].items() if reason.endswith("constant within every query")}
+    seen: dict[bytes, str] = {}
+    for column, spec in enumerate(data.specs):
+        if not isinstance(spec, RunScore | Score):
+            continue
+        name = spec.file if isinstance(spec, RunScore) else "the run that is reranked"
+        if column in constant and isinstance(spec, RunScore):
+            topics = read_run(spec.file)
+            if not any(qid in topics for qid in data.qids):
+                theirs = f"its first is {next(iter(topics), None)!r}, theirs {data.qids[0]!r}"
+                raise FormatError(spec.file, None, f"no topic in common with the topics to learn from ({theirs})")
+            raise FormatError(
+                spec.file, None, "gives all documents of a topic one score, or has none of them: leave it out"
+            )
+        # Under another name, a run twice has twice the weight in sums, and its weights are arbitrary.
+        twin = seen.setdefault(data.features[:, column].tobytes(), name)
+        if twin != name:
+            raise FormatError(name, None, f"has the scores of {twin}: give each run once")
+    if not any(data.specs[column] == Score() for column in constant):
+        return data
+    _log.warning("the run that is reranked gives all documents of a topic one score: its scores and ranks are left out")
+    left = [column for column, spec in enumerate(data.specs) if spec not in FIRST_STAGE]
+    return data.select_features(left)

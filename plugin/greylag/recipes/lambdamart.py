@@ -1,0 +1,173 @@
+"""LambdaMART by LightGBM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from greylag.errors import DependencyError, ParameterError
+from greylag.features.column import as_feature
+from greylag.features.learned.trees import LEAF, Trees
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import Qrels, RankingData
+from greylag.learning.learner import Selection
+from greylag.learning.linesearch.objectives import Objective
+from greylag.rankers.model import RankingModel
+from greylag.ranking import Run
+from greylag.recipes.recipe import Recipe, selected_model, useful_features
+from greylag.recipes.sources import FeatureSources, PreparedLearner, TunedRM3
+
+
+@dataclass(frozen=True)
+class LambdaMART:
+    """Learns regression trees by LambdaMART (Wu et al. 2010), as LightGBM implements it, in one thread.
+
+    Documents have the objective's gains. LightGBM always maximises nDCG, with them.
+
+    Parameters
+    ----------
+    objective : Objective or str
+        The measure, whose gains are used. Stored as an `Objective`.
+    trees : int >= 1, default 200
+        The number of trees.
+    leaves : int >= 2, default 15
+        The largest number of leaves of a tree.
+    learning_rate : float > 0, default 0.05
+        The factor of the values of each tree.
+    min_documents : int >= 1, default 20
+        The least number of training documents in a leaf.
+    seed : int >= 0, default 0
+        LightGBM's seed.
+    """
+
+    objective: Objective | str
+    _: KW_ONLY
+    trees: int = 200
+    leaves: int = 15
+    learning_rate: float = 0.05
+    min_documents: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.parse(self.objective))
+        for name, least in (("trees", 1), ("leaves", 2), ("min_documents", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if not 0 < self.learning_rate < np.inf:
+            raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
+
+    def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
+        """The trees for `data`; as many of the first as are best for the validation queries, if there are any."""
+        lightgbm = _lightgbm()
+        # LightGBM's labels are small whole numbers: gains are numbered, and `label_gain` gives them back.
+        gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
+        if len(gains) < 2:
+            raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
+        settings = {
+            "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
+            "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
+            "deterministic": True, "force_row_wise": True, "verbosity": -1,
+        }  # fmt: skip
+        # A query without documents is no group of LightGBM's.
+        sizes = [size for size in np.diff(data.offsets).tolist() if size]
+        training = lightgbm.Dataset(data.features, label=labels, group=sizes, params=settings)
+        booster = lightgbm.train(settings, training, num_boost_round=self.trees)
+        grown = self.trees if validation is None else self._best(booster, validation)
+        dump = booster.dump_model(num_iteration=grown)
+        nodes: list[tuple[int, float, float, float]] = []
+        links: list[tuple[int, int]] = []
+        roots = [_add(tree["tree_structure"], nodes, links) for tree in dump["tree_info"]]
+        columns = np.array(nodes, dtype=np.float64).T
+        split = columns[0].astype(np.int64)
+        total = np.zeros(len(data.specs))
+        np.add.at(total, split[split != LEAF], columns[3][split != LEAF])
+        left, right = np.array(links, dtype=np.int64).T
+        features = tuple(map(as_feature, data.specs))
+        parameters = FeatureParameters() if data.origin is None else data.origin.parameters
+        return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
+
+    def _best(self, booster: Any, validation: RankingData) -> int:
+        """The number of trees that is best for the validation queries."""
+        objective, scores, means = Objective.parse(self.objective), np.zeros(len(validation.docids)), list[float]()
+        # Tree by tree: the scores of the first n trees are not computed n times.
+        for tree in range(booster.num_trees()):
+            scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
+            means.append(float(objective.evaluate(validation, scores).mean()))
+        return int(np.argmax(means)) + 1
+
+
+def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:
+    """Append a node of LightGBM's dump, and those below it: (split, threshold, value, gain); its number."""
+    # In the order of a walk, node before children, so that the links of a node are known only after them.
+    number = len(nodes)
+    links.append((0, 0))
+    if "leaf_value" in node:
+        nodes.append((LEAF, 0.0, node["leaf_value"], 0.0))
+        return number
+    if node["decision_type"] != "<=":
+        raise ParameterError(f"LightGBM splits by {node['decision_type']}, which greylag does not know")
+    nodes.append((node["split_feature"], node["threshold"], node["internal_value"], node["split_gain"]))
+    links[number] = _add(node["left_child"], nodes, links), _add(node["right_child"], nodes, links)
+    return number
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise DependencyError(f"LambdaMART needs LightGBM ({error}): pip install 'lightgbm>=4'") from None
+    return lightgbm
+
+
+@dataclass(frozen=True)
+class LambdaMARTRecipe(Recipe):
+    """LambdaMART over features whose parameters are tuned on training queries.
+
+    The model is a `RankingModel` of one feature, the sum of the trees.
+
+    Parameters
+    ----------
+    learner : LambdaMART
+    sources : FeatureSources, default ``FeatureSources()``
+        The features.
+    """
+
+    learner: LambdaMART
+    _: KW_ONLY
+    sources: FeatureSources = FeatureSources()
+
+    def __post_init__(self) -> None:
+        _lightgbm()  # before features are computed
+
+    @property
+    def measure(self) -> Objective:
+        """The learner's objective."""
+        return Objective.parse(self.learner.objective)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedLearner:
+        """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+
+    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> RankingModel:
+        """The trees for training rows; they grow in one thread."""
+        return trees_model(self.learner, rows)
+
+
+def trees_model(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> RankingModel:
+    """The model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
+    useful, set_aside = useful_features(data)
+    if validation is not None:
+        validation = validation.select_features(validation.columns_of(useful.names))
+    trees = learner.grow(useful, validation)
+    scores = trees.scores(useful.features)
+    # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
+    grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
+    value = float(Objective.parse(learner.objective).evaluate(grown, scores).mean())
+    selection = Selection((len(useful.specs),), ((1.0,),), (value,))
+    return selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside})

@@ -1,0 +1,344 @@
+"""Training: recipes that make linear models from judged rankings, and their cross-validation over queries."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol, cast
+
+import numpy as np
+
+from greylag import __version__
+from greylag.core.tables import Printed, Row, Table
+from greylag.errors import ParameterError
+from greylag.evaluation.folds import split_folds, without
+from greylag.features.column import as_feature
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import Qrels, RankingData
+from greylag.learning.extraction import checked_rankings, training_data
+from greylag.learning.learner import Learner, Selection, after_each_round
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.preselect import MMRPreselection
+from greylag.pipeline import run_step
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import ModelRanker
+from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+from greylag.trec import at_level
+
+Rankings = Run | Iterable[Ranking]
+
+
+class Prepared(Protocol):
+    """A recipe with everything that it computes from all queries alike, such as features."""
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries, whatever the others are; those without judgements are left out."""
+
+
+class Recipe(ABC):
+    """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `StackRecipe`.
+
+    A subclass is a frozen dataclass with an `objective`, or a `measure` of its own, and a method `prepare`.
+    `greylag.train` and `cross_validate` do the rest.
+
+    Attributes
+    ----------
+    needs_index : bool, default True
+        Whether it cannot be prepared without an index.
+    """
+
+    needs_index: ClassVar[bool] = True
+    objective: Objective | str
+
+    @property
+    def measure(self) -> Objective:
+        """The measure that is maximised."""
+        return Objective.parse(self.objective)
+
+    @abstractmethod
+    def prepare(self, rankings: Run, qrels: Qrels, index: Any, *, n_jobs: int | None = None) -> Prepared:
+        """Compute what does not depend on which queries are trained on, once for all folds.
+
+        The index is a `PositionalIndex`, or None for recipes whose features need none.
+        """
+
+    def fit(
+        self, rankings: Rankings, qrels: Qrels, index: PositionalIndex | None, *, n_jobs: int | None = None
+    ) -> RankingModel:
+        """Make a model from all queries that have a relevant document, as `greylag.train` does without folds."""
+        first = as_run(rankings)
+        return self.prepare(first, qrels, index, n_jobs=n_jobs).fit(list(first), n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class MRFRecipe(Recipe):
+    """A model that a learner makes of some features.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        The candidates, such as ``candidate_pool("sd")``.
+    learner : Learner
+        Such as `GreedySelection` or `CoordinateAscent`.
+    parameters : FeatureParameters, default ``FeatureParameters()``
+    preselection : MMRPreselection, optional
+        Narrows the candidates on the training queries.
+
+    Examples
+    --------
+    >>> recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("nDCG@10"))  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).save("mrf.json")  # doctest: +SKIP
+    """
+
+    features: Sequence[Feature]
+    learner: Learner
+    _: KW_ONLY
+    parameters: FeatureParameters = FeatureParameters()
+    preselection: MMRPreselection | None = None
+
+    @property
+    def measure(self) -> Objective:
+        """The learner's objective."""
+        return Objective.parse(self.learner.objective)
+
+    def prepare(
+        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedFeatures:
+        """Extract the features of all queries."""
+        extractor = FeatureExtractor(index, tuple(self.features), self.parameters)
+        judged = at_level(qrels, self.measure.rel)
+        return PreparedFeatures(self, training_data(rankings, judged, extractor, n_jobs=n_jobs))
+
+
+@dataclass(frozen=True)
+class PreparedFeatures:
+    """An `MRFRecipe` and the extracted features of all queries."""
+
+    recipe: MRFRecipe
+    data: RankingData
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries."""
+        data, provenance, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
+        if preselection is not None:
+            provenance = {"pool": len(data.specs), "preselect": str(preselection)}
+            data = preselection.select(data)
+        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
+
+
+def train_on_data(
+    data: RankingData,
+    learner: Learner,
+    *,
+    validation: RankingData | None = None,
+    n_jobs: int | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> RankingModel:
+    """Train a linear model on extracted features, leaving out trivial and duplicate ones.
+
+    Parameters
+    ----------
+    data : RankingData
+        Extracted by `training_data` or read from a file. Columns of a file become features ``column:NAME``.
+    learner : Learner
+        Such as `GreedySelection` or `CoordinateAscent`.
+    validation : RankingData, optional
+        Other queries with the same columns. Of a learner's rounds, as many are kept as are best for them.
+    n_jobs : int, optional
+        Number of workers; the model does not depend on it.
+    provenance : mapping, optional
+        Entries to add to the model's provenance. Serialisable as JSON.
+    """
+    candidates, set_aside = useful_features(data)
+    selection = learner.fit(candidates, n_jobs=n_jobs)
+    if validation is not None:
+        held_out = validation.select_features(validation.columns_of(candidates.names))
+        means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
+        selection = selection.head(int(np.argmax(means)) + 1)
+    return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
+
+
+def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
+    """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
+    kept, dropped = data.distinct
+    if not kept:
+        raise ParameterError("every feature is constant within every training query: there is nothing to select")
+    return data.select_features(kept), list(dropped.values())
+
+
+def selected_model(
+    selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
+) -> RankingModel:
+    """The model of a learner's selection from `data`."""
+    origin = data.origin  # None without an index
+    options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
+    return RankingModel(
+        features=tuple(as_feature(data.specs[column]) for column in selection.columns),
+        weights=selection.weights,
+        parameters=FeatureParameters() if origin is None else origin.parameters,
+        objective=str(learner.objective),
+        training_scores=selection.entry_scores,
+        collection={} if origin is None else asdict(origin.collection),
+        fingerprint="" if origin is None else origin.fingerprint,
+        provenance={
+            "greylag": __version__,
+            "learner": type(learner).__name__,
+            **options,
+            "queries": list(data.qids),
+            "candidates": len(data.specs),
+            "spreads": _spreads(data, selection.columns),
+            **provenance,
+        },
+    )
+
+
+def _spreads(data: RankingData, columns: Sequence[int]) -> list[float]:
+    """The standard deviation of features within a query, over all queries."""
+    # Between queries, features differ by much more, which changes no ranking.
+    values = data.features[:, list(columns)]
+    parts = [values[first:end] for first, end in pairwise(data.offsets.tolist()) if end > first]
+    return [float(spread) for spread in np.sqrt(np.vstack([(part - part.mean(axis=0)) ** 2 for part in parts]).mean(0))]
+
+
+@dataclass(frozen=True, repr=False)
+class CrossValidation(Printed):
+    """The result of a cross-validation.
+
+    Parameters
+    ----------
+    run : Run
+        Every query, in the order of the first stage, reranked by the model of its fold.
+    models : tuple of RankingModel
+        One for each fold, trained on the queries of the other folds.
+    folds : tuple of tuples of str
+        The test queries of each fold.
+    seconds : tuple of float
+        The time that training took in each fold. Ignored by comparisons.
+    """
+
+    run: Run
+    models: tuple[RankingModel, ...]
+    folds: tuple[tuple[str, ...], ...]
+    seconds: tuple[float, ...] = field(compare=False)
+
+    def _table(self) -> Table:
+        parts = enumerate(zip(self.folds, self.models, strict=True), 1)
+        rows: list[Row] = [(number, len(fold), training_line(model)) for number, (fold, model) in parts]
+        caption = f"cross-validation of {self.run.tag}, {len(self.run)} queries in {len(self.folds)} folds"
+        return Table(caption, ("fold", "queries", "model"), rows)
+
+
+def cross_validate(
+    recipe: Recipe,
+    rankings: Rankings,
+    qrels: Qrels,
+    index: PositionalIndex | None,
+    *,
+    folds: int | Sequence[Sequence[str]] = 5,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tag: str = "held-out",
+    provenance: Mapping[str, Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+    prepared: Prepared | None = None,
+) -> CrossValidation:
+    """Rerank each query by a model that the recipe makes from the other folds.
+
+    Everything that a recipe learns, tunes or selects depends on the training queries of a fold alone.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    rankings : Run or iterable of Ranking
+        The first stage. Queries without a relevant document are reranked, but not trained on.
+    qrels, index, seed, n_jobs, tag, progress
+        As in `train`. All recipes have the same folds for the same queries and seed.
+    folds : int >= 2 or sequence of sequences of str, default 5
+        The number of folds, or the test queries of each. Those of a split into training and test queries are a single
+        fold: ``[test]``.
+    provenance : mapping, optional
+        Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
+    prepared : Prepared, optional
+        The result of ``recipe.prepare`` for these rankings, if it was computed before.
+    """
+    first = as_run(rankings)
+    qids = list(first)
+    parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
+    models: list[RankingModel] = []
+    seconds: list[float] = []
+
+    def work(test: Sequence[str], prepared: Prepared) -> tuple[RankingModel, float]:
+        start = time.perf_counter()
+        model = prepared.fit(without(qids, test), n_jobs=n_jobs)
+        return model, time.perf_counter() - start
+
+    if prepared is None:
+        prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
+    # Coarse: a fold uses threads itself. The data goes to other processes once, as an argument of all folds.
+    for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
+        fold = {"fold": len(models) + 1, "folds": len(parts), "seed": seed}
+        models.append(noted(model, {**(provenance or {}), **fold}))
+        seconds.append(spent)
+        if progress is not None:
+            progress(f"fold {len(models)}: {training_line(model)}")
+    run = rerank_by_fold([ModelRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
+    return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(seconds))
+
+
+def training_line(model: RankingModel) -> str:
+    """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
+    provenance, chosen = model.provenance, list(map(str, model.features))
+    if "baseline" in provenance:
+        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in provenance["tuned"]]
+    if "choice" in provenance:
+        chosen = [" + ".join(provenance["choice"]["chosen"])]
+    if "adapted" in provenance:
+        chosen = [" + ".join(provenance["adapted"])]
+    score = model.training_scores[-1] if model.training_scores else provenance["training_score"]
+    return f"{model.objective} {score:.4f} on {len(provenance['queries'])} training queries with {', '.join(chosen)}"
+
+
+def as_run(rankings: Rankings) -> Run:
+    """The rankings as a run."""
+    return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))
+
+
+def noted(model: RankingModel, more: Mapping[str, Any]) -> RankingModel:
+    """The model with more entries of provenance."""
+    return replace(model, provenance={**model.provenance, **more})
+
+
+def rerank_by_fold(
+    stages: Sequence[Callable[[Ranking], Ranking]],
+    folds: Sequence[Collection[str]],
+    first: Run,
+    *,
+    n_jobs: int | None = None,
+    tag: str = "greylag",
+) -> Run:
+    """Rerank the queries of each fold by the stage of that fold.
+
+    Parameters
+    ----------
+    stages : sequence of stages
+        One for each fold, such as ``[ModelRanker(model, index) for model in models]``.
+    folds : sequence of collections of str
+        The test queries of each fold. Queries in no fold are left out.
+    first : Run
+        The first stage; its order of queries is kept.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    tag : str, default "greylag"
+        The tag of the resulting run.
+    """
+    # One run over all folds, so that workers are not idle at the end of each.
+    stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
+    tested = first.select_queries(stage_of)
+    return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

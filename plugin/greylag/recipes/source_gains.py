@@ -1,0 +1,112 @@
+"""How much each source of features adds: listwise regression without it, beside that of all features.
+
+A regression takes far less than the learners that the automatic choice tries, and is the same for every source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from greylag.core.tables import Marked, Table
+from greylag.errors import ParameterError
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.features.evidence import DocumentStatistic, LatentCosine, ReciprocalRank, RunScore, Score
+from greylag.features.feature import Feature
+from greylag.features.learned.translation import Translation
+from greylag.features.spec import FeatureSpec
+from greylag.features.stages import StageScore
+from greylag.features.written import WrittenForm
+from greylag.learning.data import linear_scores, spaced
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.listwise import ListwiseRegression
+from greylag.recipes.choice import Candidate, Fold, System
+
+MOST = 500
+"""Queries of a fold that are learned from, at equal distances."""
+ALL = "all sources"
+NAMES: Mapping[type[Feature], str] = {
+    Score: "first stage",
+    ReciprocalRank: "first stage",
+    FeatureSpec: "windows",
+    WrittenForm: "written form",
+    LatentCosine: "latent",
+    Translation: "translation",
+    DocumentStatistic: "document statistics",
+}
+"""The sources of several features; any other feature is a source by itself."""
+
+
+def source_of(feature: Feature) -> str:
+    """The name of a feature's source."""
+    base = feature.base
+    if isinstance(base, StageScore):
+        (first, *others) = base.steps
+        if not others and dict(first.options).get("original_weight") == 1.0:  # RM3 of the query alone, which is BM25
+            return "first stage"
+        return {"rm3": "expansion", "manifold": "manifold"}.get(base.steps[-1].name, str(base))
+    if isinstance(base, FeatureSpec) and (base.expands or base.positional):
+        return "expansion" if base.expands else "position"
+    return NAMES.get(type(base), str(base))
+
+
+def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
+    """The names of the features of each source; of all runs, if there are several; and of all that needs the index."""
+    known, names = list(features), dict[str, set[str]]()
+    for feature in known:
+        names.setdefault(source_of(feature), set()).add(str(feature))
+    # The sources may overlap: a run is one by itself, and one of all runs.
+    runs = [feature for feature in known if isinstance(feature.base, RunScore)]
+    if len({feature.base for feature in runs}) > 1:
+        names["runs"] = set(map(str, runs))
+    if (indexed := {str(feature) for feature in known if feature.base.needs_index}) and len(indexed) < len(known):
+        names["the index"] = indexed
+    # Without a source that is everything, there would be nothing to learn from.
+    return {name: frozenset(of_source) for name, of_source in names.items() if len(of_source) < len(known)}
+
+
+def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
+    """The held-out mean of a regression of all sources, and the difference without each, for a model's provenance.
+
+    Empty if there are fewer than two sources. Of a fold, at most `MOST` queries are learned from.
+    """
+    values: dict[str, dict[str, float]] = {}
+    for training, held_out in folds:
+        rows = training.select_queries(spaced(training.qids, MOST)) if len(training.qids) > MOST else training
+        features = [spec for spec in training.specs if isinstance(spec, Feature)]
+        for name, without in {ALL: frozenset[str](), **sources(features)}.items():
+            system = System("listwise", name)
+            kept = tuple(feature for feature in training.names if feature not in without)
+            try:
+                weights = Candidate(system, kept, learner=ListwiseRegression(objective)).fit(rows)[system]
+            except ParameterError:  # nothing that is left differs between documents
+                weights = np.zeros(len(training.specs))
+            scores = objective.evaluate(held_out, linear_scores(held_out, range(len(weights)), weights))
+            values.setdefault(name, {}).update(zip(held_out.qids, scores.tolist(), strict=True))
+    measure = parse_measure(str(objective))
+    by_source = {name: Scores.single(measure, of_source) for name, of_source in values.items()}
+    if len(by_source) < 3:
+        return {}
+    return {
+        "queries": len(values[ALL]),
+        "mean": float(by_source[ALL].means[0]),
+        "without": {
+            comparison.run: {"difference": comparison.difference, "interval": list(comparison.interval)}
+            for comparison in compare(by_source, ALL).comparisons
+        },
+    }
+
+
+def sources_table(gains: Mapping[str, Any], measure: str) -> Table:
+    """The table of `source_gains`."""
+    rows: list[tuple[str | float | Marked | None, ...]] = [(ALL, gains["mean"], None, None, None)]
+    for name, gain in gains["without"].items():
+        cells = (Marked(value, "+.4f") for value in (gain["difference"], *gain["interval"]))
+        rows.append((f"without {name}", gains["mean"] + gain["difference"], *cells))
+    caption = (
+        f"Listwise regression, each of the {gains['queries']} training topics held out, without a source of features "
+        "(low, high: 95 % intervals)"
+    )
+    return Table(caption, ("", measure, "less all", "low", "high"), rows)

@@ -1,0 +1,324 @@
+"""The sources of features that models learn from: all cheap evidence, with parameters tuned on training queries.
+
+That is BM25 and RM3, the features of the MRF model, manifold ranking, where the query's words stand, how they are
+written, and which words the collection uses alike. To add evidence, give `FeatureSources.features` a group.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import chain, pairwise
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from greylag.core.checks import check_counts
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.feature import Feature
+from greylag.features.spec import EXPANSION, Pool, candidate_pool
+from greylag.features.spelling import parse_feature
+from greylag.features.weighting import FeatureParameters
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import SEARCHED, Qrels, RankingData, concatenated, spaced
+from greylag.learning.extraction import CountedRankings, judged_topics, training_data
+from greylag.learning.linesearch.objectives import Objective
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import RM3_PARTS, RM3Stage
+from greylag.ranking import FloatArray, Ranking, Run
+from greylag.recipes import baselines
+from greylag.recipes.baselines import Baseline, Grid, parameter_grid
+from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
+from greylag.trec import at_level
+
+T = TypeVar("T")
+_log = logging.getLogger("greylag")
+
+GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
+"""The values to try for BM25, RM3, and query likelihood."""
+MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
+"""The options of the manifold features."""
+POSITION = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
+"""How early the query's words come first, and BM25 of the first ten words."""
+LATENT = (parse_feature("latent"),)
+"""The similarity by latent semantic analysis."""
+WRITTEN = tuple(map(parse_feature, ("written:words", "written:characters")))
+"""What a document covers of the query's words as they are written, and of their n-grams of characters."""
+BLOCK = 500
+"""Queries whose features are computed at once; of each block, only the rows that are trained on are kept."""
+
+
+@dataclass(frozen=True)
+class TunedRM3:
+    """RM3 after BM25 with parameters tuned on training queries; RM3 itself estimates with the default mu."""
+
+    parameters: FeatureParameters
+    original_weight: float
+
+    @property
+    def bm25(self) -> str:
+        """The stage of BM25, as features spell it."""
+        # Numbers of the grid may be integers, and 1 and 1.0 would be two features.
+        return f"rm3(b={float(self.parameters.b)},k1={float(self.parameters.k1)},original_weight=1.0)"
+
+    @property
+    def rm3(self) -> str:
+        """The stages of BM25 and RM3, as features spell them."""
+        p = self.parameters
+        return (
+            f"{self.bm25}>>rm3(b={float(p.b)},fb_docs={p.fb_docs},fb_terms={p.fb_terms},k1={float(p.k1)},"
+            f"original_weight={float(self.original_weight)})"
+        )
+
+    @property
+    def features(self) -> tuple[str, str, str]:
+        """The features that are baselines by themselves."""
+        return f"stage:{self.bm25}", f"stage:{self.rm3}", f"stage:{self.rm3}@minmax"
+
+
+@dataclass(frozen=True)
+class FeatureSources:
+    """Which features a model may use, and which parameters of theirs are tried.
+
+    Features of words as they are written are left out if the index does not store its texts.
+
+    Parameters
+    ----------
+    pool : "sd", "fd" or "full", default "sd"
+        The features of the MRF model.
+    more : tuple of Feature, default ()
+        Other features, such as priors and runs.
+    grid : mapping, default `GRID`
+        The values to try, on at most 2,000 queries.
+    depth : int >= 1, default 200
+        Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
+        turn. They rank all documents.
+    """
+
+    pool: Pool = "sd"
+    more: tuple[Feature, ...] = ()
+    grid: Grid = field(default_factory=lambda: GRID)
+    depth: int = 200
+
+    def __post_init__(self) -> None:
+        check_counts(depth=self.depth)
+
+    def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
+        """The features by their source; the first one is RM3.
+
+        Those that need texts, as an index may store them, are among them with `texts`.
+        """
+        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
+        return {
+            "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
+            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
+            "MRF": candidate_pool(self.pool),
+            "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
+            "position": POSITION,
+            "latent": LATENT,
+            **({"written form": WRITTEN} if texts else {}),
+            **({"more": self.more} if self.more else {}),
+        }
+
+    def prepare(
+        self,
+        rankings: Run,
+        qrels: Qrels,
+        index: PositionalIndex,
+        objective: Objective,
+        *,
+        n_jobs: int | None = None,
+    ) -> PreparedSources:
+        """The rankings with a relevant document; features are computed once their parameters are tuned."""
+        if index.words is None:
+            left_out = ", ".join(map(str, WRITTEN))
+            _log.info(
+                "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
+            )
+        judged = [rankings[qid] for qid in judged_topics(rankings, qrels, objective.rel)]
+        qrels = at_level(qrels, objective.rel)
+        grades = (grade for ranking in judged for grade in qrels[ranking.qid].values())
+        return PreparedSources(self, objective.on_scale_of(grades), judged, qrels, index, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedSources:
+    """Judged rankings and their features; each step that does not depend on the training queries is done once.
+
+    All rankings are of queries with a relevant document. `scope` is a path of `reserved_path`, under which an
+    interrupted command keeps these steps.
+    """
+
+    sources: FeatureSources
+    objective: Objective
+    rankings: Sequence[Ranking]
+    qrels: Qrels
+    index: PositionalIndex
+    n_jobs: int | None = None
+    scope: str = field(default_factory=reserved_path)
+    _kept: dict[object, Any] = field(init=False, repr=False, default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    def tune(self, qids: Sequence[str]) -> TunedRM3:
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
+
+        Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
+        few of the training queries.
+        """
+        if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
+            sample = self._once("sample", self._sample)
+            drawn = {ranking.qid for ranking in sample.rankings}
+            shared = [qid for qid in qids if qid in drawn]
+            if len(shared) >= min(len(qids), SEARCHED // 2):
+                return sample.tune(shared)
+        numbers = {ranking.qid: number for number, ranking in enumerate(self.rankings)}
+        queries = [numbers[qid] for qid in qids if qid in numbers]
+        if not queries:
+            raise ParameterError("none of the training topics has a relevant document: train on more topics")
+
+        def best(values: FloatArray) -> tuple[int, ...]:
+            """The place of the first of the best settings, from the measure by setting and query."""
+            means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
+            return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1])))
+
+        bm25, smoothed = (
+            settings[best(values)[0]] for settings, values in map(self._tried, (baselines.BM25, baselines.LM))
+        )
+        settings, values = self._tried_feedback(bm25)
+        setting, weight = best(values)
+        parameters = replace(settings[setting], mu=smoothed.mu)
+        return TunedRM3(parameters, self.sources.grid["original_weight"][weight])
+
+    def _sample(self) -> PreparedSources:
+        return replace(self, rankings=spaced(self.rankings, SEARCHED), scope=f"{self.scope}.sample")
+
+    # The measure of a query by one setting does not depend on other queries. So it is computed for all queries at once,
+    # and a fold's best setting is that of the highest mean over its training queries.
+
+    def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
+        """The settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
+        settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
+        counted = cache(lambda: self._counted(self.rankings, baseline.features))
+
+        def measure(parameters: FeatureParameters) -> FloatArray:
+            return baseline.evaluate(counted().data(parameters), self.objective)
+
+        return settings, self._values(baseline.name, settings, measure)
+
+    def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
+        """The settings of RM3 after this BM25, and the measure of each query by each and by the original weight.
+
+        The measure has the shape (s, w, q).
+        """
+        settings = parameter_grid(self.sources.grid, ("fb_docs", "fb_terms"), bm25)
+        lengths = [max(1, len(self.index.query_terms(ranking.query))) for ranking in self.rankings]
+
+        @cache
+        def counted() -> CountedRankings:
+            first = RM3Stage(self.index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
+            return self._counted(first.run(self.rankings, n_jobs=self.n_jobs).rankings, RM3_PARTS)
+
+        def measure(parameters: FeatureParameters) -> FloatArray:
+            data = counted().data(parameters)
+            by_query, by_feedback = data.features.T
+            by_query = by_query / np.repeat(lengths, data.groups)
+            scores = (weight * by_query + (1 - weight) * by_feedback for weight in self.sources.grid["original_weight"])
+            return np.stack([self.objective.evaluate(data, of_weight) for of_weight in scores])
+
+        return settings, self._values(f"RM3 after BM25 of k1 {bm25.k1} and b {bm25.b}", settings, measure)
+
+    def _values(
+        self, name: str, settings: Sequence[FeatureParameters], measure: Callable[[FeatureParameters], FloatArray]
+    ) -> FloatArray:
+        """The results of `measure` for the settings, computed once for all folds."""
+
+        def table() -> FloatArray:
+            at = f"{self.scope}.{name}"
+            return np.array(
+                [*parallel_map(measure, settings, what="parameters", n_jobs=self.n_jobs, coarse=True, at=at)]
+            )
+
+        return self._once(name, table)
+
+    def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
+        """All features of the rows to train on: each query's top documents by RM3 and by the incoming ranking."""
+        return self._once(("rows", tuned), lambda: self._rows(tuned)).select_queries(qids)
+
+    def data(self, tuned: TunedRM3) -> RankingData:
+        """All features of all documents."""
+        # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
+        counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
+        pool = counted.data(tuned.parameters)
+        groups = self.sources.features(tuned, texts=self.index.words is not None)
+        features = tuple(dict.fromkeys(chain.from_iterable(groups.values())))
+        others = tuple(feature for feature in features if feature not in pool.specs)
+        extractor = FeatureExtractor(self.index, others, tuned.parameters)
+        data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)
+        values = np.concatenate([pool.features, data.features], axis=1)
+        joined = replace(data, specs=(*pool.specs, *others), features=values)
+        return joined.select_features([joined.specs.index(feature) for feature in features])
+
+    def _rows(self, tuned: TunedRM3) -> RankingData:
+        def rows(first: int) -> RankingData:
+            block = (
+                self if len(self.rankings) <= BLOCK else replace(self, rankings=self.rankings[first : first + BLOCK])
+            )
+            data = block.data(tuned)
+            by_rm3 = data.features[:, data.names.index(f"stage:{tuned.rm3}")]
+            return top_rows(data, by_rm3, self.sources.depth)
+
+        starts, at = range(0, len(self.rankings), BLOCK), f"{self.scope}.{tuned}"
+        blocks = parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True, at=at)
+        return concatenated(list(blocks))
+
+    def _counted(self, rankings: Sequence[Ranking], features: tuple[Feature, ...]) -> CountedRankings:
+        return CountedRankings(tuple(rankings), self.qrels, self.index, features)
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast(T, self._kept[key])
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedLearner:
+    """A recipe that learns from all features with tuned parameters, by a function of these and of the training rows."""
+
+    learn: Callable[[TunedRM3, RankingData, int | None], RankingModel]
+    features: PreparedSources
+
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
+        """The model for these training queries."""
+        tuned = self.features.tune(qids)
+        return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
+
+
+def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
+    """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
+
+    Of two documents with the same best rank, that of `data` comes first.
+    """
+    if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
+        return data
+    kept, offsets = [], [0]
+    for first, end in pairwise(data.offsets.tolist()):
+        order = np.argsort(-scores[first:end], kind="stable")
+        ranks = np.empty(end - first, dtype=np.int64)
+        ranks[order] = np.arange(end - first)
+        # In turn: ranks 0, 2, 4, ... are the data's own, and 1, 3, 5, ... those by scores.
+        best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
+        kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
+        offsets.append(offsets[-1] + len(kept[-1]))
+    rows = np.concatenate(kept)
+    return replace(
+        data,
+        offsets=np.array(offsets),
+        docids=tuple(data.docids[row] for row in rows),
+        features=data.features[rows],
+        grades=data.grades[rows],
+    )

@@ -1,0 +1,282 @@
+"""Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``stack(depth=100)``.
+
+To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. To add a
+learner, give `LEARNERS` one, and `RANKERS`, if it is for features of an index, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options, several
+from greylag.errors import ParameterError
+from greylag.features.feature import Feature, unique_features
+from greylag.features.spec import Pool, candidate_pool
+from greylag.features.weighting import FeatureParameters
+from greylag.index.analysis import QueryForm, StopWords, read_stop_words
+from greylag.learning.coordinate_ascent import CoordinateAscent
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.learner import Learner
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.listwise import ListwiseRegression
+from greylag.learning.preselect import MMRPreselection
+from greylag.recipes.automatic import Automatic, AutomaticRecipe
+from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
+from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
+from greylag.recipes.recipe import MRFRecipe, Recipe
+from greylag.recipes.sources import FeatureSources
+from greylag.recipes.stack import StackRecipe
+from greylag.runtime.inputs import named_files
+
+LEARNERS: Mapping[str, Any] = {
+    "automatic": Automatic,
+    "mrf": GreedySelection,
+    "listwise": ListwiseRegression,
+    "coordinate-ascent": CoordinateAscent,
+    "lambdamart": LambdaMART,
+}
+"""The learners of models without an index, of runs or of the columns of a file, by the name of the model."""
+Asked = Literal["features", "pool", "preselection"]
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """How the queries of a model are shortened.
+
+    Parameters
+    ----------
+    first_sentence : bool, default False
+        Whether queries are cut after their first sentence, once the candidates are found.
+    stop_words : str, optional
+        Words that are removed from queries, once the candidates are found: those of the list lucene or scikit-learn, or
+        of a file with one word a line.
+    """
+
+    first_sentence: bool = False
+    stop_words: StopWords | None = None
+
+    @property
+    def form(self) -> QueryForm:
+        """The form that the model keeps, so that whatever uses it has the same queries."""
+        words = frozenset[str]() if self.stop_words is None else read_stop_words(self.stop_words)
+        return QueryForm(self.first_sentence, words)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Whether the parameters of features are tuned.
+
+    Parameters
+    ----------
+    tune : bool, default False
+        Whether k1 and b are those of tuned BM25, and mu is that of tuned query likelihood, in each fold.
+    """
+
+    tune: bool = False
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A model that can be spelt.
+
+    Parameters
+    ----------
+    summary : str
+        A line about it.
+    options : mapping of str to Parameter
+    recipe : callable
+        The recipe, from the values of options and the parameters of `parse_model`.
+    takes : tuple of str
+        Which of these parameters it takes, besides the objective.
+    union : bool, default False
+        Whether its candidates, where no run is given, are those of BM25 and BM25+RM3.
+    """
+
+    summary: str
+    options: Mapping[str, Parameter]
+    recipe: Callable[..., Recipe]
+    takes: tuple[Asked, ...] = ()
+    union: bool = False
+
+
+class SpeltModel(NamedTuple):
+    """A recipe, and the form of the queries that it is trained on."""
+
+    recipe: Recipe
+    query_form: QueryForm
+
+
+def parse_model(
+    text: str,
+    objective: Objective | str = "AP",
+    *,
+    features: tuple[Feature, ...] = (),
+    pool: Pool | None = None,
+    preselection: str | None = None,
+) -> SpeltModel:
+    """The recipe of a spelling, as ``greylag train --model`` takes it.
+
+    Parameters
+    ----------
+    text : str
+        ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `RANKERS`.
+    objective : Objective or str, default "AP"
+        The measure to maximise.
+    features : tuple of Feature, default ()
+        Features besides those of the pool; for ``mrf``, ``listwise`` and ``coordinate-ascent``, in place of the pool if
+        `pool` is None.
+    pool : "sd", "fd" or "full", optional
+        By default "full" for these three, and "sd" for others.
+    preselection : str, optional
+        The preselection of these three, such as ``mmr(n_features=16)``.
+
+    Examples
+    --------
+    >>> recipe, form = parse_model("mrf(max_features=3,mu=500)", "nDCG@10", pool="sd")
+    >>> recipe.learner.max_features, recipe.parameters.mu
+    (3, 500.0)
+    """
+    name, options = read_call(text)
+    ranker = RANKERS.get(name)
+    if ranker is None:
+        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
+    asked: dict[str, Any] = {
+        "features": features, "pool": pool, "preselection": preselection
+    }  # fmt: skip
+    for key, value in asked.items():
+        if value and key not in ranker.takes:
+            raise ParameterError(f"{name} takes no {key}")
+    values = read_options(name, options, ranker.options)
+    # Options of queries are not the recipe's: it learns from queries that are shortened already.
+    queries = QueryOptions(**{key: values.pop(key) for key in _QUERIES if key in values})
+    recipe = ranker.recipe(Objective.parse(objective), values, **{key: asked[key] for key in ranker.takes})
+    return SpeltModel(recipe, queries.form)
+
+
+def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART:
+    """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
+    name, options = read_call(text)
+    if name not in LEARNERS:
+        why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
+        raise ParameterError(f"{why}: without one, {nearest(name, LEARNERS)}")
+    kind = LEARNERS[name]
+    for option in options:
+        if option in RANKERS[name].options and option not in learner_options(name):
+            raise ParameterError(f"{name} has the option {option} with --index only")
+    learner: Learner | LambdaMART = kind(objective, **read_options(name, options, learner_options(name)))
+    return learner
+
+
+def learner_options(name: str) -> dict[str, Parameter]:
+    """The options of a model without an index."""
+    return parameters(LEARNERS[name], "objective")
+
+
+def model_files(text: str) -> list[str]:
+    """The files that the spelling of a model names."""
+    hints = get_type_hints(QueryOptions, include_extras=True)
+    return [file for name, value in read_call(text)[1].items() for file in named_files(hints.get(name), value)]
+
+
+def _weighted(
+    kind: Callable[..., Learner],
+    objective: Objective,
+    values: dict[str, Any],
+    *,
+    features: tuple[Feature, ...],
+    pool: Pool | None,
+    preselection: str | None,
+) -> Recipe:
+    tune = values.pop("tune", False)
+    if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
+        raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
+    # Learners and features share one list of options; a learner would refuse those of features.
+    of_features = {name: values.pop(name) for name in parameters(FeatureParameters) if name in values}
+    recipe = MRFRecipe(
+        unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
+        kind(objective, **values),
+        parameters=FeatureParameters(**of_features),
+        preselection=None if preselection is None else MMRPreselection.parse(preselection),
+    )
+    return TunedMRFRecipe(recipe) if tune else recipe
+
+
+def _baseline(name: str, objective: Objective, values: dict[str, Any]) -> Recipe:
+    *before, baseline = BASELINES[name]
+    return BaselineRecipe(baseline, objective=objective, grid={**GRID, **values}, before=tuple(before))
+
+
+def _from_sources(
+    recipe: Callable[..., Recipe],
+    objective: Objective,
+    values: dict[str, Any],
+    *,
+    features: tuple[Feature, ...],
+    pool: Pool | None,
+    **more: Any,
+) -> Recipe:
+    of_sources = {name: values.pop(name) for name in _SOURCES if name in values}
+    return recipe(objective, sources=FeatureSources(pool=pool or "sd", more=features, **of_sources), **values, **more)
+
+
+def _lambdamart(objective: Objective, sources: FeatureSources, **values: Any) -> Recipe:
+    return LambdaMARTRecipe(LambdaMART(objective, **values), sources=sources)
+
+
+def _grid(name: str) -> dict[str, Parameter]:
+    """The parameters that a baseline tunes, each with the values to try."""
+    known, tuned = parameters(FeatureParameters), [parameter for step in BASELINES[name] for parameter in step.tuned]
+    return {one: replace(known[one], annotation=several(known[one].annotation), default=GRID[one]) for one in tuned}
+
+
+def _tuned(name: str, summary: str) -> Ranker:
+    return Ranker(
+        f"{summary}, tuned over the values of its options", {**_grid(name), **_QUERIES}, partial(_baseline, name)
+    )
+
+
+def _of_features(name: str, summary: str) -> Ranker:
+    """A model of the features themselves, by a learner of `LEARNERS`."""
+    options = {**learner_options(name), **parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
+    return Ranker(summary, options, partial(_weighted, LEARNERS[name]), ("features", "pool", "preselection"))
+
+
+_QUERIES = parameters(QueryOptions)
+_SOURCES = parameters(FeatureSources, "pool")
+_TAKES: tuple[Asked, ...] = ("features", "pool")
+RANKERS: Mapping[str, Ranker] = {
+    "automatic": Ranker(
+        "the best of baselines and learned models, or an average",
+        {**_SOURCES, **parameters(AutomaticRecipe, "objective", "sources", "general")},
+        partial(_from_sources, AutomaticRecipe),
+        _TAKES,
+        union=True,
+    ),
+    "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
+    "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
+    "coordinate-ascent": _of_features("coordinate-ascent", "all features, weighted by coordinate ascent"),
+    "bm25": _tuned("bm25", "BM25"),
+    "ql": _tuned("ql", "query likelihood"),
+    "sdm": _tuned("sdm", "the sequential dependence model"),
+    "mrf-lm": _tuned("mrf-lm", "the full dependence model"),
+    "mrf-bm25": _tuned("mrf-bm25", "full dependence by BM25"),
+    "rm3": _tuned("rm3", "RM3 after BM25"),
+    "stack": Ranker(
+        "features selected from tuned RM3, MRF and manifold ranking",
+        {**_SOURCES, **parameters(StackRecipe, "objective", "sources")},
+        partial(_from_sources, StackRecipe),
+        _TAKES,
+        union=True,
+    ),
+    "lambdamart": Ranker(
+        "trees of the stack's features, by LightGBM",
+        {**_SOURCES, **parameters(LambdaMART, "objective")},
+        partial(_from_sources, _lambdamart),
+        _TAKES,
+        union=True,
+    ),
+}
+"""The models that rank, by name."""

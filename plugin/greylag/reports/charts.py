@@ -1,0 +1,87 @@
+"""The charts of results: changes by query, scores by round, parts of a score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from greylag.core.tables import Table
+from greylag.evaluation import Scores, Significance
+from greylag.evaluation.measures import Measure
+from greylag.evaluation.significance import DECIMALS, Comparison
+from greylag.reports.figures import Bar, Figure, bar_figure, line_figure, part_figure
+from greylag.reports.report import Section
+
+Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
+"""Scores by run, and a test of their differences."""
+
+
+def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
+    """The section that a report begins with: a sentence for each comparison by the first measure, tables, charts."""
+    return Section("Result", "\n\n".join([*verdicts(compared), more]), [*tables, *change_charts(compared)])
+
+
+def change_charts(compared: Compared) -> list[Figure]:
+    """A chart for each comparison by the first measure."""
+    return [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(compared)]
+
+
+def changes_figure(compared: Compared) -> Figure:
+    """All these charts in one figure, each with the names of its runs as the title."""
+    panels, measure = {}, ""
+    for scores, comparison in first_comparisons(compared):
+        rows, measure = _changes(scores, comparison.baseline, comparison.run), str(comparison.measure)
+        panels[f"{comparison.run} against {comparison.baseline}"] = _bars(rows, comparison.measure)
+    return bar_figure(f"Changes of {measure} by query", "queries, by change", f"change of {measure}", panels)
+
+
+def verdicts(compared: Compared) -> list[str]:
+    """A sentence for each comparison by the first measure."""
+    return [comparison.verdict for _, comparison in first_comparisons(compared)]
+
+
+def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
+    """The comparisons by the first measure, with the scores that they compare."""
+    return [
+        (scores, comparison)
+        for scores, test in compared
+        for comparison in test.comparisons
+        if comparison.measure == scores[comparison.run].measures[0]
+    ]
+
+
+def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:
+    """The change of the first measure from one run to another: a bar for each query, in descending order."""
+    rows, measure = _changes(scores, before, after), scores[before].measures[0]
+    higher, lower = sum(row[3] > 0 for row in rows), sum(row[3] < 0 for row in rows)
+    direction = ", a loss" if measure.family.lower_is_better else ""
+    caption = (
+        f"Change of {measure}{direction} from {before} to {after}, a bar for each query: {higher} higher, {lower} "
+        f"lower, {len(rows) - higher - lower} equal"
+    )
+    data = Table(f"{measure} by query", ("query", before, after, "change"), rows)
+    panels = {"": _bars(rows, measure)}
+    return bar_figure(caption, f"{len(rows)} queries, by change", f"change of {measure}", panels, data)
+
+
+def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:
+    """Query, both scores by the first measure and the change, in descending order of changes."""
+    new = scores[after].by_query
+    # Rounded, since differences that are equal on paper differ in their last bits, which would order the bars.
+    rows = [(qid, old, new[qid], round(new[qid] - old, DECIMALS)) for qid, old in scores[before].by_query.items()]
+    return sorted(rows, key=lambda row: -row[3])
+
+
+def _bars(rows: Sequence[tuple[str, float, float, float]], measure: Measure) -> list[Bar]:
+    return [Bar(qid, change, (change > 0) != measure.family.lower_is_better) for qid, _, _, change in rows]
+
+
+def rounds_chart(caption: str, measure: str, by_name: Mapping[str, Sequence[float]]) -> Figure:
+    """Scores after each round of learning, a line for each name."""
+    curves = {name: dict(enumerate(values, 1)) for name, values in by_name.items()}
+    return line_figure(caption, "round", measure, {"": (curves, {})})
+
+
+def contributions_chart(caption: str, parts: Sequence[tuple[str, float]], unit: str = "contribution") -> Figure:
+    """Named parts of a sum, as bars from 0 to the right or, below 0, to the left; each below its name and value."""
+    bars = [Bar(name, value, value > 0) for name, value in parts]
+    return part_figure(caption, unit, bars, Table(caption, ("feature", unit), [*parts]))

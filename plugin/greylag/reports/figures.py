@@ -1,0 +1,477 @@
+"""Figures of reports: SVG that stands alone, drawn without another package. The same numbers give the same bytes.
+
+Panels are of one size, three in a row, below a key with the names. Grey text and lines are legible on white and black.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from greylag.core.tables import Table, visible
+from greylag.errors import DependencyError, ParameterError
+from greylag.ranking import FloatArray, IntArray
+from greylag.runtime.files import open_atomically, write_text
+
+Points = Mapping[int, float] | Mapping[float, float]  # y by x
+Panel = tuple[Mapping[str, Points], Mapping[str, float]]  # curves and levels, by name
+Scale = Callable[[float], float]  # from a value to pixels
+COLOURS = (
+    "#d9480f",
+    "#868e96",
+    "#1c7ed6",
+    "#2f9e44",
+    "#ae3ec9",
+    "#e8a200",
+    "#12908e",
+    "#c2255c",
+    "#a07050",
+    "#7cb305",
+)  # on white and black
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a panel and its margins
+KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
+APART = 30  # pixels between labels of the x axis
+IN_ROW = 3  # panels
+PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
+DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
+WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+RESOLUTION = 3  # pixels of a PNG for one of the figure
+BETTER, WORSE = COLOURS[2], COLOURS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure.
+
+    Parameters
+    ----------
+    caption : str
+    svg : str
+        An SVG element, such as `line_figure` makes.
+    data : Table, optional
+        The figure as a table, for those who cannot see it.
+    """
+
+    caption: str
+    svg: str
+    data: Table | None = None
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of `bar_figure` or `part_figure`."""
+
+    name: str
+    value: float
+    better: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points of a panel of `point_figure`."""
+
+    points: FloatArray  # shape (n, 2)
+    shades: FloatArray | None = None  # shape (n,): the higher, the darker
+    edges: IntArray | None = None  # shape (m, 2): pairs of points that are joined
+    marked: int | None = None  # the point that is a cross
+
+
+@dataclass(frozen=True)
+class Axes:
+    """A panel's scales, from values to pixels, and what is drawn behind its marks."""
+
+    x: Scale
+    y: Scale
+    drawn: tuple[str, ...]
+
+
+def line_figure(
+    caption: str,
+    xlabel: str,
+    ylabel: str,
+    panels: Mapping[str, Panel],
+    *,
+    log: bool = False,
+    alike: bool = True,
+    strong: str = "",
+    deviations: Mapping[str, Mapping[str, Mapping[int, float]]] | None = None,
+) -> Figure:
+    """Draw curves and horizontal lines, in one or more panels, with their table.
+
+    Parameters
+    ----------
+    caption, xlabel, ylabel : str
+    panels : mapping of title to Panel
+        A panel is a pair of mappings: its curves (name to a mapping of x to y), and its horizontal lines (name to y).
+    log : bool, default False
+        Logarithmic x axis.
+    alike : bool, default True
+        Whether all panels have the same y axis.
+    strong : str, default ""
+        The curve that is drawn thick, above the others.
+    deviations : mapping of panel to curve to x to float, optional
+        Halves of vertical bars around points.
+    """
+    bars = deviations or {}
+    heights = {title: _heights(panel, bars.get(title, {})) for title, panel in panels.items()}
+    every = [height for of_panel in heights.values() for height in of_panel]
+    names = list(dict.fromkeys(name for curves, _ in panels.values() for name in curves))
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+    levels = dict.fromkeys(name for _, of_panel in panels.values() for name in of_panel)
+    dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(levels)}
+    drawings = []
+    for title, (curves, of_panel) in panels.items():
+        axes = _axes(title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log)
+        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)]
+        drawn += [_level(axes.y(y), dashes[name]) for name, y in of_panel.items()]
+        for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others
+            spread = bars.get(title, {}).get(name, {})
+            drawn += _curve(name, curves[name], axes, colours[name], 4 if name == strong else 2, spread)
+        drawings.append(drawn)
+    key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
+    key |= {name: f'stroke="#808080" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
+    return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
+
+
+def bar_figure(
+    caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Sequence[Bar]], data: Table | None = None
+) -> Figure:
+    """Draw upright bars from 0, in two colours, whose names and values show under the mouse; panels one below another.
+
+    Parameters
+    ----------
+    caption, xlabel, ylabel : str
+    panels : mapping of title to sequence of Bar
+    data : Table, optional
+        See `Figure`.
+    """
+    parts = []
+    for number, (title, bars) in enumerate(panels.items()):
+        values = [bar.value for bar in bars]
+        low, high = min(0.0, *values), max(0.0, *values)
+        y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
+        parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
+        parts += [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
+        for place, bar in enumerate(bars):
+            top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
+            parts.append(
+                f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" '
+                f'height="{bottom - top:.1f}" fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: '
+                f"{bar.value:+.4f}</title></rect>"
+            )
+        parts.append("</g>")
+    return Figure(caption, _svg(WIDE, HEIGHT * len(panels), parts), data)
+
+
+def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> Figure:
+    """Draw bars from 0 to the right or, below 0, to the left, each below its name and value."""
+    values = [bar.value for bar in bars]
+    x, height = _scale(min(0.0, *values), max(0.0, *values), 4, WIDE - 4), BAR * len(bars)
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#80808060"/>']
+    for place, bar in enumerate(bars):
+        left, right = x(min(bar.value, 0.0)), x(max(bar.value, 0.0))
+        parts.append(_text(4, BAR * place + 16, f"{bar.name}: {bar.value:+.4f}", ""))
+        parts.append(
+            f'<rect x="{left:.1f}" width="{right - left:.1f}" y="{BAR * place + 22}" height="10" '
+            f'fill="{BETTER if bar.better else WORSE}"/>'
+        )
+    parts.append(_text(4, height + 16, xlabel, ""))
+    return Figure(caption, _svg(WIDE, height + 24, parts), data)
+
+
+def point_figure(
+    caption: str, panels: Mapping[str, Cloud], *, xlabel: str = "", ylabel: str = "", diagonal: bool = False
+) -> Figure:
+    """Draw points in the plane, with axes if these have names.
+
+    Parameters
+    ----------
+    caption : str
+    panels : mapping of title to Cloud
+    xlabel, ylabel : str, default ""
+    diagonal : bool, default False
+        Whether there is a line where x and y are equal.
+    """
+    drawings = []
+    for title, cloud in panels.items():
+        xs, ys = cloud.points.T.tolist()
+        if diagonal:
+            xs, ys = [*xs, *ys], [*xs, *ys]
+        axes = _axes(title, xs, ys)
+        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)] if xlabel or ylabel else [_title(title)]
+        if diagonal:
+            drawn.append(_path([(min(xs), min(xs)), (max(xs), max(xs))], axes, 'stroke="#808080"'))
+        for i, j in [] if cloud.edges is None else cloud.edges.tolist():
+            drawn.append(_path(cloud.points[[i, j]].tolist(), axes, 'stroke="#808080" stroke-width="0.4"'))
+        for place, (x, y) in enumerate(cloud.points.tolist()):
+            if place != cloud.marked:
+                drawn.append(
+                    f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="2.5" fill="{_shade(cloud, place)}"/>'
+                )
+        if cloud.marked is not None:
+            x, y = (scale(value) - 5 for scale, value in zip((axes.x, axes.y), cloud.points[cloud.marked], strict=True))
+            drawn.append(f'<path d="M{x:.1f} {y:.1f}l10 10m0 -10l-10 10" stroke="{COLOURS[0]}" stroke-width="2"/>')
+        drawings.append(drawn)
+    return Figure(caption, _sheet(drawings, {}))
+
+
+def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Sequence[str] = ()) -> Figure:
+    """Show images without smoothing, each below its title.
+
+    Parameters
+    ----------
+    caption : str
+    pictures : mapping of title to array, shape (height, width) or (height, width, 3)
+        Grey values or red, green and blue, from 0 to 1.
+    rows : sequence of str, default ()
+        Names of equally high rows of the images, from the top.
+    """
+    margin = 10 + math.ceil(LETTER * max(map(len, rows), default=0))
+    parts, x, below = [], margin, 0.0
+    for title, picture in pictures.items():
+        scale = WIDTH / max(picture.shape[:2])
+        high, wide = (scale * size for size in picture.shape[:2])
+        parts.append(_text(x, TOP - 12, title, 'font-weight="bold"'))
+        parts.append(
+            f'<image x="{x:.1f}" y="{TOP}" width="{wide:.1f}" height="{high:.1f}" style="image-rendering: pixelated" '
+            f'href="data:image/png;base64,{base64.b64encode(_png(picture)).decode()}"/>'
+        )
+        for place, name in enumerate(rows):
+            parts.append(_text(x - 6, TOP + high * (place + 0.5) / len(rows) + 4, name, 'text-anchor="end"'))
+        x, below = x + math.ceil(wide) + margin, max(below, TOP + high)
+    return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
+
+
+def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
+    """Draw intervals with a point in each, a line for each name, and a vertical line at 0.
+
+    Parameters
+    ----------
+    caption, xlabel : str
+    intervals : mapping of name to (low, value, high)
+    """
+    left = 20 + math.ceil(LETTER * max(map(len, intervals)))
+    width, below = left + WIDTH, TOP + KEY * len(intervals)
+    low_end, high_end = (
+        min(0.0, *(row[0] for row in intervals.values())),
+        max(0.0, *(row[2] for row in intervals.values())),
+    )
+    x, parts = _scale(low_end, high_end, left, width - RIGHT), []
+    for value, text in ticks(low_end, high_end):
+        parts.append(f'<path d="M{x(value):.1f} {TOP - 10}V{below}" stroke="#808080{"" if value == 0 else "40"}"/>')
+        parts.append(_text(x(value), below + 18, _short(text), 'text-anchor="middle"'))
+    for place, (name, (low, value, high)) in enumerate(intervals.items()):
+        y = TOP + KEY * place
+        parts.append(_text(left - 10, y + 4, name, 'text-anchor="end"'))
+        parts.append(f'<path d="M{x(low):.1f} {y}H{x(high):.1f}" stroke="{COLOURS[2]}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{COLOURS[2]}"/>')
+    parts.append(_text((left + width - RIGHT) / 2, below + BELOW - 4, xlabel, 'text-anchor="middle"'))
+    rows = [(name, low, value, high) for name, (low, value, high) in intervals.items()]
+    data = Table(caption, ("", "low", "difference", "high"), rows)
+    return Figure(caption, _svg(width, below + BELOW, parts), data)
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure for a paper as .svg, .pdf or .png, by the end of the name.
+
+    Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes; those
+    of PDF and PNG depend on the fonts of the machine.
+
+    Raises
+    ------
+    ParameterError
+        If the name ends otherwise.
+    DependencyError
+        If cairosvg, which PDF and PNG need, cannot be used.
+    """
+    svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
+    form = path.suffix.lower()
+    if form == ".svg":
+        write_text(path, svg + "\n")
+        return
+    if form not in (".pdf", ".png"):
+        raise ParameterError(f"{path}: a figure is written as .svg, .pdf or .png")
+    try:
+        import cairosvg
+    except (ImportError, OSError) as error:  # OSError: without the library cairo
+        raise DependencyError(
+            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs "
+            "the library cairo (libcairo2 of Debian), or write .svg"
+        ) from None
+    if form == ".png":
+        drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")
+    else:
+        # The date of making, replaced by one of equal length, as a PDF refers to its parts by their offsets.
+        drawn = re.sub(rb"\(D:\d{14}", b"(D:19700101000000", cairosvg.svg2pdf(bytestring=svg.encode()))
+    with open_atomically(path, binary=True) as file:
+        file.write(drawn)
+
+
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, at least two of them unless these are equal."""
+    if not high > low:
+        return [(low, f"{low:.2f}")]
+    # The step is 1, .5 or .2 of the power of ten below the range: the largest with at least three steps in it.
+    size = math.floor(math.log10(high - low))
+    step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
+    decimals = max(0, 1 - size if step < 10.0**size else -size)
+    # An end that is a multiple of the step has a tick, though the quotient may be off by a rounding error.
+    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]
+
+
+def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[float]:
+    """All y of a panel, with the ends of bars."""
+    curves, levels = panel
+    ends = [
+        y + sign * bars.get(name, {}).get(x, 0.0)  # type: ignore[arg-type]
+        for name, points in curves.items()
+        for x, y in points.items()
+        for sign in (-1, 1)
+    ]
+    return [*ends, *levels.values()]
+
+
+def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = False) -> Axes:
+    """Scales to the ends of the values. Of the x axis, all values have labels if there is room, else round numbers."""
+    places = sorted(set(xs))
+    warp = math.log if log else float
+    x = _scale(warp(places[0]), warp(places[-1]), LEFT, WIDTH - RIGHT)
+    y = _scale(min(ys), max(ys), HEIGHT - BELOW, TOP + 8)
+    named = [(place, f"{place:g}") for place in places]
+    if not log and (len(places) - 1) * APART > WIDTH - LEFT - RIGHT:
+        named = ticks(places[0], places[-1])
+    drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
+    for place, text in named:
+        if (at := x(warp(place))) - last >= APART:
+            drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
+            last = at
+    return Axes(lambda value: x(warp(value)), y, tuple(drawn))
+
+
+def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
+    """Lines across the figure at round numbers, with these at the left."""
+    drawn = []
+    for value, text in ticks(low, high):
+        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="#80808060"/>')
+        drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
+    return drawn
+
+
+def _short(number: str) -> str:
+    """Without the 0 before the point."""
+    return re.sub(r"^(-?)0\.", r"\1.", number)
+
+
+def _scale(low: float, high: float, start: float, end: float) -> Scale:
+    return lambda value: start + (end - start) * (value - low) / ((high - low) or 1.0)
+
+
+def _curve(name: str, points: Points, axes: Axes, colour: str, width: int, bars: Mapping[int, float]) -> list[str]:
+    """A line with its points, and bars around these; the name shows under the mouse."""
+    parts = []
+    for at, half in bars.items():
+        low, high = (axes.y(points[at] + sign * half) for sign in (-1, 1))
+        parts.append(f'<path d="M{axes.x(at):.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
+    places = [(axes.x(x), axes.y(y)) for x, y in points.items()]
+    parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>' for x, y in places]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return [
+        *parts,
+        f'<polyline points="{line}" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round">'
+        f"<title>{_safe(name)}</title></polyline>",
+    ]
+
+
+def _level(y: float, dash: str) -> str:
+    return f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#808080" stroke-dasharray="{dash}"/>'
+
+
+def _path(points: Sequence[Sequence[float]], axes: Axes, style: str) -> str:
+    return f'<path d="M{"L".join(f"{axes.x(x):.1f} {axes.y(y):.1f}" for x, y in points)}" {style}/>'
+
+
+def _shade(cloud: Cloud, place: int) -> str:
+    """A blue, the darker the higher the shade among all points but the marked one."""
+    if cloud.shades is None:
+        return COLOURS[2]
+    others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
+    share = (cloud.shades[place] - others.min()) / (np.ptp(others) or 1.0)
+    return "#" + "".join(f"{round(pale + (dark - pale) * share):02x}" for pale, dark in zip(PALE, DARK, strict=True))
+
+
+def _title(title: str) -> str:
+    return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
+
+
+def _axis_names(xlabel: str, ylabel: str, width: int = WIDTH) -> list[str]:
+    return [
+        _text((LEFT + width - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
+        _text(4, TOP - 2, ylabel, 'font-size="10"'),
+    ]
+
+
+def _safe(text: str) -> str:
+    return visible(escape(text))
+
+
+def _text(x: float, y: float, text: str, style: str) -> str:
+    return f'<text fill="#808080" x="{x:.1f}" y="{y:.1f}" {style}>{_safe(text)}</text>' if text else ""
+
+
+def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:
+    """Panels in rows, below a key of names and the style of their lines."""
+    width = WIDTH * min(IN_ROW, len(drawings))
+    column = 40 + math.ceil(LETTER * max(map(len, key), default=0))
+    in_row = max(1, width // column)
+    rows = math.ceil(len(key) / in_row)
+    parts = []
+    for place, (name, style) in enumerate(key.items()):
+        x, y = 10 + place % in_row * column, KEY * (place // in_row) + 12
+        parts += [f'<path d="M{x} {y}h20" {style}/>', _text(x + 26, y + 4, name, "")]
+    for place, drawn in enumerate(drawings):
+        x, y = WIDTH * (place % IN_ROW), KEY * rows + HEIGHT * (place // IN_ROW)
+        parts += [f'<g transform="translate({x} {y})">', *drawn, "</g>"]
+    return _svg(width, KEY * rows + HEIGHT * math.ceil(len(drawings) / IN_ROW), parts)
+
+
+def _svg(width: int, height: int, parts: Iterable[str]) -> str:
+    style = 'fill="none" font-family="system-ui, sans-serif" font-size="12"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" {style}>'
+    return "\n".join([head, *filter(None, parts), "</svg>"])
+
+
+def _png(picture: FloatArray) -> bytes:
+    """A PNG file of eight bits a colour."""
+    colours = np.clip(np.round(255 * picture), 0, 255).astype(np.uint8)
+    height, width = colours.shape[:2]
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), colours.reshape(height, -1)], axis=1)  # 0: no filter
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if colours.ndim == 3 else 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+
+
+def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
+    """The points of all curves, a row for each x and a column for each curve and line."""
+    columns: dict[str, dict[float, float]] = {}
+    xs = sorted({x for curves, _ in panels.values() for points in curves.values() for x in points})
+    for panel, (curves, levels) in panels.items():
+        lines = {name: dict.fromkeys(xs, y) for name, y in levels.items()}
+        named = {**curves, **lines}.items()
+        columns |= {f"{name} ({panel})" if panel else name: dict(points.items()) for name, points in named}
+    rows = [(x, *(points.get(x) for points in columns.values())) for x in xs]
+    return Table(caption, (xlabel, *columns), rows)

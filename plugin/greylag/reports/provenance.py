@@ -1,0 +1,95 @@
+"""How a run was made (ir_metadata): what greylag knows, and what its user says."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from greylag.core.spelling import nearest
+from greylag.errors import FormatError
+from greylag.evaluation import parse_measure
+from greylag.runtime.software import versions
+from greylag.runtime.yaml_text import read_yaml
+
+FIELDS = (
+    "schema-version", "run-version", "tag", "platform", "research goal", "implementation", "method", "actor", "data",
+)  # fmt: skip
+
+
+def read_given(path: Path) -> dict[str, Any]:
+    """The fields of a user's file of metadata; others than those of ir_metadata may be added."""
+    given = read_yaml(path, "a file of metadata")
+    for name in given.keys() - set(FIELDS):
+        if get_close_matches(name, FIELDS):  # a slip, and no field of the user's own
+            raise FormatError(path, None, f"unknown field {name!r}: {nearest(name, FIELDS)}")
+    return given
+
+
+def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The metadata of a run but its tag.
+
+    Parameters
+    ----------
+    description : mapping
+        ``retrieval``, the steps; and of a study, ``measures``, ``baselines``, ``test`` and ``collection``.
+    given : mapping, optional
+        What the user says. It overrides what greylag knows, and asks for the hardware with ``platform: {hardware:
+        auto}``.
+    """
+    given = dict(given or {})
+    if isinstance(wanted := given.get("platform"), dict) and wanted.get("hardware") == "auto":
+        cpu = {"architecture": platform.machine(), "number of cores": os.cpu_count()}
+        given["platform"] = {**wanted, "hardware": {"cpu": cpu}}
+    numbers = versions()
+    libraries = [f"{name.lower()}=={number}" for name, number in numbers.items()]
+    toolkit = [f"{name}=={numbers[name]}" for name in ("greylag", "pyserini") if name in numbers]
+    content: dict[str, Any] = {
+        "platform": {
+            "operating system": {"kernel": f"{platform.system()} {platform.release()}"},
+            "software": {"libraries": {"python": libraries}, "retrieval toolkit": toolkit},
+        },
+        "implementation": {
+            "executable": {"cmd": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])},
+            "source": {"lang": ["python"]},
+        },
+        "method": {"automatic": True, "score ties": "order of the step before"},
+    }
+    if "collection" in description:
+        content["method"]["indexing"] = {
+            "tokenizer": "org.apache.lucene.analysis.standard.StandardTokenizer",
+            "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
+            "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
+        }
+        content["data"] = {"test collection": dict(description["collection"])}
+    if "measures" in description:
+        content["research goal"] = {
+            "evaluation": {
+                "reported measures": [parse_measure(measure).trec_name for measure in description["measures"]],
+                "baseline": list(description["baselines"]),
+                "significance test": [dict(description["test"])],
+            }
+        }
+    content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
+    merged = _merged(content, given)
+    return {name: merged[name] for name in (*FIELDS, *merged) if name in merged}
+
+
+def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """The steps that made runs, by tag and `read_metadata`; a run without metadata is a step by its tag."""
+    steps: list[dict[str, Any]] = []
+    for tag, found in metadata:
+        steps += found.get("method", {}).get("retrieval") or [{"name": tag}]
+    return steps
+
+
+def _merged(ours: Any, theirs: Any) -> Any:
+    """Two values, of which mappings are merged field by field, and others are theirs."""
+    if not (isinstance(ours, dict) and isinstance(theirs, Mapping)):
+        return theirs
+    return {**ours, **{name: _merged(ours.get(name), value) for name, value in theirs.items()}}

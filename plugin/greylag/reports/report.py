@@ -1,0 +1,92 @@
+"""A study's report: one self-contained HTML file with tables, figures, queries and provenance.
+
+The page is in ``templates``. It loads nothing from elsewhere. The same sections give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from greylag.core.tables import Table, as_html, cell_text, visible
+from greylag.reports.figures import Figure
+from greylag.reports.queries import QueryChanges
+from greylag.runtime.files import write_text
+
+Part = Table | Figure | QueryChanges
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a report. The report leaves out a section, table or list of queries that has no content.
+
+    Parameters
+    ----------
+    title : str
+    text : str, default ""
+        Paragraphs, separated by blank lines.
+    parts : sequence of Table, Figure or QueryChanges, default ()
+        Shown after the text.
+    """
+
+    title: str
+    text: str = ""
+    parts: Sequence[Part] = ()
+
+
+def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:
+    """Write a report atomically. The provenance, mapping names to values that JSON knows, is folded at the end."""
+    write_text(path, report_page(title, sections, provenance))
+
+
+def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
+    """The page of a report."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("greylag.studies"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "cell": cell_text,
+        "value": _value,
+        "drawing": _drawing,
+        "html": _html,
+        "signed": "{:+.4f}".format,
+    }
+    shown = [replace(section, parts=[part for part in section.parts if _has_content(part)]) for section in sections]
+    shown = [section for section in shown if section.text.strip() or section.parts]
+    scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
+    template = environment.get_template("report.html")
+    page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
+    return visible(page.lstrip())
+
+
+def _has_content(part: Part) -> bool:
+    if isinstance(part, Figure):
+        return True
+    return bool(part.rows if isinstance(part, Table) else part.queries)
+
+
+def _html(table: Table, label: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(as_html(table, label))  # which escapes
+
+
+def _drawing(figure: Figure) -> Any:
+    """The drawing, with its caption as the text alternative."""
+    from markupsafe import Markup
+
+    return Markup(figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1))
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=1)

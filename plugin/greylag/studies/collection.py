@@ -1,0 +1,363 @@
+"""Opening a test collection: index, topics, judgements, and the run of the first stage. Shared by all studies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection as AnyOf
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from greylag.adapters.ir_datasets import texts_from_ir_datasets, write_documents
+from greylag.adapters.named import named_qrels, named_topics
+from greylag.errors import CollectionError, DependencyError, ParameterError
+from greylag.fusion import FUSIONS, fuse_runs
+from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.documents import read_documents, read_texts
+from greylag.index.lucene.jvm import start_jvm
+from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.open_index import folders
+from greylag.index.positional import PositionalIndex
+from greylag.index.searches import Search
+from greylag.ranking import Run, marked
+from greylag.runtime.files import file_stamps
+from greylag.runtime.folders import read_mark, scratch_folder
+from greylag.runtime.inputs import Names
+from greylag.studies.config import Experiment, InputFile, Positive, Settings, readable_by
+from greylag.studies.study import Context
+from greylag.trec import Qrels, read_qrels, read_run, read_topics
+
+IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and the file of a run
+
+
+class Collection(Settings):
+    """Documents: files, which the study indexes, or an index."""
+
+    docs: InputFile | None = Field(default=None, examples=["docs.jsonl"])
+    """A file or folder of documents, or irds:NAME, the documents of a data set of ir_datasets."""
+    index: InputFile | None = None
+    """In place of documents: a folder with an index of greylag, Anserini or Pyserini, or a name of Pyserini's prebuilt
+    indexes, such as msmarco-v1-passage-full.
+    """
+    type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
+    """The format of the documents, if the files do not tell it."""
+    fields: str | None = None
+    """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
+    language: str = "en"
+    """The language of the documents, such as de, by Anserini's analyzers; or whitespace."""
+    java: Literal["required", "optional"] = "required"
+    """Whether documents are indexed in memory, and searched by BM25 alone, where there is no Java."""
+
+    @property
+    def name(self) -> str:
+        """The documents or the index, as the file names them."""
+        return self.docs or self.index or ""  # `check` has seen that there is one
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Check that there are documents or an index."""
+        if (self.docs is None) == (self.index is None):
+            raise ValueError("give docs, which are indexed, or an index, and not both")
+        of_files = {"type", "fields", "language", "java"} & self.model_fields_set
+        if of_files and (self.index is not None or (self.name.startswith(IRDS) and of_files != {"language"})):
+            raise ValueError(
+                f"{', '.join(sorted(of_files))}: these say how files are indexed, and {self.name} is no file"
+            )
+        return self
+
+
+def source_files(text: str) -> list[str]:
+    """The file of a first stage that is a run."""
+    return [text.removeprefix(RUN)] if text.startswith(RUN) else []
+
+
+def read_source(text: str) -> Search | None:
+    """The search that a first stage names; None for ``run:FILE``."""
+    return None if text.startswith(RUN) else Search.parse(text)
+
+
+def _source_name(text: str) -> str:
+    search = read_source(text)
+    return Path(text.removeprefix(RUN)).name.split(".")[0] if search is None else search.name
+
+
+def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
+    """Pairs of a name and a spelling. Spellings that share a short name are named in full."""
+    names = list(map(name, texts))
+    return [
+        (text.replace(" ", "") if names.count(short) > 1 else short, text)
+        for short, text in zip(names, texts, strict=True)
+    ]
+
+
+SourceText = Annotated[str, readable_by(read_source), Names(source_files)]
+"""A search as `Search.parse` reads it, or ``run:FILE``."""
+
+
+def _several(value: object) -> object:
+    """A single spelling as several, in a tuple."""
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+class FirstStage(Settings):
+    """The rankings that are reranked: a search, a run, or the union of several."""
+
+    model: Annotated[
+        tuple[SourceText, ...], Field(min_length=1), BeforeValidator(_several, json_schema_input_type=str | list[str])
+    ] = ("bm25",)
+    """A search as for greylag search --model: bm25 or ql, with parameters, as in bm25(k1=1.2,b=0.75), and expanded, as
+    in bm25+rm3(fb_docs=5). Or run:FILE, a TREC run. Of several in a list, documents of any are candidates.
+    """
+    hits: Positive = 1000
+    """Number of documents per topic, of each search and of the union."""
+    fusion: Literal["rrf", "combsum", "combmnz"] = "rrf"
+    """How several rankings become one: by reciprocal ranks, or by sums of scores."""
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        """Check that rankings differ in their names."""
+        names = [name for name, _ in self.sources]
+        for name, text in self.sources:
+            # Two searches of a name are told apart by their parameters, but run:PATH cannot be the tag of a run.
+            if name == text != name.removeprefix(RUN) or names.count(name) > 1 or (len(names) > 1 and name in FUSIONS):
+                raise ValueError(f"model: {text} has the name of another ranking: rename the file, or leave one out")
+        return self
+
+    @property
+    def sources(self) -> list[tuple[str, str]]:
+        """The name of each ranking, and its spelling."""
+        return by_name(self.model, _source_name)
+
+    @property
+    def name(self) -> str:
+        """The tag of the rankings: that of a search without its parameters, the name of a run, or that of a fusion."""
+        sources = self.sources
+        return sources[0][0] if len(sources) == 1 else self.fusion
+
+    @property
+    def search(self) -> Search:
+        """The search, of a study that needs a single one."""
+        search = read_source(self.model[0]) if len(self.model) == 1 else None
+        if search is None:
+            raise ParameterError(f"first_stage.model: this study has a single search, not {', '.join(self.model)}")
+        return search
+
+
+class Queries(Settings):
+    """How the texts of topics become queries."""
+
+    field: str = "title"
+    """The field of a TREC topic that is searched for: title or desc."""
+    first_sentence: bool = False
+    """Whether to use only the first sentence."""
+    stop_words: StopWords | None = None
+    """Words that are left out: those of the list lucene or scikit-learn, or of a file with one word a line."""
+
+
+class CollectionSettings(Experiment):
+    """A test collection and how it is searched."""
+
+    collection: Collection
+    topics: InputFile
+    """The topics: a file (TSV, TREC or BEIR's), irds:NAME, or a name of Pyserini."""
+    qrels: InputFile
+    """The relevance judgements: a file (TREC's or BEIR's), irds:NAME, or a name of Pyserini."""
+    lenient: bool = False
+    """Skip lines of topics, judgements and runs that cannot be read, with a warning each, instead of ending."""
+    queries: Queries = Queries()
+    first_stage: FirstStage = FirstStage()
+
+    def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
+        """Topics, judgements, and which of the topics the results are of."""
+        topics, qrels = self.judged(self.topics, self.qrels)
+        return topics, qrels, tuple(topics)
+
+    def judged(self, topics: str, qrels: str) -> tuple[dict[str, str], Qrels]:
+        """The topics and the judgements of these files or names, which have topics in common."""
+        texts, judgements = self.read_topics(topics), self.read_qrels(qrels)
+        if not any(qid in judgements for qid in texts):
+            raise ParameterError(
+                f"{qrels} and {topics} have no topic in common "
+                f"({next(iter(judgements), 'none')!r} against {next(iter(texts), 'none')!r})"
+            )
+        return texts, judgements
+
+    def read_topics(self, name: str) -> dict[str, str]:
+        """Query texts by qid, of a file or name."""
+        path, field = self.path(name), self.queries.field
+        named = None if path.exists() else named_topics(name, field=field)
+        return read_topics(path, field=field, lenient=self.lenient) if named is None else named
+
+    def read_qrels(self, name: str) -> Qrels:
+        """Judgements of a file or name."""
+        path = self.path(name)
+        named = None if path.exists() else named_qrels(name)
+        return read_qrels(path, lenient=self.lenient) if named is None else named
+
+    def search(
+        self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context
+    ) -> tuple[Run, ...]:
+        """The rankings of the first stage, each a run."""
+        stage, runs = self.first_stage, []
+        for name, text in stage.sources:
+            if (search := read_source(text)) is not None:
+                try:
+                    source = search.source(lucene, stage.hits)
+                except ParameterError as error:
+                    raise ParameterError(f"first_stage.model {text}: {error}") from None
+                run = source.run(topics, n_jobs=context.n_jobs, tag=name)
+                context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {name}")
+            else:
+                path = self.path(text.removeprefix(RUN))
+                read = read_run(path, topics, lenient=self.lenient)
+                run = Run(read.rankings, marked(name, read.tag))
+                context.progress(f"first stage: {len(run)} of {len(topics)} topics, {path}")
+            runs.append(run)
+        return tuple(runs)
+
+    def check(self, topics: Sequence[str]) -> None:
+        """Check what can be checked before any work. Studies add to it.
+
+        Parameters
+        ----------
+        topics : sequence of str
+            The topics of the collection.
+        """
+
+
+@dataclass(frozen=True)
+class OpenCollection:
+    """An open test collection.
+
+    Parameters
+    ----------
+    lucene : LuceneIndex or PositionalIndex
+        The index that is searched; `index` itself where Java is missing.
+    index : PositionalIndex
+    topics : dict of qid to text
+    qrels : Qrels
+    first : Run
+        The rankings of the first stage.
+    query_form : QueryForm
+        How the texts of topics became queries.
+    texts : callable, default knows none
+        From docids to the texts of documents, read again from their files.
+    tested : tuple of str, default ()
+        The topics that the results are of.
+    sources : tuple of Run, default ()
+        The rankings that `first` is the union of, or `first` alone.
+    """
+
+    lucene: LuceneIndex | PositionalIndex
+    index: PositionalIndex
+    topics: dict[str, str]
+    qrels: Qrels
+    first: Run
+    query_form: QueryForm
+    texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
+    tested: tuple[str, ...] = ()
+    sources: tuple[Run, ...] = ()
+
+
+def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
+    """Read topics and judgements, check the settings, open the index (building it if necessary), and search."""
+    form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
+    texts_of, qrels, test = settings.read()
+    topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
+    settings.check(list(topics))  # before indexing, which may take hours
+    lucene = open_documents(settings, context)
+    sources, stage = settings.search(lucene, topics, context), settings.first_stage
+    first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion, k=stage.hits)
+    texts = partial(texts_of_documents, settings)
+    index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
+    return OpenCollection(lucene, index, topics, qrels, first, form, texts, test, sources)
+
+
+def open_documents(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
+    """The index that the settings name, or that of the documents that they name, built if it is missing.
+
+    It is in memory if Java may be missing, and is.
+    """
+    named = settings.collection
+    try:
+        if named.java == "optional":
+            start_jvm()
+    except DependencyError:
+        texts = read_documents(settings.path(named.name), collection=named.type, fields=named.fields)
+        index = PositionalIndex.from_texts(texts, language=named.language)
+        how = "in memory and for BM25 alone, as Java is missing (greylag doctor says more)"
+        context.progress(f"index: {index.n_documents} documents, {how}")
+        return index
+    if named.index is not None:
+        path = settings.path(named.index)
+        return LuceneIndex(folders(path if path.exists() else named.index, positions=True))
+    if named.name.startswith(IRDS):
+        return open_index(named.name, None, context, language=named.language)
+    return open_index(settings.path(named.name), named.type, context, fields=named.fields, language=named.language)
+
+
+def texts_of_documents(settings: CollectionSettings, docids: AnyOf[str]) -> dict[str, str]:
+    """The texts of documents by docid, read again from where they were indexed from; none of an index."""
+    named = settings.collection
+    if named.docs is None:
+        return {}
+    if named.docs.startswith(IRDS):
+        wanted = frozenset(docids)
+        return {docid: text for docid, text in texts_from_ir_datasets(named.docs) if docid in wanted}
+    return read_texts(settings.path(named.docs), docids, collection=named.type, fields=named.fields)
+
+
+def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
+    """The stop list that the settings name."""
+    name = settings.queries.stop_words
+    if name is None:
+        return frozenset()
+    return read_stop_words(name if name in STOP_LISTS else settings.path(name))
+
+
+def open_index(
+    docs: Path | str, form: str | None, context: Context, *, fields: str | None = None, language: str = "en"
+) -> LuceneIndex:
+    """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
+
+    Only an index that a study built is ever replaced.
+
+    Parameters
+    ----------
+    docs : Path or str
+        A file or folder, or ``irds:NAME``.
+    form : str or None
+        The collection class, as for `build_index`.
+    fields, language
+        As for `build_index`.
+
+    Raises
+    ------
+    CollectionError
+        If `docs` does not exist or cannot be indexed.
+    ParameterError
+        If the study's folder has something else under the name of the index.
+    """
+    named = str(docs).startswith(IRDS)
+    if not named and not Path(docs).exists():
+        where = "paths are relative to the experiment file, or its folder 'data', which GREYLAG_DATA replaces"
+        raise CollectionError(f"{docs}: no such documents; {where}")
+    folder = context.folder / "index"
+    stamps = [] if named else file_stamps(Path(docs))
+    name = str(docs) if named else Path(docs).name
+    origin = json.dumps({"docs": name, "type": form, "fields": fields, "language": language, "files": stamps})
+    built = read_mark(folder)
+    if built == origin:
+        context.progress(f"index: {folder}, built before")
+    else:
+        build = partial(build_index, out=folder, language=language, origin=origin, overwrite=built.startswith("{"))
+        with scratch_folder() as scratch:
+            written = write_documents(str(docs), scratch / "docs.jsonl") if named else Path(docs)
+            n = build(written, collection=form, fields=fields)
+        context.progress(f"index: {n} documents, in {folder}")
+    return LuceneIndex(folder)

@@ -1,0 +1,389 @@
+"""The main study: a first stage, tuned baselines, a learned ranker and stages after it, cross-validated and scored.
+
+Rankers, searches, features and stages are spelt as on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import getsourcefile
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from pydantic import model_validator
+
+from greylag.core.spelling import parameters, read_call, read_options
+from greylag.errors import FormatError, ParameterError
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic
+from greylag.evaluation.folds import split_folds, without
+from greylag.features.feature import Feature
+from greylag.features.named_files import FeatureText, stage_files
+from greylag.features.spec import Pool
+from greylag.features.spelling import parse_features
+from greylag.fusion import fuse_runs
+from greylag.index.analysis import QueryForm
+from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.searches import MODELS
+from greylag.pipeline import Pipeline, Stage
+from greylag.rankers.model import RankingModel
+from greylag.ranking import Ranking, Run, marked
+from greylag.recipes import recipe as training
+from greylag.recipes.baselines import BASELINES
+from greylag.recipes.learned_fusion import learn_fusion
+from greylag.recipes.recipe import Recipe
+from greylag.recipes.spelling import parse_model
+from greylag.reports import table, to_dict
+from greylag.runtime.inputs import Names
+from greylag.runtime.progress import each
+from greylag.stages import StageStep
+from greylag.studies import config
+from greylag.studies.collection import RUN, CollectionSettings, OpenCollection, by_name, open_collection
+from greylag.studies.pipeline_report import Ranked, comparisons, sections
+from greylag.studies.study import Context, Outcome, Study, load
+from greylag.studies.tables import means, merge_scores
+from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
+
+V = TypeVar("V")
+FUSION = "fusion"
+"""The model that weighs the rankings of the first stage, which no index and no features are needed for."""
+
+
+@dataclass(frozen=True)
+class FusionOptions:
+    """The options of ``fusion``.
+
+    Parameters
+    ----------
+    penalty : float, optional
+        As in `learn_fusion`.
+    """
+
+    penalty: float | None = None
+
+
+def stages_of(text: str) -> list[StageStep]:
+    """The stages of ``STAGE`` or ``STAGE>>STAGE``, each with its class."""
+    steps = [StageStep.parse(part) for part in text.split(">>")]
+    for step in steps:
+        step.stage  # noqa: B018 - imports it
+    return steps
+
+
+def files_of_stages(text: str) -> list[str]:
+    """The files that one or more stages name, with the code of those that are not greylag's."""
+    return [file for part in text.split(">>") for file in stage_files(part)]
+
+
+def read_model(text: str) -> None:
+    """Check the spelling of a model."""
+    name, options = read_call(text)
+    if name == FUSION:
+        read_options(name, options, parameters(FusionOptions))
+    else:
+        parse_model(text)
+
+
+ModelText = Annotated[str, config.readable_by(read_model)]
+StageText = Annotated[str, config.readable_by(stages_of), Names(files_of_stages)]
+
+
+class Training(config.Settings):
+    """How models are learned, in cross-validation over topics or on the training part of a split."""
+
+    objective: config.ObjectiveName = "AP"
+    """The measure that is maximised, such as AP, nDCG@10 or RR."""
+    topics: config.Positive | None = None
+    """At most this many judged training topics of a split are used, drawn by the seed; all by default."""
+    folds: config.Folds = 5
+    """The number of folds of cross-validation over topics."""
+    seed: config.Seed = 0
+    """Seed of the split into folds."""
+
+
+class Settings(CollectionSettings):
+    """From topics to scores: a first stage, tuned baselines, a learned ranker, and stages after it."""
+
+    model: ModelText = "automatic"
+    """The ranker, as for greylag train --model: automatic, which chooses among all, or one with options, such as
+    mrf(max_features=3), rm3, stack or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
+    """
+    features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
+    """Features besides those of the model, or for mrf in place of its pool, as for greylag train --features."""
+    pool: Pool | None = None
+    """The dependence models of the features; full for mrf and sd for others by default."""
+    preselect: str | None = None
+    """The preselection of features of mrf, such as mmr(n_features=16)."""
+    training: Training = Training()
+    baselines: tuple[ModelText, ...] = ("bm25",)
+    """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other."""
+    stages: tuple[StageText, ...] = ()
+    """What is tried after the model, each by itself, as for greylag rerank --stage: mmr(relevance_weight=0.7,k=20),
+    xquad(aspects=FILE). Stages of one's own are MODULE:CLASS, of a file MODULE.py beside this one or an installed
+    package. One after another: rm3 >> mmr.
+    """
+    measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
+    """Measures of relevance; topics are compared by the first."""
+    subtopic_qrels: config.InputFile | None = None
+    """Judgements by subtopic, by which everything is scored, too."""
+    subtopic_measures: tuple[config.MeasureName, ...] = ("alpha-nDCG@10", "S-recall@10")
+    """Measures of diversity."""
+    test_topics: config.InputFile | None = None
+    """The test topics of a split, as `topics`. All of `topics` are then trained on, without folds. If both are the same
+    file, judgements are the split, as in BEIR's form.
+    """
+    test_qrels: config.InputFile | None = None
+    """Their judgements; by default `qrels`."""
+
+    @model_validator(mode="after")
+    def check_fields(self) -> Self:
+        """Check that there is a split or folds, and that models and names can be understood."""
+        if self.test_topics is None and self.test_qrels is not None:
+            raise ValueError("test_qrels needs test_topics")
+        if self.test_topics is None and self.training.topics is not None:
+            raise ValueError("training.topics needs test_topics: it limits the training part of a split")
+        if self.test_topics is not None and "folds" in self.training.model_fields_set:
+            raise ValueError("test_topics and training.folds cannot be combined: a split has no folds")
+        for name, text in self.systems:
+            if read_call(text)[0] == FUSION and len(self.first_stage.sources) < 2:
+                raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
+            self.recipe(text)
+        before = dict.fromkeys([self.first_stage.name, *(name for name, _ in self.first_stage.sources), *BESIDE])
+        names = [*before, *(name for name, _ in [*self.systems, *self.after])]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"{twice!r} is the name of two systems: rename the run, or leave one out")
+        return self
+
+    @property
+    def systems(self) -> list[tuple[str, str]]:
+        """The names and spellings of the baselines and, last, of the model."""
+        return by_name([*self.baselines, self.model], lambda text: tuned_name(read_call(text)[0]))
+
+    @property
+    def after(self) -> list[tuple[str, str]]:
+        """The names and spellings of the stages; names are without modules."""
+        return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
+
+    def recipe(self, text: str) -> Recipe | FusionOptions:
+        """The recipe of a model; the features, pool and preselection are those of the main model."""
+        name, options = read_call(text)
+        if name == FUSION:
+            return FusionOptions(**read_options(name, options, parameters(FusionOptions)))
+        given: dict[str, Any] = {}
+        if text == self.model:
+            given = {
+                "features": self.own_features, "pool": self.pool,
+                "preselection": self.preselect,
+            }  # fmt: skip
+        recipe, form = parse_model(text, self.training.objective, **given)
+        if form != QueryForm():
+            raise ParameterError(f"{name}: queries are shortened by the field queries, for all systems alike")
+        return recipe
+
+    @property
+    def own_features(self) -> tuple[Feature, ...]:
+        """The features besides the model's, with the full paths of their files."""
+        features = () if self.features is None else parse_features(self.features)
+        return tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
+
+    def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
+        """Topics, judgements, and which of the topics the results are of: the test topics of a split."""
+        topics, qrels, tested = super().read()
+        if self.test_topics is None:
+            return topics, qrels, tested
+        texts, judged = self.judged(self.test_topics, self.test_qrels or self.qrels)
+        if self.test_topics == self.topics:  # as in BEIR's form, judgements are the split
+            topics = {qid: text for qid, text in topics.items() if qid in qrels}
+            texts = {qid: text for qid, text in texts.items() if qid in judged}
+        if both := [qid for qid in texts if qid in topics]:
+            reason = f"{len(both)} topics, such as {both[0]!r}, are in {self.topics}, too"
+            raise FormatError(self.test_topics, None, f"{reason}: leave them out of one of the files")
+        if (most := self.training.topics) is not None:
+            topics = draw_topics(topics, qrels, most, self.training.seed)
+        of_each = ((topics, qrels), (texts, judged))
+        split = {qid: grades[qid] for among, grades in of_each for qid in among if qid in grades}
+        return topics | texts, split, tuple(texts)
+
+    def check(self, topics: Sequence[str]) -> None:
+        """Check the number of folds, the judgements by subtopic, and where stages come from."""
+        if self.test_topics is None:
+            try:
+                split_folds(topics, self.training.folds, self.training.seed)
+            except ParameterError as error:
+                raise ParameterError(f"training.folds: {error}") from None
+        self.subtopics(topics)
+        for step in (step for text in self.stages for step in stages_of(text)):
+            beside = self.file_folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
+            source = getsourcefile(step.stage)
+            if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
+                raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
+
+    def of_test(self, judgements: dict[str, V], tested: Sequence[str]) -> dict[str, V]:
+        """The judgements of the test topics of a split; all of them without a split."""
+        if self.test_topics is None:
+            return judgements
+        return {qid: judgements[qid] for qid in tested if qid in judgements}
+
+    def subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
+        """The judgements by subtopic; empty if there are none."""
+        if self.subtopic_qrels is None:
+            return {}
+        judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
+        return self.of_test(judgements, tested)
+
+    def stage(self, text: str, opened: OpenCollection) -> Pipeline[Ranking]:
+        """The stages of a spelling, over the index."""
+        steps = [step.place_files(lambda file: str(self.path(file))) for step in stages_of(text)]
+        made: list[Stage] = [step.make(opened.index) for step in steps]
+        for stage in made:
+            stage.check_topics(opened.tested)
+        return Pipeline(tuple(made))
+
+
+BESIDE = ("bm25", "ql")
+"""The searches that are scored beside a first stage that is a search."""
+
+
+class Validated(NamedTuple):
+    """A model for each fold, and the rankings of the topics that it was not trained on."""
+
+    run: Run
+    models: tuple[Any, ...]
+    folds: tuple[tuple[str, ...], ...]
+
+
+def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
+    """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
+    stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
+    first = opened.first.select_queries(opened.tested)
+    before = [first, *_beside(settings, opened, context)]
+    tuned = [cross_validate(settings, opened, context, system).run for system in range(len(settings.baselines))]
+    validated = cross_validate(settings, opened, context)
+    after = []
+    for name, stage in stages.items():
+        after.append(stage.run(validated.run, n_jobs=context.n_jobs, tag=name))
+        context.progress(f"{name}, after {validated.run.tag}")
+    runs = {run.tag: run for run in (*before, *tuned, validated.run, *after)}
+    compared = [(one.tag, validated.run.tag) for one in (first, *tuned)]
+    compared += [(validated.run.tag, run.tag) for run in after]
+    subtopics = settings.subtopics(opened.tested)
+    scores = score(settings, opened, runs, subtopics)
+    ranked = Ranked(runs, compared, scores, opened, validated.models, validated.folds, validated.run.tag, subtopics)
+    return Outcome(
+        scores=merge_scores(map(means, scores.values())),
+        results={kind: to_dict(part) for kind, part in scores.items()},
+        tables=[*map(table, scores.values()), *comparisons(ranked)],
+        title=f"{settings.name}: {first.tag} reranked by {settings.model}",
+        sections=sections(ranked),
+        runs=runs,
+        models={
+            f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: _kept(model, opened)
+            for number, model in enumerate(validated.models, 1)
+        },
+        provenance={"fingerprint": opened.index.fingerprint},
+    )
+
+
+def score(
+    settings: Settings, opened: OpenCollection, runs: Mapping[str, Run], subtopics: SubtopicQrels
+) -> dict[str, dict[str, Scores]]:
+    """Scores by kind (relevance, diversity) and system."""
+    qrels = settings.of_test(opened.qrels, opened.tested)
+    scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
+    if settings.subtopic_qrels is not None:
+        measures = settings.subtopic_measures
+        scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
+    return scores
+
+
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> Validated:
+    """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others.
+
+    `system` is the place among `Settings.systems`, by default that of the main model.
+    """
+    tag, text = settings.systems[system]
+    recipe, option = settings.recipe(text), settings.training
+    folds = option.folds if settings.test_topics is None else [opened.tested]
+    if isinstance(recipe, FusionOptions):
+        return _fuse(settings, recipe, tag, opened, context.progress)
+    validated = training.cross_validate(
+        recipe,
+        opened.first,
+        opened.qrels,
+        opened.index,
+        folds=folds,
+        seed=option.seed,
+        n_jobs=context.n_jobs,
+        tag=tag,
+        provenance={"experiment": settings.name},
+        progress=context.progress,
+    )
+    return Validated(validated.run, validated.models, validated.folds)
+
+
+def _fuse(
+    settings: Settings, option: FusionOptions, tag: str, opened: OpenCollection, progress: Callable[[str], None]
+) -> Validated:
+    """Learned fusion of the first stage's rankings: of each fold, what is learned from the topics of the others."""
+    training, qids = settings.training, list(opened.first)
+    split = settings.test_topics is not None
+    folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
+    rankings, models = dict[str, Ranking](), []
+    for number, fold in enumerate(folds, 1):
+        rest = without(qids, fold)
+        others = {run.tag: run.select_queries(rest) for run in opened.sources}
+        model = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty).model
+        models.append(model)
+        progress(f"fold {number}: {model.summary().splitlines()[0]}")
+        fused = fuse_runs([run.select_queries(fold) for run in opened.sources], model, k=settings.first_stage.hits)
+        rankings |= {ranking.qid: ranking for ranking in fused.rankings}
+    run = Run(tuple(rankings[qid] for qid in qids if qid in rankings), marked(tag, opened.first.tag))
+    return Validated(run, tuple(models), tuple(map(tuple, folds)))
+
+
+def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
+    """The rankings that are scored beside the first stage: those that it is made of, or other searches."""
+    if len(opened.sources) > 1:
+        return [run.select_queries(opened.tested) for run in opened.sources]
+    if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
+        return []
+    topics = {qid: opened.topics[qid] for qid in opened.tested}
+    others = [name for name in BESIDE if name != opened.first.tag]
+    hits = settings.first_stage.hits
+    return [
+        MODELS[name](opened.lucene, k=hits).run(topics, n_jobs=context.n_jobs, tag=name)
+        for name in each(others, "models")
+    ]
+
+
+def _kept(model: Any, opened: OpenCollection) -> Any:
+    """The model as it is saved: one of features shortens queries as the study did."""
+    return replace(model, query_form=opened.query_form) if isinstance(model, RankingModel) else model
+
+
+def tuned_name(model: str) -> str:
+    """The name of a model's run; tuned baselines say that they are."""
+    return f"tuned-{model}" if model.partition("(")[0] in BASELINES else model
+
+
+def draw_topics(topics: Mapping[str, str], qrels: Qrels, most: int, seed: int) -> dict[str, str]:
+    """At most this many topics with a relevant document, drawn without replacement, in their order."""
+    judged = [qid for qid in topics if any(grade > 0 for grade in qrels.get(qid, {}).values())]
+    if len(judged) <= most:
+        return {qid: topics[qid] for qid in judged}
+    drawn = np.sort(np.random.default_rng(seed).choice(len(judged), most, replace=False))
+    return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
+
+
+def read_pipeline(path: Path) -> Settings:
+    """The settings of a main experiment file, for studies that build on its pipeline."""
+    _, settings = load(path)
+    if not isinstance(settings, Settings):
+        raise FormatError(path, None, f"study {settings.study!r}: use an experiment file of the study 'pipeline'")
+    if settings.test_topics is not None:
+        raise FormatError(path, None, "test_topics: a study of this pipeline has folds, and takes no split")
+    return settings
+
+
+STUDY = Study(Settings, open_collection, run)

@@ -1,0 +1,200 @@
+"""The report of the main study: results, tables of tests, what was learned, and each query before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from greylag.evaluation import Scores, Significance, compare
+from greylag.evaluation.scores import highest_grades
+from greylag.evaluation.significance import FIGURES, narrow_table
+from greylag.rankers.fusion_model import FusionModel
+from greylag.rankers.model import RankingModel
+from greylag.ranking import Run
+from greylag.reports.charts import result, rounds_chart, verdicts
+from greylag.reports.excerpts import excerpts
+from greylag.reports.figures import Figure
+from greylag.reports.queries import QueryChanges, most_changed, no_reasons, query_changes, reasons
+from greylag.reports.report import Section
+from greylag.studies.collection import OpenCollection
+from greylag.studies.tables import Table, comparison_table, fusion_table, means, means_table, models_table
+from greylag.trec import SubtopicQrels
+
+SHOWN = 10  # documents of a ranking
+QUERIES = 500  # of a list; a report of thousands is slow to open
+
+_EFFECTIVENESS = """\
+So were the parameters of tuned baselines. p is that of the two-sided paired t-test over queries, after Holm's
+correction over each comparison with the step before."""
+_MODELS = """\
+The features of each fold's model with their places in the order of selection and their shares: weight times the
+feature's standard deviation within a query, in per cent of the sum over features. The weights are in the models.
+
+SD/unordered/BM25-U-4 means: BM25 counts neighbouring terms of the query (SD; FD: any terms of it; FI: single ones)
+where they stand in any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
+_FUSIONS = """\
+The weights of each fold's fusion: of a ranking's scores, scaled to [0, 1], and of 60 / (60 + rank)."""
+_QUERIES = f"""\
+Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted, and words of the
+query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
+from the average of the first stage's top {SHOWN}, and in brackets the cliques of the document that contribute most to
+them. Of a diversified ranking, a subtopic is bold at the first document that has it."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What the study ranked and scored.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        The run of each system.
+    steps : sequence of pairs of str
+        The systems that are compared: the earlier, and the later.
+    scores : mapping
+        Scores by kind (relevance, diversity) and system.
+    collection : OpenCollection
+    models : sequence of RankingModel or FusionModel
+        One for each fold.
+    folds : sequence of sequences of str
+        The test queries of each fold.
+    main : str
+        The system of these models.
+    subtopics : SubtopicQrels
+    """
+
+    runs: Mapping[str, Run]
+    steps: Sequence[tuple[str, str]]
+    scores: Mapping[str, Mapping[str, Scores]]
+    collection: OpenCollection
+    models: Sequence[RankingModel | FusionModel]
+    folds: Sequence[Sequence[str]]
+    main: str
+    subtopics: SubtopicQrels
+
+    @property
+    def rankers(self) -> list[RankingModel]:
+        """The models, if they are of features."""
+        return [model for model in self.models if isinstance(model, RankingModel)]
+
+    def tests(self, kind: str) -> list[Significance]:
+        """Each step compared with the step before, by scores of this kind."""
+        scores = self.scores[kind]
+        return [compare({before: scores[before], after: scores[after]}, before) for before, after in self.steps]
+
+
+def comparisons(ranked: Ranked) -> Iterator[Table | str]:
+    """Each step of the pipeline compared with the step before, in tables and in sentences."""
+    tests = {kind: ranked.tests(kind) for kind in ranked.scores}
+    yield from (narrow_table(*of_kind) for of_kind in tests.values())
+    yield f"p: paired t-test, two-sided, after Holm's correction within each pair of runs; * below 0.05.\n{FIGURES}.\n"
+    compared = [(ranked.scores[kind], test) for kind, of_kind in tests.items() for test in of_kind]
+    yield "".join(f"{sentence}\n" for sentence in verdicts(compared))
+
+
+def sections(ranked: Ranked) -> list[Section]:
+    """The sections of the report."""
+    tests = {kind: ranked.tests(kind) for kind in ranked.scores}
+    compared = [(ranked.scores[kind], test) for kind, of_kind in tests.items() for test in of_kind]
+    totals = [
+        means_table(f"{kind.capitalize()}: means over {_judged(scores)} judged queries", means(scores))
+        for kind, scores in ranked.scores.items()
+    ]
+    tables = [
+        comparison_table(f"{kind.capitalize()}: each step against the one before", *of_kind)
+        for kind, of_kind in tests.items()
+    ]
+    return [
+        result(compared, _summary(ranked), totals),
+        Section("Effectiveness", f"{_held_out(ranked)} {_EFFECTIVENESS}", tables),
+        _learned(ranked),
+        Section("Queries", _QUERIES, _changes(ranked)),
+    ]
+
+
+def _judged(scores: Mapping[str, Scores]) -> int:
+    return len(next(iter(scores.values())).qids)
+
+
+def _held_out(ranked: Ranked) -> str:
+    """What the models were trained on, in a sentence."""
+    if len(ranked.folds) == 1:
+        return f"The model was trained on {_trained(ranked.models[0])} other queries."
+    return "Every query was ranked by a model that was trained on the other folds."
+
+
+def _trained(model: RankingModel | FusionModel) -> int:
+    return len(model.provenance["queries"])
+
+
+def _summary(ranked: Ranked) -> str:
+    """What was searched and learned, in a sentence."""
+    collection, model, folds = ranked.collection, ranked.models[0], len(ranked.folds)
+    how = f"in {folds}-fold cross-validation over queries" if folds > 1 else f"on {_trained(model)} training queries"
+    does = "reranks by features that were selected" if ranked.rankers else "fuses the first stage's rankings"
+    return (
+        f"{len(collection.tested)} topics over {collection.index.n_documents} documents. {collection.first.tag} "
+        f"retrieves, {ranked.main} {does} to maximise {model.objective}, {how}."
+    )
+
+
+def _learned(ranked: Ranked) -> Section:
+    """The models."""
+    title = "What was learned"
+    if not (rankers := ranked.rankers):
+        return Section(
+            title, _FUSIONS, [fusion_table("Weights", [m for m in ranked.models if isinstance(m, FusionModel)])]
+        )
+    chosen = [(fold, " + ".join(made["chosen"])) for fold, made in enumerate(map(_choice, rankers), 1) if made]
+    choice = Table("The automatic choice", ("fold", "chosen"), chosen)
+    return Section(title, _MODELS, [choice, *_rounds(rankers), models_table("Order and share of features", rankers)])
+
+
+def _choice(model: RankingModel) -> Any:
+    return model.provenance.get("choice")
+
+
+def _rounds(models: Sequence[RankingModel]) -> list[Figure]:
+    """The scores after each feature, if features were added one by one."""
+    caption = f"{models[0].objective} on the training queries after each feature, a line for each fold"
+    scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(models, 1)}
+    return [rounds_chart(caption, str(models[0].objective), scores)] if all(scores.values()) else []
+
+
+def _changes(ranked: Ranked) -> list[QueryChanges]:
+    """Each step, query by query: the reranked run by relevance, a diversified run by subtopics if there are any."""
+    collection, main = ranked.collection, ranked.main
+    steps = [step for step in ranked.steps if step[0] in (collection.first.tag, main)]
+    tops = {
+        docid
+        for name in dict.fromkeys(chain.from_iterable(steps))
+        for ranking in ranked.runs[name].rankings
+        for docid in ranking.docids[:SHOWN]
+    }
+    show = excerpts(collection.texts(tops), collection.lucene.analyze)
+    models = {
+        qid: model
+        for model, fold in zip(ranked.models, ranked.folds, strict=True)
+        for qid in fold
+        if isinstance(model, RankingModel)
+    }
+    explained = reasons(collection.first, models, collection.index) if models else no_reasons
+    changes = partial(query_changes, top=SHOWN, show=show)
+    lists = []
+    for before, after in steps:
+        caption = f"Queries before ({before}) and after ({after})"
+        by_subtopic = after != main and bool(ranked.subtopics)
+        scores = ranked.scores["diversity" if by_subtopic else "relevance"]
+        pair = most_changed(ranked.runs[before], ranked.runs[after], scores, QUERIES)
+        if len(pair[1]) < len(ranked.runs[after]):
+            caption = f"{caption}: the {QUERIES} that changed most"
+        if by_subtopic:
+            grades = highest_grades(ranked.subtopics)
+            lists.append(changes(caption, *pair, scores, grades, subtopics=ranked.subtopics))
+        else:
+            why = explained if after == main else no_reasons
+            lists.append(changes(caption, *pair, scores, collection.qrels, why=why))
+    return lists

@@ -1,0 +1,239 @@
+"""Runs a study and writes its outcome. All studies go through here.
+
+The output folder then contains
+
+    results.json   settings, versions and all measurements
+    times.json     seconds, if the study measured any
+    NAME.run       the study's runs, some with a description (NAME.yaml, ir_metadata)
+    models/        the study's models
+    report.html    tables and figures, if the study makes a report
+    finished.json  what the outcome depends on, its scores, its summary, and its files by name with SHA-256
+    .greylag-work  what is done of a study that was interrupted, such as folds; the next call goes on from there
+
+A finished study is not run again as long as its settings, input files, code and library versions are the same. Files
+that ``finished.json`` does not name are not overwritten. Of an earlier outcome's files, those that a new one lacks are
+removed if they are still as they were written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from greylag.core.tables import as_text
+from greylag.errors import ParameterError
+from greylag.features.named_files import followed
+from greylag.ranking import SEEN, marked
+from greylag.reports.provenance import run_metadata
+from greylag.reports.report import write_report
+from greylag.runtime.cache import resuming
+from greylag.runtime.files import file_stamps, write_text
+from greylag.runtime.folders import alone
+from greylag.runtime.software import code, versions
+from greylag.runtime.yaml_text import write_yaml
+from greylag.studies.config import Experiment, check_file_name
+from greylag.studies.study import Context, Outcome, Progress, Study, load
+from greylag.trec.runs import run_tag, write_run
+
+FINISHED = "finished.json"
+RESULTS = "results.json"
+REPORT = "report.html"
+WORK = ".greylag-work"
+_WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.(run|yaml)|models/.+\.json")  # by studies
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished study.
+
+    Parameters
+    ----------
+    scores : mapping of system to measure to float
+    summary : str
+        Text for the terminal.
+    """
+
+    scores: Mapping[str, Mapping[str, float]]
+    summary: str
+
+
+def run_study(
+    study: Study[Any, Any],
+    settings: Experiment,
+    out: Path,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress = lambda line: None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Finished:
+    """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
+
+    One process at a time works in `out`; a second one waits.
+
+    Parameters
+    ----------
+    study, settings : Study, Experiment
+        As `greylag.studies.study.load` returns them.
+    out : Path
+        The output folder, made if it is missing.
+    n_jobs : int, optional
+        Number of workers; -1 for one per core. Results do not depend on it.
+    progress : callable, default prints nothing
+        Called with one line for each finished step.
+    metadata : mapping, optional
+        Fields of ir_metadata to be written at the head of the runs, with those that greylag knows.
+
+    Raises
+    ------
+    GreylagError
+        Any error of the study, or if a file in `out` that the study did not write is in the way. The files of an
+        earlier outcome are then unchanged.
+    """
+    key, context = dependencies(settings, metadata), Context(out, n_jobs, progress)
+    if finished := _reuse(key, context):
+        return finished
+    with alone(out / WORK):
+        return _reuse(key, context) or _run(study, settings, key, context, metadata)
+
+
+def _reuse(key: str, context: Context) -> Finished | None:
+    """The earlier outcome, if it would be the same."""
+    out, earlier = context.folder, _read_finished(context.folder)
+    if earlier.get("key") != key or not all((out / name).exists() for name in earlier["files"]):
+        return None
+    context.progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
+    return Finished(earlier["scores"], earlier["summary"])
+
+
+def _run(
+    study: Study[Any, Any], settings: Experiment, key: str, context: Context, metadata: Mapping[str, Any] | None
+) -> Finished:
+    out, earlier = context.folder, _earlier_files(context.folder)
+    # What every study writes, before hours of work; the names of other files are known only after it.
+    _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
+    with resuming(out / WORK, lambda: key):
+        opened = study.open(settings, context)
+        outcome = _marked(study.run(settings, opened, context), settings)
+    files = outcome_files(outcome, settings, metadata)
+    _check_free(out, earlier, files)
+    out.mkdir(parents=True, exist_ok=True)
+    # without a key until all files are there
+    content = {"key": "", "scores": {}, "summary": "", "files": {**dict.fromkeys(files, ""), **earlier}}
+    write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
+    for name, write in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        write(out / name)
+    for name in earlier.keys() - files.keys():
+        if (out / name).is_file() and _digest(out / name) == earlier[name]:
+            (out / name).unlink()
+    summary = "\n".join(map(as_text, outcome.tables))
+    if outcome.sections:
+        summary += f"\nThe report is {out / REPORT}\n"
+    content = {
+        "key": key,
+        "scores": outcome.scores,
+        "summary": summary,
+        "files": {name: _digest(out / name) for name in files},
+    }
+    write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
+    return Finished(outcome.scores, summary)
+
+
+def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
+    """The outcome, which says so if one of the runs that it is made of has topics that were trained on."""
+    seen = ", ".join(str(path) for path in _inputs(settings) if SEEN in run_tag(path))
+    if not seen:
+        return outcome
+    note = f"A model ranked topics that it was trained on, which says nothing about other topics: {seen}."
+    return replace(
+        outcome,
+        tables=[*outcome.tables, f"{note}\n"],
+        sections=[replace(part, text=f"{part.text}\n\n{note}") for part in outcome.sections[:1]]
+        + [*outcome.sections[1:]],
+        runs={name: replace(run, tag=marked(run.tag, SEEN)) for name, run in outcome.runs.items()},
+    )
+
+
+def outcome_files(
+    outcome: Outcome, settings: Experiment, metadata: Mapping[str, Any] | None = None
+) -> dict[str, Callable[[Path], object]]:
+    """The files of an outcome, each with a function that writes it."""
+    origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
+    texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
+    if outcome.seconds:
+        texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
+    for name, description in outcome.descriptions.items():
+        content = {"tag": outcome.runs[name].tag, **run_metadata(description, metadata)}
+        texts[f"{name}.yaml"] = write_yaml(content, width=120)
+    files: dict[str, Callable[[Path], object]] = {name: partial(write_text, text=text) for name, text in texts.items()}
+    for name, run in outcome.runs.items():
+        head = None if metadata is None else run_metadata(outcome.descriptions.get(name, {}), metadata)
+        files[f"{name}.run"] = partial(write_run, run, metadata=head)
+    files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
+    if outcome.sections:
+        title = outcome.title or settings.name
+        files[REPORT] = partial(write_report, title=title, sections=outcome.sections, provenance=origin)
+    for name in files:
+        for part in name.split("/"):
+            check_file_name(part)
+    return files
+
+
+def _earlier_files(out: Path) -> dict[str, str]:
+    """The files in `out` that a study wrote, without its record, each with the digest of what was written."""
+    earlier: dict[str, str] = _read_finished(out).get("files", {})
+    # The folder may come from elsewhere: a record must not make greylag remove files that are none of a study's.
+    for name in earlier:
+        if not _WRITTEN.fullmatch(name) or any(part.startswith(".") for part in name.split("/")):
+            raise ParameterError(f"{out / FINISHED} is damaged: no study writes {name!r:.60}; give another folder")
+    return earlier
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> None:
+    """Raise `ParameterError` if there is a file of one of these names that no study wrote."""
+    for name in names:
+        if name not in earlier and os.path.lexists(out / name):
+            raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
+
+
+def dependencies(settings: Experiment, metadata: Mapping[str, Any] | None = None) -> str:
+    """A digest of all that an outcome depends on: settings, input files (as `file_stamp` sees them), code, versions."""
+    depends = {
+        **({} if metadata is None else {"metadata": metadata}),
+        "settings": settings.model_dump(mode="json"),
+        "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],
+        "code": code(),
+        "versions": versions(),
+    }
+    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
+
+
+def _read_finished(out: Path) -> dict[str, Any]:
+    """The content of `FINISHED`, empty if there is none or it is damaged."""
+    try:
+        content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
+        whole = {"key", "scores", "summary", "files"} <= content.keys()
+        return content if whole and isinstance(content["files"], dict) else {}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
+
+
+def _inputs(settings: Experiment) -> Iterator[Path]:
+    """The files and folders that the settings name, and those that models and experiment files among them name."""
+    for path in followed(settings.paths()):
+        if path.is_file() or path.is_dir():
+            yield path
+            if path.suffix in {".yaml", ".yml"}:
+                yield from _inputs(load(path)[1])

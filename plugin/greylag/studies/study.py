@@ -1,0 +1,179 @@
+"""The contract of a study, and finding the study of an experiment file.
+
+A study consists of settings (its fields of the experiment file), a function that opens what the settings name, and a
+pure function from what was opened to an `Outcome`. `greylag.studies.runner` handles everything else: files, report,
+provenance, and reuse of a finished study. Studies are registered as entry points of the group ``greylag.studies``, by
+which other packages may add theirs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from greylag.core.spelling import nearest
+from greylag.core.tables import Table
+from greylag.errors import FormatError, ParameterError
+from greylag.ranking import Run
+from greylag.reports.report import Section
+from greylag.runtime.yaml_text import read_yaml
+from greylag.stages import modules_of
+from greylag.studies.config import Experiment, check_fields
+
+GROUP = "greylag.studies"
+
+S = TypeVar("S", bound=Experiment)
+T = TypeVar("T")
+Progress = Callable[[str], None]
+
+
+class Model(Protocol):
+    """A model that saves itself."""
+
+    def save(self, path: Path) -> None:
+        """Write the model to `path`."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a study runs.
+
+    Parameters
+    ----------
+    folder : Path
+        The study's output folder. Until the study is finished, only its index is written there.
+    n_jobs : int, optional
+        Number of workers; -1 for one per core. Results do not depend on it.
+    progress : callable, default prints nothing
+        Called with one line for each finished step.
+    """
+
+    folder: Path
+    n_jobs: int | None = None
+    progress: Progress = lambda line: None
+    seconds: dict[str, float] = field(default_factory=dict, init=False, compare=False)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Time a block: add its seconds to those of `step`, and report them as progress."""
+        start = time.perf_counter()
+        yield
+        spent = time.perf_counter() - start
+        self.seconds[step] = self.seconds.get(step, 0.0) + spent
+        self.progress(f"{step}: {spent:.1f} s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a study found. `greylag.studies.runner` lists the files that it is written to.
+
+    Parameters
+    ----------
+    scores : mapping of system to measure to float
+        Compared with the ``expected`` scores of the experiment file.
+    results : mapping, JSON-serialisable
+        All measurements that are the same in every run, for ``results.json``.
+    tables : sequence of Table or str, default those of the sections
+        Printed on the terminal, in this order.
+    title : str, default "" (the experiment's name)
+        Title of the report.
+    sections : sequence of Section, default ()
+        The report. None is written without sections.
+    runs : mapping of file name (without suffix) to Run, default {}
+    descriptions : mapping of a run's file name to its ir_metadata description, default {}
+    models : mapping of path below ``models/`` (without suffix) to model, default {}
+    seconds : mapping, JSON-serialisable, default {}
+        Times, for ``times.json``. They differ from run to run, so they are kept out of `results`.
+    provenance : mapping, JSON-serialisable, default {}
+        What the results depend on besides settings and versions, such as the fingerprint of an index.
+    """
+
+    scores: Mapping[str, Mapping[str, float]]
+    results: Mapping[str, Any]
+    tables: Sequence[Table | str] = ()
+    title: str = ""
+    sections: Sequence[Section] = ()
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    descriptions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    models: Mapping[str, Model] = field(default_factory=dict)
+    seconds: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            tables = [part for section in self.sections for part in section.parts if isinstance(part, Table)]
+            object.__setattr__(self, "tables", tables)
+
+
+@dataclass(frozen=True)
+class Study(Generic[S, T]):
+    """A study.
+
+    Parameters
+    ----------
+    settings : type
+        A subclass of `Experiment` with the study's fields of an experiment file.
+    open : callable
+        From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
+    run : callable
+        From settings, what was opened, and context to an `Outcome`. Writes nothing.
+    """
+
+    settings: type[S]
+    open: Callable[[S, Context], T]
+    run: Callable[[S, T, Context], Outcome]
+
+
+def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
+    """The study that an experiment file names, and its settings. Stages of modules may be files beside it.
+
+    Raises
+    ------
+    FormatError
+        If the file is not a valid experiment file or names an unknown study.
+    """
+    fields = read_yaml(path)
+    try:
+        study = find_study(fields.get("study", "pipeline"))
+    except ParameterError as error:
+        raise FormatError(path, None, str(error)) from None
+    with modules_of(Path(path).resolve().parent):
+        return study, check_fields(path, fields, study.settings)
+
+
+@cache
+def registered_studies() -> Mapping[str, EntryPoint]:
+    """The studies of all installed packages by name; each is imported when it is first used."""
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
+def find_study(name: object) -> Study[Any, Any]:
+    """The registered study of this name."""
+    studies = registered_studies()
+    if not isinstance(name, str) or name not in studies:
+        known = studies or ["(none: install greylag, whose metadata names them)"]
+        raise ParameterError(f"unknown study {name!r:.60}: {nearest(str(name), known)}")
+    study: Study[Any, Any] = studies[name].load()
+    return study
+
+
+def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A line for each score that differs from the expected one at four decimals, and for each row that is not expected.
+
+    A row may have more measures than are expected of it. A row that no file expects would never be compared.
+    """
+    lines = [f"{system}: measured, but not among the expected scores" for system in scores if system not in expected]
+    for system, measures in expected.items():
+        for measure, value in measures.items():
+            if measure not in scores.get(system, {}):
+                raise ParameterError(f"the study does not compute {measure} of {system!r}, which its file expects")
+            got = scores[system][measure]
+            if round(got, 4) != round(value, 4):
+                lines.append(f"{system} {measure}: expected {value:.4f}, got {got:.4f}")
+    return lines

@@ -1,0 +1,75 @@
+"""Tables of scores, comparisons and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from greylag.core.tables import Table as Table  # noqa: PLC0414 (public here)
+from greylag.core.tables import as_text as as_text  # noqa: PLC0414 (public here)
+from greylag.evaluation import Scores
+from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
+from greylag.rankers.fusion_model import FusionModel
+from greylag.rankers.model import RankingModel
+
+
+def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
+    """Means by system and measure."""
+    return {system: values.by_measure for system, values in scores.items()}
+
+
+def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """Merge mappings of system to measure to score, such as those of relevance and of diversity."""
+    merged: dict[str, dict[str, float]] = {}
+    for part in parts:
+        for system, values in part.items():
+            merged.setdefault(system, {}).update(values)
+    return merged
+
+
+def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, decimals: int = 4) -> Table:
+    """A table with a row for each system and a column for each measure. Systems may lack measures."""
+    measures = list(dict.fromkeys(measure for values in scores.values() for measure in values))
+    rows = [(system, *(values.get(measure) for measure in measures)) for system, values in scores.items()]
+    return Table(caption, ("", *measures), rows, decimals)
+
+
+def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool = True) -> Table:
+    """The share of each feature in the model of each fold, the most frequent features first.
+
+    A share is the weight times the feature's spread, the standard deviation of its values within a training query, in
+    per cent of the sum of these sizes over the features. Models that do not know the spreads show weights.
+
+    Parameters
+    ----------
+    caption : str
+    models : sequence of RankingModel
+        One for each fold.
+    ordered : bool, default True
+        Whether the order of a model's features is that of their selection, and is shown.
+    """
+    cells: dict[str, dict[int, str]] = {}
+    for fold, model in enumerate(models):
+        spreads = model.provenance.get("spreads")
+        parts = [weight * spread for weight, spread in zip(model.weights, spreads or (), strict=bool(spreads))]
+        total = sum(map(abs, parts)) or 1.0
+        shown = [f"{100 * part / total:+.1f}\N{NO-BREAK SPACE}%" for part in parts] or [
+            f"{w:+.4g}" for w in model.weights
+        ]
+        for place, (feature, text) in enumerate(zip(model.features, shown, strict=True), 1):
+            order = f"{place}:\N{NO-BREAK SPACE}" if ordered else ""
+            cells.setdefault(str(feature), {})[fold] = f"{order}{text}"
+    frequent = sorted(cells, key=lambda feature: -len(cells[feature]))
+    rows = [[feature, *map(cells[feature].get, range(len(models)))] for feature in frequent]
+    return Table(caption, ("feature", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)
+
+
+def fusion_table(caption: str, models: Sequence[FusionModel]) -> Table:
+    """The weights of each run in the fusion of each fold: of its scores, and of its ranks. A fixed rule has none."""
+    names = dict.fromkeys(name for model in models for name in model.runs)
+    weights = [dict(zip(model.runs, model.weights or [None] * len(model.runs), strict=True)) for model in models]
+    rows = [
+        (name, *(model.method if pair is None else f"{pair[0]:+.3f}, {pair[1]:+.3f}"
+                 for model, pair in zip(models, (by_run.get(name) for by_run in weights), strict=True)))
+        for name in names
+    ]  # fmt: skip
+    return Table(caption, ("ranking", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)

@@ -1,0 +1,205 @@
+"""Names and data sets of ir_datasets and Pyserini; nothing is downloaded.
+
+Tests `named` and `names`.
+"""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+from urllib.error import URLError
+
+import pytest
+
+from greylag.adapters import (
+    named_qrels,
+    named_topics,
+    qrels_from_ir_datasets,
+    run_from_ir_datasets,
+    subtopic_qrels_from_ir_datasets,
+    texts_from_ir_datasets,
+    topics_from_ir_datasets,
+)
+from greylag.cli.options import Shared
+from greylag.errors import CollectionError, ParameterError
+from greylag.index import PositionalIndex
+from greylag.index.lucene.prebuilt import pyserini_module
+from greylag.trec import read_subtopic_qrels
+from tests.greylag.adapters.data_set import Local, registered
+
+
+@pytest.fixture
+def ir_datasets() -> Any:
+    return pytest.importorskip("ir_datasets", reason="needs ir_datasets")
+
+
+@pytest.fixture
+def dataset(ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return registered(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("by_name", [None, "greylag-test", "irds:greylag-test"])
+def test_a_data_set_or_its_name(dataset: Any, by_name: str | None) -> None:
+    source = by_name or dataset
+    assert topics_from_ir_datasets(source) == {"1": "cat", "2": "dog run"}
+    assert qrels_from_ir_datasets(source) == {"1": {"d1": 2, "d2": 0}, "2": {"d2": 1}}
+    index = PositionalIndex.from_texts(texts_from_ir_datasets(source))
+    assert index.documents(["d1", "d2"]).tolist() == [0, 1]
+    (ranking,) = run_from_ir_datasets(source, topics={"1": "cat"}).rankings
+    assert (ranking.docids, ranking.query) == (("d2", "d1"), "cat")
+
+
+class TrecQuery(NamedTuple):
+    query_id: str
+    title: str
+    description: str
+
+
+class SubtopicQrel(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+    subtopic_id: str
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_subtopics_are_those_of_the_file(
+    ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
+    (tmp_path / "div").write_text("1 0 c 0\n1 1 a 1\n1 2 a 2\n1 2 b 0\n2 1 a 0\n")
+    judged = ir_datasets.formats.TrecSubQrels(Local(tmp_path / "div"), {0: "no", 1: "yes"})
+    monkeypatch.setitem(ir_datasets.registry._registered, "greylag-div", ir_datasets.Dataset(judged))
+    source = "irds:greylag-div" if by_name else ir_datasets.load("greylag-div")
+    assert subtopic_qrels_from_ir_datasets(source) == read_subtopic_qrels(tmp_path / "div")
+    assert Shared().subtopic_qrels(Path("irds:greylag-div")) == read_subtopic_qrels(tmp_path / "div")
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([SubtopicQrel("1", "a", 1, "0")], "relevant, but 0 is no subtopic"),
+        ([SubtopicQrel("1", "a", 1, "2")] * 2, "subtopic 2 is judged twice"),
+        ([TrecQuery("1", "a", "")], "has no subtopic_id"),
+    ],
+)
+def test_wrong_subtopics(items: list[Any], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        subtopic_qrels_from_ir_datasets(items)
+
+
+def test_named_tuples_and_their_fields() -> None:
+    queries = [TrecQuery("301", "cats", "What do cats do?")]
+    assert topics_from_ir_datasets(queries) == {"301": "cats"}
+    assert topics_from_ir_datasets(queries, field="description") == {"301": "What do cats do?"}
+    judged = [SubtopicQrel("1", "d", grade, topic) for grade, topic in ((1, "a"), (2, "b"), (0, "c"))]
+    assert qrels_from_ir_datasets(judged) == {"1": {"d": 2}}
+
+
+@pytest.mark.parametrize(
+    ("read", "source", "error", "message"),
+    [
+        (
+            topics_from_ir_datasets,
+            [SubtopicQrel("1", "d", 1, "a")],
+            ParameterError,
+            "no field text or title or query; its",
+        ),
+        (topics_from_ir_datasets, ["cat"], ParameterError, "str 'cat' is not one of the queries .*no query_id"),
+        (topics_from_ir_datasets, 3, ParameterError, "int 3 is no data set"),
+        (topics_from_ir_datasets, [TrecQuery("1", "a", "")] * 2, ParameterError, "query '1' occurs twice"),
+        (
+            qrels_from_ir_datasets,
+            [SubtopicQrel("1", "d", "1", "a")],
+            ParameterError,
+            "the grade of document 'd' .*is str",
+        ),
+        (topics_from_ir_datasets, "no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
+    ],
+)
+@pytest.mark.usefixtures("ir_datasets")
+def test_refuses_other_things(read, source, error, message):
+    with pytest.raises(error, match=message):
+        read(source)
+
+
+def test_what_a_data_set_lacks_or_cannot_get(ir_datasets: Any, dataset: Any, tmp_path: Path) -> None:
+    from ir_datasets import formats
+
+    without = ir_datasets.Dataset(formats.TsvQueries(tmp_path / "queries", namespace="t", lang="en"))
+    with pytest.raises(CollectionError, match="has no qrels"):
+        qrels_from_ir_datasets(without)
+
+    class NoNetwork:
+        def stream(self) -> Any:
+            raise ConnectionError("no route to host")
+
+    unreachable = ir_datasets.Dataset(formats.TsvQueries(NoNetwork(), namespace="t", lang="en"))
+    with pytest.raises(CollectionError, match=r"cannot be read by ir_datasets \(ConnectionError: no route to host\)"):
+        topics_from_ir_datasets(unreachable)
+
+
+@pytest.fixture
+def search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Instead of Pyserini's module, one that says that it has nothing, as Pyserini does."""
+
+    def get_topics(name: str) -> None:
+        raise ValueError(f"Topic {name} Not Found")
+
+    def get_qrels_file(name: str) -> None:
+        raise FileNotFoundError(f"no qrels file for {name}")
+
+    module = ModuleType("pyserini.search")
+    module.__dict__.update(get_topics=get_topics, get_qrels_file=get_qrels_file)
+    monkeypatch.setitem(sys.modules, "pyserini.search", module)
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        pyserini_module("search")
+    except OSError as error:
+        pytest.skip(f"this version of Pyserini cannot tell without a network: {error}")
+    assert named_topics("no-such-topics") is None
+    assert named_qrels("no-such-qrels") is None
+
+
+def test_topics_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert named_topics("no-such-topics") is None
+    monkeypatch.setattr(search, "get_topics", lambda name: {19: {"title": f"of {name}"}})
+    assert named_topics("dl19-passage") == {"19": "of dl19-passage"}
+    assert named_topics("topics.tsv") is None
+
+
+def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
+    file = tmp_path / "qrels.dl19"
+    assert named_qrels("no-such-qrels") is None
+    monkeypatch.setattr(search, "get_qrels_file", lambda name: str(file))
+    file.write_text("19 0 007 2\n19 0 008 0\n")
+    assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
+    assert named_qrels("qrels.txt") is None
+    file.write_text("")
+    with pytest.raises(CollectionError, match="judgements dl19-passage, is empty: delete it"):
+        named_qrels("dl19-passage")
+
+
+def test_without_a_network(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> str:
+        raise URLError("no route to host\nor other")
+
+    for attribute in ("get_topics", "get_qrels_file"):
+        monkeypatch.setattr(search, attribute, fail)
+    end = r"cannot be downloaded \(<urlopen error no route to host\): is there a network\?$"
+    with pytest.raises(CollectionError, match=f"topics dl19-passage {end}"):
+        named_topics("dl19-passage")
+    with pytest.raises(CollectionError, match=f"judgements dl19-passage {end}"):
+        named_qrels("dl19-passage")
+
+
+@pytest.mark.usefixtures("ir_datasets")
+@pytest.mark.parametrize("named", [named_topics, named_qrels])
+def test_names_that_ir_datasets_lacks(named: Any) -> None:
+    with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
+        named("irds:no-such-data")

@@ -1,0 +1,102 @@
+"""The document compressor, in LangChain's own classes."""
+
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.passages import langchain_compressor, rerank
+from tests.greylag.adapters.samples import PASSAGES, SCORED
+
+core = pytest.importorskip("langchain_core.documents", reason="needs langchain-core")
+
+
+def retrieved():
+    return [
+        core.Document(page_content=text, metadata={"score": score, "n": n})
+        for n, (text, score) in enumerate(zip(PASSAGES, SCORED, strict=True))
+    ]
+
+
+def test_is_rerank_on_documents_that_stay_as_they_were() -> None:
+    compressor = langchain_compressor(top_k=3, relevance_weight=0.4)
+    assert isinstance(compressor, core.BaseDocumentCompressor)
+    documents = retrieved()
+    found = compressor.compress_documents(documents, "cat")
+    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, top_k=3)
+    assert [document.page_content for document in found] == [new.text for new in expected]
+    assert [document.metadata for document in found] == [
+        {"score": SCORED[new.position], "n": new.position, "greylag_score": new.score} for new in expected
+    ]
+    assert documents == retrieved()
+
+
+def test_without_scores_goes_by_the_order() -> None:
+    bare = [core.Document(page_content=text) for text in PASSAGES]
+    found = langchain_compressor(score=None).compress_documents(bare, "cat")
+    assert [d.page_content for d in found] == [new.text for new in rerank("cat", PASSAGES, [5, 4, 3, 2, 1])]
+    with pytest.raises(ParameterError, match=r"no 'score' in its metadata, which has nothing: .*score=None"):
+        langchain_compressor().compress_documents(bare, "cat")
+
+
+def test_groups_are_in_the_metadata() -> None:
+    sites = ["a", "a", "a", "b", None]
+    documents = retrieved()
+    for document, site in zip(documents, sites, strict=True):
+        document.metadata |= {"site": site} if site else {}
+    found = langchain_compressor(method="mmr(relevance_weight=1)>>group-limit(max_per_group=2)", group="site")
+    assert [d.metadata["n"] for d in found.compress_documents(documents, "cat")] == [0, 1, 3, 4, 2]
+    with pytest.raises(ParameterError, match="method 'mmr' takes no groups: use group-limit"):
+        langchain_compressor(group="site")
+
+
+def test_embeddings_by_a_function_or_in_the_metadata() -> None:
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+
+    embeddings = DeterministicFakeEmbedding(size=8)
+    rows = embeddings.embed_documents(PASSAGES)
+    compressor = langchain_compressor(vectors=embeddings.embed_documents)
+    expected = [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=rows)]
+    assert [d.metadata["n"] for d in compressor.compress_documents(retrieved(), "cat")] == expected
+    # The next query has other passages, and their own embeddings.
+    expected = [new.position for new in rerank("dog", PASSAGES[:3], SCORED[:3], vectors=rows[:3])]
+    assert [d.metadata["n"] for d in compressor.compress_documents(retrieved()[:3], "dog")] == expected
+    documents = retrieved()
+    for document, row in zip(documents, rows, strict=True):
+        document.metadata["vector"] = row
+    found = langchain_compressor(vectors="vector").compress_documents(documents[:3], "dog")
+    assert [d.metadata["n"] for d in found] == expected
+    spread = langchain_compressor(
+        method="manifold", vectors=embeddings.embed_documents, query_vector=embeddings.embed_query
+    )
+    query = embeddings.embed_query("cat")
+    expected = [
+        new.position for new in rerank("cat", PASSAGES, SCORED, method="manifold", vectors=rows, query_vector=query)
+    ]
+    assert [d.metadata["n"] for d in spread.compress_documents(retrieved(), "cat")] == expected
+    with pytest.raises(ParameterError, match="no 'vector' in its metadata"):
+        langchain_compressor(vectors="vector").compress_documents(retrieved(), "cat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vectors": [[1.0, 0.0]] * 5}, "vectors, a list, would be that of every query: give a function"),
+        ({"query_vector": [1.0, 0.0]}, "query_vector, a list, would be that of every query"),
+        ({"method": "xquad", "aspects": ["cats"]}, "aspects, a list, would be that of every query"),
+        ({"method": "mmrr"}, "unknown stage 'mmrr'"),
+        ({"lambda_mult": 0.5}, "method 'mmr': there is no option lambda_mult"),
+        ({"relevance_weight": 7}, "relevance_weight must be in"),
+        ({"top_k": 0}, "top_k must be"),
+        ({"method": "coverage", "vectors": len}, "method 'coverage' takes no vectors"),
+    ],
+)
+def test_options_are_checked_when_it_is_made(options, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        langchain_compressor(**options)
+
+
+def test_in_a_chain() -> None:
+    from langchain_core.runnables import RunnableLambda
+
+    compressor = langchain_compressor(top_k=2)
+    chain = RunnableLambda(lambda query: retrieved()) | (lambda found: compressor.compress_documents(found, "cat"))
+    assert len(chain.invoke("cat")) == 2

@@ -1,0 +1,73 @@
+"""The node postprocessor, in LlamaIndex's own classes."""
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.passages import llama_index_postprocessor, rerank
+from tests.greylag.adapters.samples import PASSAGES, SCORED
+
+schema = pytest.importorskip("llama_index.core.schema", reason="needs llama-index-core")
+
+
+def nodes():
+    return [
+        schema.NodeWithScore(node=schema.TextNode(text=text, id_=f"n{n}"), score=score)
+        for n, (text, score) in enumerate(zip(PASSAGES, SCORED, strict=True))
+    ]
+
+
+def test_is_rerank_on_nodes() -> None:
+    postprocessor = llama_index_postprocessor(top_k=3, relevance_weight=0.4)
+    found = postprocessor.postprocess_nodes(nodes(), query_str="cat")
+    expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, top_k=3)
+    assert [(node.node.node_id, node.score) for node in found] == [(f"n{new.position}", new.score) for new in expected]
+    assert postprocessor.class_name() == "GreylagPostprocessor"
+
+
+def test_groups_are_in_the_metadata() -> None:
+    retrieved = nodes()
+    for scored, file in zip(retrieved, ["a", "a", "a", "b", None], strict=True):
+        scored.node.metadata = {"file_name": file} if file else {}
+    postprocessor = llama_index_postprocessor(
+        method="mmr(relevance_weight=1)>>group-limit(max_per_group=2)", group="file_name"
+    )
+    found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
+    assert [node.node.node_id for node in found] == ["n0", "n1", "n3", "n4", "n2"]
+
+
+def test_refuses_nodes_without_a_score_and_calls_without_a_query() -> None:
+    with pytest.raises(ParameterError, match="give query_str="):
+        llama_index_postprocessor().postprocess_nodes(nodes())
+    bare = [schema.NodeWithScore(node=schema.TextNode(text="cat", id_="n0"))]
+    with pytest.raises(ParameterError, match="node 'n0' has no score"):
+        llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
+
+
+def test_embeddings_of_the_nodes_or_by_a_function() -> None:
+    rows = np.random.default_rng(0).standard_normal((5, 4)).tolist()
+    retrieved = nodes()
+    for scored, row in zip(retrieved, rows, strict=True):
+        scored.node.embedding = row
+    by_text = dict(zip(PASSAGES, rows, strict=True))
+    expected = [f"n{new.position}" for new in rerank("cat", PASSAGES, SCORED, vectors=rows)]
+    for vectors in ("embedding", lambda texts: [by_text[text] for text in texts]):
+        postprocessor = llama_index_postprocessor(vectors=vectors)
+        found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
+        assert [node.node.node_id for node in found] == expected
+    with pytest.raises(ParameterError, match="node 'n0' has no embedding: give vectors="):
+        llama_index_postprocessor(vectors="embedding").postprocess_nodes(nodes(), query_str="cat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vectors": np.ones((5, 2))}, "would be that of every query: give a function"),
+        ({"vectors": "embeddings"}, "vectors is 'embeddings': give 'embedding' or a function"),
+        ({"method": "mmrr"}, "unknown stage 'mmrr'"),
+        ({"lambda_mult": 0.5}, "no option lambda_mult"),
+    ],
+)
+def test_options_are_checked_when_it_is_made(options, message) -> None:
+    with pytest.raises(ParameterError, match=message):
+        llama_index_postprocessor(**options)

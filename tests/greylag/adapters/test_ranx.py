@@ -1,0 +1,64 @@
+"""ranx's runs and judgements, to and fro, and its fusion as a first stage."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from greylag.adapters import qrels_from_ranx, qrels_to_ranx, run_from_ranx, run_to_ranx
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
+from greylag.ranking import Ranking, Run
+from tests.greylag.adapters.samples import QRELS, runs
+
+ranx = pytest.importorskip("ranx", reason="needs ranx")
+pytestmark = pytest.mark.long  # ranx compiles for minutes
+
+
+@settings(max_examples=20, deadline=None)
+@given(run=runs(), qrels=QRELS)
+def test_order_and_judgements_survive(run: Run, qrels: dict) -> None:
+    identifiers = [*qrels, *(d for own in qrels.values() for d in own), *(r.qid for r in run.rankings)]
+    assume(all(ord(name[-1]) % 256 for name in [*identifiers, *(d for r in run.rankings for d in r.docids)]))
+    back = run_from_ranx(run_to_ranx(run), topics={r.qid: r.query for r in run.rankings})
+    assert {r.qid: (r.query, r.docids) for r in back.rankings} == {r.qid: (r.query, r.docids) for r in run.rankings}
+    assert back.tag == run.tag
+    judged = qrels_from_ranx(qrels_to_ranx(qrels))
+    assert judged == {q: {d: max(0, grade) for d, grade in own.items()} for q, own in qrels.items()}
+
+
+@pytest.mark.parametrize("name", ["\u0100", "1\u4e00", "a\U00010000"])
+def test_identifiers_that_ranx_shortens_are_refused(name: str) -> None:
+    assert name not in [*ranx.Qrels({"q": {name: 1}}).qrels["q"].keys()]
+    with pytest.raises(ParameterError, match="ranx would drop the last character"):
+        qrels_to_ranx({"q": {name: 1}})
+    with pytest.raises(ParameterError, match="ranx would drop the last character"):
+        run_to_ranx(Run((Ranking("q", "", (name,), np.zeros(1)),), "r"))
+
+
+def test_ranx_measures_what_greylag_measures() -> None:
+    rng = np.random.default_rng(0)
+    docids = [f"d{i}" for i in range(30)]
+    qrels = {f"q{q}": {d: int(rng.integers(0, 2)) for d in docids[:20]} for q in range(6)}
+    run = Run(tuple(Ranking(qid, "", tuple(rng.permutation(docids)), np.zeros(30)) for qid in qrels), "tied")
+    theirs = ranx.evaluate(qrels_to_ranx(qrels), run_to_ranx(run), ["map", "mrr", "precision@10"])
+    ours = evaluate(run, qrels, ["AP", "RR", "P@10"]).by_measure
+    np.testing.assert_allclose([*theirs.values()], [*ours.values()])
+
+
+def test_a_run_that_ranx_fused() -> None:
+    runs = [
+        Run((Ranking("q", "", docids, np.array([2.0, 1.0])),), tag)
+        for tag, docids in (("a", ("x", "y")), ("b", ("z", "x")))
+    ]
+    fused = run_from_ranx(ranx.fuse([run_to_ranx(run) for run in runs], method="rrf"), topics={"q": "text"})
+    assert fused["q"].docids[0] == "x"
+    assert fused["q"].query == "text"
+
+
+def test_refuses_what_is_not_of_ranx() -> None:
+    with pytest.raises(ParameterError, match=r"dict {} is not a ranx.Run"):
+        run_from_ranx({})
+    with pytest.raises(ParameterError, match=r"is not a ranx.Qrels"):
+        qrels_from_ranx(run_to_ranx(Run((Ranking("q", "", ("a",), np.ones(1)),))))
+    with pytest.raises(ParameterError, match="has no documents for query q, which ranx cannot express"):
+        run_to_ranx(Run((Ranking("q", "", (), np.ones(0)),)))

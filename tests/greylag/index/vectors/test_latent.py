@@ -1,0 +1,117 @@
+"""Latent semantic analysis, against the dense decomposition, and its feature and stages."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import MMR
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spelling import parse_features
+from greylag.index.lucene.build import build_index
+from greylag.index.positional import PositionalIndex
+from greylag.index.vectors import ArrayVectors, LatentVectors, TfidfVectors, latent
+from greylag.ranking import FloatArray, Ranking
+from greylag.runtime.cache import Cache
+from greylag.stages import StageStep
+
+RNG = random.Random(3)
+WORDS = [f"{first}{last}" for first in "bdfgk" for last in ("ar", "el", "im", "on", "ut")]
+TEXTS = {f"d{i:03d}": " ".join(RNG.choices(WORDS[(5 * i) % 20 :], k=12)) for i in range(40)} | {"empty": ""}
+QUERY = "bar del del fim nowhere"
+RANKING = Ranking("q", QUERY, (*TEXTS, "elsewhere"), np.linspace(1, 0, len(TEXTS) + 1))
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> PositionalIndex:
+    """An index whose vectors have ten of its 25 dimensions."""
+    monkeypatch.setattr(latent, "DIMENSIONS", 10)
+    return PositionalIndex.from_texts(TEXTS)
+
+
+def by_definition(index: PositionalIndex, docids: list[str], sample: list[str]) -> FloatArray:
+    """Cosines with the query, by the dense decomposition of the sample's vectors, of terms that two of them have."""
+    vectors = TfidfVectors(index)
+    rows = vectors.documents(sample).toarray()
+    terms = (rows > 0).sum(axis=0) > 1
+    right = np.linalg.svd(rows[:, terms])[2][: latent.DIMENSIONS].T
+    documents, query = (x.toarray()[:, terms] @ right for x in (vectors.documents(docids), vectors.query("", QUERY)))
+    lengths = np.linalg.norm(documents, axis=1) * np.linalg.norm(query)
+    return np.divide((documents @ query.T).ravel(), lengths, out=np.zeros(len(docids)), where=lengths > 0)
+
+
+def test_cosines_are_those_of_the_dense_decomposition(index: PositionalIndex) -> None:
+    values = FeatureExtractor(index, parse_features("latent"))(RANKING)[:-1, 0]
+    expected = by_definition(index, [*TEXTS], [*TEXTS])
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    assert values[-1] == 0
+    assert np.ptp(values) > 0.1
+
+
+def test_documents_outside_the_sample_are_folded_in(index: PositionalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(latent, "SAMPLE", 25)
+    drawn = np.sort(np.random.default_rng(0).permutation(len(TEXTS))[:25])
+    sample = [sorted(TEXTS)[number] for number in drawn]
+    values = FeatureExtractor(index, parse_features("latent"))(RANKING)[:-1, 0]
+    np.testing.assert_allclose(values, by_definition(index, [*TEXTS], sample), atol=1e-12)
+
+
+def test_the_order_of_documents_does_not_change_a_bit(index: PositionalIndex) -> None:
+    backward = PositionalIndex.from_texts(dict(reversed(TEXTS.items())))
+    first, second = (LatentVectors(one).documents([*TEXTS]) for one in (index, backward))
+    assert first.tobytes() == second.tobytes()
+
+
+def test_vectors_are_kept_beside_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [json.dumps({"id": docid, "contents": text}) for docid, text in TEXTS.items()]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    build_index(tmp_path / "docs.jsonl", tmp_path / "index")
+    index = PositionalIndex.from_lucene(tmp_path / "index")
+    first = LatentVectors(index).documents(["d001"])
+    latent._decomposed.cache_clear()
+    monkeypatch.setattr(latent, "decompose", None)
+    assert (
+        LatentVectors(PositionalIndex.from_lucene(tmp_path / "index")).documents(["d001"]).tobytes() == first.tobytes()
+    )
+    assert index.folder is not None
+    assert Cache(index.folder / "latent.sqlite").path.exists()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {},
+        {"a": ""},
+        {"a": "heat"},
+        {"a": "heat", "b": "cold"},
+        {"a": "heat", "b": "heat"},
+        dict.fromkeys("abc", "heat wave"),
+    ],
+)
+def test_small_collections_have_few_dimensions(texts: dict[str, str]) -> None:
+    vectors = LatentVectors(PositionalIndex.from_texts(texts))
+    documents, query = vectors.documents([*texts]), vectors.query("q", "heat wave")
+    assert len(documents) == len(texts)
+    assert query.shape == (1, documents.shape[1])
+    assert np.isfinite(documents).all()
+
+
+@pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "manifold"])
+def test_stages_rank_by_latent_vectors(name: str, index: PositionalIndex) -> None:
+    vectors = LatentVectors(index)
+    array = ArrayVectors([*TEXTS], vectors.documents([*TEXTS]), {"q": vectors.query("q", QUERY)[0]})
+    stage = StageStep.parse(f"{name}(latent=true)")
+    kind = stage.stage
+    expected = kind(vectors=array)(RANKING)  # type: ignore[call-arg]
+    assert stage.make(index)(RANKING) == expected
+    assert stage.make(index)(RANKING) != StageStep.parse(name).make(index)(RANKING)
+
+
+def test_latent_vectors_are_those_of_an_index(index: PositionalIndex) -> None:
+    with pytest.raises(ParameterError, match="latent"):
+        MMR(vectors=TfidfVectors(index), latent=True)

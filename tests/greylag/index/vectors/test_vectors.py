@@ -1,0 +1,218 @@
+"""Vectors of documents and queries: given, of files, of FAISS indexes, and TF-IDF.
+
+Tests `dense`, `protocol`, `tfidf` and `vector_files`.
+"""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.diversity import MMR
+from greylag.errors import FormatError, ParameterError
+from greylag.index import PositionalIndex
+from greylag.index.vectors import ArrayVectors, FunctionVectors, TfidfVectors, Vectors, read_vectors
+from greylag.index.vectors.protocol import unit_rows, vectors_of
+from greylag.manifold import ManifoldRanker
+
+ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+IDS = ["d0", "d1", "d2", "d3"]
+
+
+def test_rows_of_an_array_in_any_order() -> None:
+    vectors = ArrayVectors(IDS, ROWS, queries={"q": ROWS[0]})
+    assert vectors.knows(["d3", "x", "d0"]).tolist() == [True, False, True]
+    np.testing.assert_array_equal(vectors.documents(["d3", "d0"]), ROWS[[3, 0]])
+    assert vectors.documents([]).shape == (0, 3)
+    np.testing.assert_array_equal(vectors.query("q", "any"), ROWS[:1])
+    np.testing.assert_array_equal(ArrayVectors(IDS, ROWS, lambda text: ROWS[len(text)]).query("q", "ab"), ROWS[2:3])
+    assert repr(vectors) == "ArrayVectors(4 documents, 3 dimensions)"
+
+
+@pytest.mark.parametrize(("given", "used"), [("f8", "f8"), ("f4", "f4"), ("f2", "f4"), ("i8", "f4")])
+def test_types(given: str, used: str) -> None:
+    assert ArrayVectors(IDS, np.ones((4, 3), given)).documents(["d1"]).dtype == used
+
+
+def test_a_memory_mapped_file_reads_the_rows_used(tmp_path: Path) -> None:
+    rows = ROWS.copy()
+    rows[2] = np.nan
+    np.save(tmp_path / "v.npy", rows)
+    vectors = ArrayVectors(IDS, np.load(tmp_path / "v.npy", mmap_mode="r"))
+    assert isinstance(vectors.array, np.memmap)
+    np.testing.assert_array_equal(vectors.documents(["d1"]), ROWS[1:2])
+    with pytest.raises(ParameterError, match="a vector of the documents contains nan"):
+        vectors.documents(["d1", "d2"])
+
+
+@pytest.mark.parametrize(
+    ("docids", "array", "message"),
+    [
+        (IDS, ROWS[:3], "4 docids for 3 vectors"),
+        (["a", "b", "a", "c"], ROWS, "document 'a' has two vectors"),
+        (IDS, ROWS[0], r"shape \(3,\)"),
+        (IDS, [["a"]] * 4, "type <U1: give n x m numbers"),
+    ],
+)
+def test_refuses_arrays_that_do_not_fit(docids, array, message):
+    with pytest.raises(ParameterError, match=message):
+        ArrayVectors(docids, array)
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        (None, "have none for queries: give queries="),
+        ({"other": ROWS[0]}, "query 'q' has no vector among the 1 in queries="),
+        ({"q": [1.0, 2.0]}, r"of query 'q' have shape \(1, 2\), not \(1, 3\)"),
+        (lambda text: [np.inf] * 3, "of query 'q' contains inf"),
+    ],
+)
+def test_refuses_queries_without_a_vector(queries, message):
+    with pytest.raises(ParameterError, match=message):
+        ArrayVectors(IDS, ROWS, queries).query("q", "text")
+
+
+def test_a_function_is_asked_once_and_tells_what_it_lacks() -> None:
+    calls = []
+
+    def look_up(docids: list[str]) -> np.ndarray:
+        calls.append(docids)
+        return np.array([ROWS[IDS.index(docid)] if docid in IDS else [np.nan] * 3 for docid in docids])
+
+    vectors = FunctionVectors(look_up, queries={"q": [1, 2, 3]})
+    assert vectors.knows(["d2", "x", "d1"]).tolist() == [True, False, True]
+    np.testing.assert_array_equal(vectors.documents(["d1", "d2"]), ROWS[[1, 2]])
+    assert calls == [["d2", "x", "d1"]]
+    assert vectors.query("q", "").tolist() == [[1, 2, 3]]
+    assert vectors.knows([]).shape == (0,)
+
+
+@pytest.mark.parametrize("rows", [np.ones((1, 3)), np.ones(2), [["a"], ["b"]]])
+def test_refuses_a_function_that_gives_no_rows(rows):
+    with pytest.raises(ParameterError, match="must give one row of numbers for each"):
+        FunctionVectors(lambda docids: rows).knows(["a", "b"])
+
+
+INDEX = PositionalIndex.from_texts({"a": "cat"})
+
+
+def test_an_index_stands_for_its_tfidf_vectors() -> None:
+    assert vectors_of("MMR", INDEX, None) == TfidfVectors(INDEX)
+    given = ArrayVectors(["a"], [[1.0]])
+    assert vectors_of("MMR", None, given) is given
+    assert isinstance(given, Vectors)
+
+
+@pytest.mark.parametrize("stage", [MMR, ManifoldRanker])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "needs an index or vectors=, and was given neither"),
+        ({"index": INDEX, "vectors": TfidfVectors(INDEX)}, "and was given both"),
+        ({"index": "index"}, "needs a PositionalIndex, not a str: make one with PositionalIndex.from_lucene"),
+        ({"vectors": np.eye(2)}, r"not a ndarray: for an array, use ArrayVectors\(docids, array\)"),
+    ],
+)
+def test_refuses_anything_else(stage, arguments, message):
+    with pytest.raises(ParameterError, match=f"{stage.__name__} .*{message}"):
+        stage(**arguments)
+
+
+def test_unit_rows() -> None:
+    rows = np.array([[3, 4], [0, 0], [0, -2]], dtype=np.float32)
+    assert unit_rows(rows).tolist() == [[0.6, 0.8], [0, 0], [0, -1]]
+    assert rows[0, 0] == 3
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-155, 1e155, 1e200, 1e307])
+def test_unit_rows_of_huge_and_tiny_vectors(scale: float) -> None:
+    rows = np.array([[3 * scale, -4 * scale], [0, 0], [3, 4]])
+    assert unit_rows(rows) == pytest.approx(
+        np.array([[0.6, -0.8], [0, 0], [0.6, 0.8]]), abs=1e-3 if scale < 1e-300 else 1e-15
+    )
+
+
+TEXTS = {"a": "cat dog dog", "b": "", "c": "cat hen"}
+
+
+def test_are_those_of_the_index_for_documents_and_queries_alike() -> None:
+    vectors = TfidfVectors(PositionalIndex.from_texts(TEXTS))
+    assert vectors.knows(["c", "x"]).tolist() == [True, False]
+    rows = vectors.documents(["c", "b", "a"]).toarray()
+    np.testing.assert_allclose(np.square(rows).sum(axis=1), [1, 0, 1])
+    np.testing.assert_array_equal(vectors.query("q", "dog cat dog unheard").toarray(), rows[2:])
+    assert vectors.query("q", "unheard").nnz == 0
+
+
+def test_both_forms_hold_the_same(tmp_path: Path) -> None:
+    rows = [[0.5, -2.0], [1.0, 3.0]]
+    np.savez(tmp_path / "v.npz", ids=np.array(["d1", "d2"]), vectors=np.array(rows, dtype=np.float32))
+    lines = b'{"id": "d1", "contents": "x", "vector": [0.5, -2]}\n\n{"id": "d2", "vector": [1, 3.0]}\n'
+    (tmp_path / "v.jsonl.gz").write_bytes(gzip.compress(lines))
+    for name, kind in (("v.npz", np.float32), ("v.jsonl.gz", np.float64)):
+        ids, vectors = read_vectors(tmp_path / name)
+        assert (ids, vectors.tolist(), vectors.dtype) == (("d1", "d2"), rows, kind)
+    np.savez(tmp_path / "whole.npz", ids=np.array([7, 8]), vectors=np.array([[1], [2]]))
+    assert read_vectors(tmp_path / "whole.npz")[0] == ("7", "8")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        ("\n \n", "is empty"),
+        ('{"id": "a", "vector": [1%s]}' % ("0" * 400), "1: a coordinate is beyond the range of float64"),
+        ('{"id": "a"}', "1: not of the form"),
+        ('{"id": 3, "vector": [1]}', "1: not of the form"),
+        ('{"id": "a", "vector": [true]}', "1: not of the form"),
+        ('{"id": "a", "vector": ["1"]}', "1: not of the form"),
+        ('{"id": "a", "vector": []}', "vectors of shape"),
+        ('{"id": "a", "vector": [1]}\n{"id": "b", "vector": [1, 2]}', "2: a vector of 2 coordinates after one of 1"),
+        ('{"id": "a", "vector": [1]}\n{"id": "a", "vector": [2]}', "'a' has two vectors; keep one"),
+        ('{"id": "a b", "vector": [1]}', "id 'a b' is empty or has white space"),
+        ('{"id": "a", "vector": [1e999]}', "not finite|JSON"),
+    ],
+)
+def test_lines_that_are_no_vectors(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "v.jsonl").write_text(text)
+    with pytest.raises(FormatError, match=reason):
+        read_vectors(tmp_path / "v.jsonl")
+
+
+def test_archives_that_hold_no_vectors(tmp_path: Path) -> None:
+    file = tmp_path / "v.npz"
+    for arrays, reason in (
+        ({"ids": np.array(["a"])}, "not an archive with the arrays ids and vectors"),
+        ({"ids": np.array(["a"]), "vectors": np.zeros(3)}, "1 ids, and vectors of shape"),
+        ({"ids": np.array(["a", "b"]), "vectors": np.zeros((1, 2))}, "2 ids, and vectors of shape"),
+        ({"ids": np.array(["a"]), "vectors": np.array([["x"]])}, "and type <U1"),
+        ({"ids": np.array(["a"], dtype=object), "vectors": np.zeros((1, 2))}, "cannot be read as a NumPy archive"),
+        ({"ids": np.array(["a"]), "vectors": np.array([[np.nan]])}, "the vector of 'a' has a coordinate that is not"),
+    ):
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        with pytest.raises(FormatError, match=reason):
+            read_vectors(file)
+    file.write_bytes(b"not an archive")
+    with pytest.raises(FormatError, match="cannot be read as a NumPy archive"):
+        read_vectors(file)
+
+
+def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
+    assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
+    monkeypatch.setattr("greylag.index.vectors.vector_files.LARGEST", 1 << 20)
+    with pytest.raises(FormatError, match=r"v\.npz: unpacks to 8,000,\d+ bytes"):
+        read_vectors(tmp_path / "v.npz")
+    np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
+    assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_float64_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.array([[1, np.longdouble("1e400")]]))
+    with pytest.raises(FormatError, match="the vector of 'a' has a coordinate that is not finite"):
+        read_vectors(tmp_path / "v.npz")

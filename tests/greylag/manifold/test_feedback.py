@@ -1,0 +1,275 @@
+"""Relevance feedback: stages by the formulas, and sessions.
+
+Tests `sessions` and `feedback`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
+from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
+from greylag.index.positional import PositionalIndex
+from greylag.manifold import RelevanceModelRanker, Rocchio, feedback_session
+from greylag.manifold.feedback import Feedback, judged_documents
+from greylag.manifold.sessions import MakeStage, residual_qrels, residual_run
+from greylag.ranking import Ranking, Run
+
+WORDS = [f"w{i}x" for i in range(60)]
+N = 80
+
+
+def random_index() -> PositionalIndex:
+    """d0 to d79, of 5 to 25 words; low words are common."""
+    rng = np.random.default_rng(5)
+    shares = 1.0 / np.arange(4, len(WORDS) + 4)
+    texts = {f"d{i}": " ".join(rng.choice(WORDS, rng.integers(5, 26), p=shares / shares.sum())) for i in range(N)}
+    return PositionalIndex.from_texts(texts)
+
+
+def random_ranking(seed: int, qid: str = "q", n: int = 40) -> Ranking:
+    """`n` of the documents, for a query of three words."""
+    rng = np.random.default_rng(seed)
+    docids = tuple(f"d{i}" for i in rng.permutation(N)[:n])
+    return Ranking(qid, " ".join(rng.choice(WORDS[8:], 3)), docids, np.arange(n, 0.0, -1.0))
+
+
+def random_grades(seed: int) -> dict[str, int]:
+    """Grades from 0 to 2 of twelve documents, in the ranking or not, the first of which is relevant."""
+    rng = np.random.default_rng(seed + 100)
+    judged = [f"d{i}" for i in rng.permutation(N)[:12]]
+    return dict(zip(judged, [1, *rng.integers(0, 3, 11).tolist()], strict=True))
+
+
+INDEX = random_index()
+BM25_PARAMETERS = FeatureParameters(k1=1.3, b=0.6)
+LM_PARAMETERS = FeatureParameters(mu=20.0, fb_terms=8)
+
+
+def test_judged_documents_are_those_of_the_index() -> None:
+    feedback = {"q": {"d9": 2, "unknown": 1, "d3": 0, "d1": 1, "d2": -1}, "other": {"d4": 1}}
+    assert judged_documents(INDEX, feedback, "q") == (("d1", "d9"), ("d2", "d3"))
+    assert judged_documents(INDEX, feedback, "missing") == ((), ())
+
+
+def words(docid: str) -> Counter[int]:
+    return Counter(INDEX.token_stream(int(INDEX.documents([docid])[0]))[0].tolist())
+
+
+def slow_query(query: str, grades: dict[str, int], beta: float, gamma: float, terms: int) -> dict[int, float]:
+    counts = Counter(term for term in INDEX.query_terms(query).tolist() if term >= 0)
+    length = math.sqrt(sum(n * n for n in counts.values()))
+    weights = Counter({term: n / length for term, n in counts.items()})
+    for sign, kind in ((beta, True), (-gamma, False)):
+        judged = [docid for docid, grade in grades.items() if (grade > 0) == kind]
+        for docid in judged:
+            tf = {t: n for t, n in words(docid).items() if INDEX.document_frequencies[t] <= INDEX.n_documents / 10}
+            norm = math.sqrt(sum(n * n for n in tf.values()))
+            for term, n in tf.items():
+                weights[term] += sign * n / norm / len(judged)
+    kept = sorted(weights, key=lambda term: (-weights[term], term))[:terms]
+    return {term: weights[term] for term in kept if weights[term] > 0}
+
+
+def slow_score(docid: str, weights: dict[int, float]) -> float:
+    tf, p = words(docid), BM25_PARAMETERS
+    norm = p.k1 * (1 - p.b + p.b * tf.total() / INDEX.average_length)
+    score = 0.0
+    for term, weight in weights.items():
+        df = int(INDEX.document_frequencies[term])
+        idf = math.log(1 + (INDEX.n_documents - df + 0.5) / (df + 0.5))
+        score += weight * idf * (p.k1 + 1) * tf[term] / (norm + tf[term])
+    return score
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("beta", "gamma", "terms"), [(0.75, 0.15, 100), (3.0, 2.0, 7)])
+def test_scores_are_those_of_the_formula(seed: int, beta: float, gamma: float, terms: int) -> None:
+    ranking, grades = random_ranking(seed), random_grades(seed)
+    stage = Rocchio(INDEX, {"q": grades}, beta=beta, gamma=gamma, terms=terms, parameters=BM25_PARAMETERS)
+    weights = slow_query(ranking.query, grades, beta, gamma, terms)
+    found = stage(ranking)
+    assert found.scores.tolist() == pytest.approx([slow_score(d, weights) for d in found.docids], abs=1e-12)
+    assert set(found.docids) == set(ranking.docids)
+    assert found.docids != ranking.docids
+
+
+def test_without_weight_on_judged_documents_it_is_bm25() -> None:
+    ranking = random_ranking(3)
+    found = Rocchio(INDEX, {"q": random_grades(3)}, beta=0.0, gamma=0.0, parameters=BM25_PARAMETERS)(ranking)
+    extract = FeatureExtractor(INDEX, (FeatureSpec.parse("FI/term/BM25"),), BM25_PARAMETERS)
+    n = math.sqrt(sum(count**2 for count in Counter(INDEX.query_terms(ranking.query).tolist()).values()))
+    assert found.scores.tolist() == pytest.approx((extract(found)[:, 0] / n).tolist(), abs=1e-12)
+
+
+def test_without_a_relevant_document_the_ranking_is_kept() -> None:
+    ranking = random_ranking(1)
+    assert Rocchio(INDEX, {})(ranking) == ranking
+    assert Rocchio(INDEX, {"q": {"d1": 0, "unknown": 1}})(ranking) == ranking
+    empty = Ranking("q", "w9x", (), np.empty(0))
+    assert Rocchio(INDEX, {"q": {"d1": 1}})(empty) == empty
+
+
+@pytest.mark.parametrize("wrong", [{"beta": -0.1}, {"gamma": math.nan}, {"beta": math.inf}, {"terms": 0}])
+def test_domains(wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        Rocchio(INDEX, {}, **wrong)  # type: ignore[arg-type]
+
+
+def probability(tf: Counter[int], term: int) -> float:
+    cf = int(INDEX.collection_frequencies[term])
+    return (tf[term] + LM_PARAMETERS.mu * cf / INDEX.n_tokens) / (tf.total() + LM_PARAMETERS.mu)
+
+
+def slow_model(query: list[int], relevant: list[str]) -> dict[int, float]:
+    model: Counter[int] = Counter()
+    for docid in relevant:
+        tf = words(docid)
+        likelihood = math.exp(sum(math.log(probability(tf, term)) for term in query) / len(query))
+        for term, n in tf.items():
+            if INDEX.document_frequencies[term] <= INDEX.n_documents / 10:
+                model[term] += likelihood * n / tf.total()
+    best = sorted(model, key=lambda term: (-model[term], term))[: LM_PARAMETERS.fb_terms]
+    total = sum(model[term] for term in best)
+    return {term: model[term] / total for term in best}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_scores_of_the_relevance_model_are_those_of_the_formula(seed: int, weight: float) -> None:
+    ranking, grades = random_ranking(seed), random_grades(seed)
+    stage = RelevanceModelRanker(INDEX, {"q": grades}, query_weight=weight, parameters=LM_PARAMETERS)
+    query = INDEX.query_terms(ranking.query).tolist()
+    model = slow_model(query, [docid for docid, grade in grades.items() if grade > 0])
+    found = stage(ranking)
+    for docid, score in zip(found.docids, found.scores, strict=True):
+        tf = words(docid)
+        by_query = sum(math.log(probability(tf, term)) for term in query) / len(query)
+        by_model = sum(p * math.log(probability(tf, term)) for term, p in model.items())
+        assert score == pytest.approx(weight * by_query + (1 - weight) * by_model, abs=1e-12)
+    assert set(found.docids) == set(ranking.docids)
+
+
+def test_documents_judged_not_relevant_have_no_influence() -> None:
+    ranking, grades = random_ranking(2), random_grades(2)
+    relevant = {docid: grade for docid, grade in grades.items() if grade > 0}
+    stages = [RelevanceModelRanker(INDEX, {"q": own}) for own in (grades, relevant)]
+    assert stages[0](ranking) == stages[1](ranking)
+
+
+def test_unknown_documents_keep_their_ranks_and_without_relevant_ones_the_ranking_is_kept() -> None:
+    ranking = Ranking("q", "w9x", ("nowhere", "d1", "elsewhere", "d2"), np.zeros(4))
+    assert RelevanceModelRanker(INDEX, {"q": {"d5": 1}})(ranking).docids[::2] == ("nowhere", "elsewhere")
+    assert RelevanceModelRanker(INDEX, {"q": {"d5": 0}})(ranking) == ranking
+    assert RelevanceModelRanker(INDEX, {"q": {"d5": 1}})(ranking.head(1)) == ranking.head(1)
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, math.nan])
+def test_domain_of_the_query_weight(weight: float) -> None:
+    with pytest.raises(ParameterError, match="query_weight"):
+        RelevanceModelRanker(INDEX, {}, query_weight=weight)
+
+
+DOCIDS = [f"d{i}" for i in range(12)]
+
+
+def unchanged(_: Feedback) -> Callable[[Ranking], Ranking]:
+    return lambda ranking: ranking
+
+
+def by_likeness(feedback: Feedback) -> Callable[[Ranking], Ranking]:
+    """Documents whose number is near that of a relevant one come first."""
+
+    def rerank(ranking: Ranking) -> Ranking:
+        relevant = [int(docid[1:]) for docid, grade in feedback[ranking.qid].items() if grade > 0]
+        near = [min((abs(int(docid[1:]) - other) for other in relevant), default=0) for docid in ranking.docids]
+        return ranking.rescore(-np.array(near, dtype=np.float64))
+
+    return rerank
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> tuple[Run, dict[str, dict[str, int]], int, int]:
+    """A run of two queries, judgements, and the number and size of rounds."""
+    rankings = []
+    for qid in ("1", "2"):
+        docids = draw(st.permutations(DOCIDS))[: draw(st.integers(0, len(DOCIDS)))]
+        rankings.append(Ranking(qid, "text", tuple(docids), np.arange(len(docids), 0.0, -1.0)))
+    judged = st.dictionaries(st.sampled_from(DOCIDS), st.integers(-1, 2))
+    qrels = {"1": draw(judged), "2": draw(judged)}
+    return Run(tuple(rankings), "first"), qrels, draw(st.integers(1, 4)), draw(st.integers(1, 5))
+
+
+@given(collections(), st.sampled_from([unchanged, by_likeness]), st.booleans())
+def test_rounds_show_new_documents_and_rank_the_rest(
+    collection: tuple[Run, Mapping[str, dict[str, int]], int, int], make: MakeStage, interactive: bool
+) -> None:
+    first, qrels, rounds, per_round = collection
+    simulate = partial(feedback_session, make, first, qrels, interactive=interactive, rounds=rounds, tag="x")
+    session = simulate(per_round=per_round)
+    assert len(session.shown) == len(session.residuals) == rounds
+    assert session == simulate(per_round=per_round, n_jobs=3)
+    for qid, ranking in first.items():
+        for number in range(1, rounds + 1):
+            seen = session.seen(number)[qid]
+            rest = session.residuals[number - 1][qid].docids
+            assert len(set(seen)) == len(seen) == min(number * per_round, len(ranking))
+            assert set(seen).isdisjoint(rest)
+            assert set(seen) | set(rest) == set(ranking.docids)
+        assert session.shown[0][qid] == ranking.docids[:per_round]
+
+
+@given(collections())
+def test_without_effect_both_sessions_read_down_the_first_stage(
+    collection: tuple[Run, dict[str, dict[str, int]], int, int],
+) -> None:
+    first, qrels, rounds, per_round = collection
+    sessions = [
+        feedback_session(unchanged, first, qrels, interactive=own, rounds=rounds, per_round=per_round, tag="x")
+        for own in (False, True)
+    ]
+    assert sessions[0] == sessions[1]
+    shown = sessions[0].shown_run(first, "y")
+    assert all(shown[qid].docids == first[qid].docids[: rounds * per_round] for qid in first)
+
+
+def test_a_round_uses_the_judgements_of_what_was_shown_and_no_others() -> None:
+    """Relevant documents that were not shown have no influence on what is shown."""
+    first = Run((Ranking("q", "", tuple(DOCIDS), np.arange(12.0, 0, -1)),))
+    asked: list[Feedback] = []
+
+    def make(feedback: Feedback) -> Callable[[Ranking], Ranking]:
+        asked.append(feedback)
+        return by_likeness(feedback)
+
+    grades = {"q": {"d1": 2, "d11": 1, "d0": -1}}
+    session = feedback_session(make, first, grades, interactive=True, rounds=2, per_round=2, tag="x")
+    assert asked[0] == {"q": {"d0": -1, "d1": 2}}
+    assert asked[1] == {"q": {"d0": -1, "d1": 2, "d2": 0, "d3": 0}}
+    assert session.shown == ({"q": ("d0", "d1")}, {"q": ("d2", "d3")})
+    given = feedback_session(make, first, {"q": {"d9": 1}}, rounds=1, per_round=10, tag="x")
+    assert given.residuals[0]["q"].docids == ("d10", "d11")
+
+
+def test_residual_judgements_lose_what_was_seen_and_queries_without_relevant_documents() -> None:
+    qrels = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"a": 1}, "3": {"d": 0}}
+    assert residual_qrels(qrels, {"1": ("c", "b"), "2": ("a",)}) == {"1": {"a": 1}}
+    run = Run((Ranking("1", "", ("c", "a", "b"), np.array([3.0, 2.0, 1.0])),), "x")
+    rest = residual_run(run, {"1": ("c",)})
+    assert rest["1"] == Ranking("1", "", ("a", "b"), np.array([2.0, 1.0]))
+    assert rest.tag == "x"
+    # By hand: the relevant document "a" is first of what is left, although it was second before.
+    assert evaluate(rest, residual_qrels(qrels, {"1": ("c",)}), ["AP"]).values[0, 0] == 1.0
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": 0}, {"per_round": 0}])
+def test_domains_of_sessions(wrong: dict[str, int]) -> None:
+    with pytest.raises(ParameterError, match="at least 1"):
+        feedback_session(unchanged, Run(()), {}, tag="x", **wrong)

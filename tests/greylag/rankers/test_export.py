@@ -1,0 +1,205 @@
+"""Linear models for search engines, against Lucene's scores and the forms that the engines' parsers take."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag import LuceneIndex, ModelRanker, PositionalIndex, RankingModel, build_index, parse_features
+from greylag.errors import ParameterError
+from greylag.features.feature import Feature
+from greylag.features.weighting import FeatureParameters
+from greylag.index.analysis import QueryForm
+from greylag.rankers import engine_model
+from greylag.rankers.export import ENGINES
+from greylag.ranking import Query
+
+FEATURES = parse_features("FI/term/BM25,score,prior:data/page-rank.tsv:0.5")
+MODEL = RankingModel(FEATURES, (1.5, 0.25, -2.0), collection={"average_length": 58.25})
+SET, CREATE = "POST /_ltr/_featureset/greylag", "POST /_ltr/_featureset/greylag/greylag/_createmodel"
+RNG = np.random.default_rng(0)
+WORDS = "heat flow wing boundary layer cat sat dog ran geese".split()
+TEXTS = {f"d{n:02d}": " ".join(RNG.choice(WORDS, RNG.integers(1, 23))) for n in range(60)}
+QUERIES = "heat flow", "wing wing boundary", "cats and dogs", "goose"
+
+
+class Column(Feature):
+    """A feature that the engine has logged."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"column:{self.name}"
+
+
+@pytest.mark.parametrize("engine", ["opensearch", "elasticsearch"])
+def test_the_plugins_of_opensearch_and_elasticsearch(engine: str) -> None:
+    """The keys are those that StoredFeature, StoredFeatureSet, StoredLtrModel and LinearRankerParser read."""
+    requests = json.loads(engine_model(MODEL, engine, "text"))
+    body = requests[SET]["featureset"]
+    assert body.keys() == {"name", "features"}
+    for feature in body["features"]:
+        assert feature.keys() == {"name", "params", "template_language", "template"}
+    named = {feature["name"]: feature for feature in body["features"]}
+    assert named["bm25"]["template"] == {"match": {"text": {"query": "{{keywords}}"}}}
+    assert named["page_rank"]["template"]["function_score"] == {
+        "field_value_factor": {"field": "page_rank", "missing": 0.5},
+        "boost_mode": "replace",
+    }
+    model = requests[CREATE]["model"]["model"]
+    assert model["type"] == "model/linear"
+    # LinearRankerParser: a number for each name, which the set has.
+    assert model["definition"].keys() == named.keys()
+    factor = {"opensearch": 1.9, "elasticsearch": 1.0}[engine]
+    assert model["definition"] == {"bm25": pytest.approx(1.5 * factor), "page_rank": -2.0}
+    rescore = requests["GET /INDEX/_search"]["rescore"]["query"]
+    assert (rescore["query_weight"], rescore["rescore_query_weight"]) == (0.25, 1.0)
+    assert requests["PUT /INDEX"]["settings"]["index"]["similarity"]["greylag"] == {"type": "BM25", "k1": 0.9, "b": 0.4}
+
+
+def test_solr() -> None:
+    requests = json.loads(engine_model(MODEL, "solr"))
+    features = requests["PUT /solr/COLLECTION/schema/feature-store"]
+    model = requests["PUT /solr/COLLECTION/schema/model-store"]
+    assert [feature["class"].rpartition(".")[2] for feature in features] == [
+        "SolrFeature",
+        "OriginalScoreFeature",
+        "SolrFeature",
+    ]
+    # LinearModel: a weight for each of its features, which the store has.
+    names = [feature["name"] for feature in features]
+    assert [feature["name"] for feature in model["features"]] == names == [*model["params"]["weights"]]
+    assert model["params"]["weights"] == {"bm25": pytest.approx(1.5 * 1.9), "score": 0.25, "page_rank": -2.0}
+    assert {feature["store"] for feature in features} == {model["store"]} == {"greylag"}
+    logged = RankingModel(parse_features("prior:a.tsv:log:0.1"), (1.0,))
+    (feature,) = json.loads(engine_model(logged, "solr"))["PUT /solr/COLLECTION/schema/feature-store"]
+    assert feature["params"]["q"] == "{!func}ln(def(a,0.1))"
+
+
+def test_vespa() -> None:
+    lines = [line.strip() for line in engine_model(MODEL, "vespa").splitlines()]
+    assert lines == [
+        "rank-profile greylag inherits FIRST {",
+        "rank-properties {",
+        "bm25(contents).k1: 0.9",
+        "bm25(contents).b: 0.4",
+        "bm25(contents).averageFieldLength: 58.25",
+        "}",
+        "second-phase {",
+        "expression {",
+        "1.5 * bm25(contents) +",
+        "0.25 * firstPhase +",
+        "-2.0 * if (isNan(attribute(page_rank)) == 1, 0.5, attribute(page_rank))",
+        "}",
+        "}",
+        "}",
+    ]
+    alone = engine_model(RankingModel(FEATURES[:1], (1.0,)), "vespa")
+    assert "first-phase" in alone
+    assert "inherits" not in alone
+    assert alone.count("{") == alone.count("}")
+
+
+def test_logged_features_are_those_that_the_engine_has() -> None:
+    model = RankingModel((Column("title_bm25"), Column("age")), (0.5, 2.0))
+    for engine in ("opensearch", "elasticsearch"):
+        requests = json.loads(engine_model(model, engine))
+        assert requests.keys() == {"GET /INDEX/_search", "POST /_ltr/_featureset/SET/_createmodel"}
+        (created,) = (body for name, body in requests.items() if name.startswith("POST"))
+        assert created["model"]["model"]["definition"] == {"title_bm25": 0.5, "age": 2.0}
+    requests = json.loads(engine_model(model, "solr"))
+    assert [name for name in requests if name.startswith("PUT")] == ["PUT /solr/COLLECTION/schema/model-store"]
+    assert "0.5 * title_bm25 +" in engine_model(model, "vespa")
+
+
+@pytest.mark.parametrize(
+    ("feature", "reason"),
+    [
+        ("FI/term/BM25@z", "normalised"),
+        ("score@minmax", "normalised"),
+        ("FI/term/LM", "leave out the terms"),
+        ("SD/ordered/BM25-O-1", "the idf of its terms"),
+        ("FD/unordered/BM25-U-4", "the idf of its terms"),
+        ("FI/expansion/BM25", "relevance model"),
+        ("FI/term/early", "behind the engine"),
+        ("FI/term/BM25-F-10", "behind the engine"),
+        ("written:words", "behind the engine"),
+        ("document:length", "behind the engine"),
+        ("latent", "behind the engine"),
+        ("stage:mmr", "behind the engine"),
+        ("python:mine", "behind the engine"),
+        ("reciprocal-rank", "no ranks"),
+        ("run:a.run", "log the value there"),
+        ("vectors:(documents=a.npz,queries=b.npz)", "log the value there"),
+        ("prior:a.tsv", "name one"),
+    ],
+)
+def test_all_others_are_refused_by_name(feature: str, reason: str) -> None:
+    model = RankingModel(parse_features(f"FI/term/BM25,{feature}"), (1.0, 1.0))
+    for engine in ENGINES:
+        message = f"^{engine} has no same value for 1 of the model's 2 features: {re.escape(feature)}: .*{reason}"
+        with pytest.raises(ParameterError, match=message):
+            engine_model(model, engine)
+
+
+def test_what_else_is_refused() -> None:
+    def refused(message: str, model: RankingModel = MODEL, engine: str = "solr", field: str = "contents") -> None:
+        with pytest.raises(ParameterError, match=message):
+            engine_model(model, engine, field)
+
+    refused("unknown engine 'lucene'", engine="lucene")
+    refused("'a b' cannot name a field", field="a b")
+    refused("shortened", RankingModel(FEATURES, MODEL.weights, query_form=QueryForm(first_sentence=True)))
+    refused("idf called lucene", RankingModel(FEATURES, MODEL.weights, FeatureParameters(idf="robertson")))
+    refused("are both bm25", RankingModel(parse_features("FI/term/BM25,SD/term/BM25"), (1.0, 1.0)))
+    for prior in ("prior:a.tsv:log:0.1", "prior:a.tsv:-1"):
+        refused("values below 0", RankingModel(parse_features(prior), (1.0,)), "opensearch")
+    both = RankingModel(parse_features("latent,FI/term/LM"), (1.0, 1.0))
+    refused("2 of the model's 2 features: latent: .*; FI/term/LM: ", both, "vespa")
+
+
+@pytest.fixture(scope="module")
+def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
+    folder: Path = tmp_path_factory.mktemp("engines")
+    lines = [json.dumps({"id": docid, "contents": text}) for docid, text in TEXTS.items()]
+    (folder / "docs.jsonl").write_text("\n".join(lines))
+    build_index(folder / "docs.jsonl", folder / "index")
+    return LuceneIndex(folder / "index")
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (0.0, 0.0)])
+def test_lucenes_scores_times_the_weight_are_the_models(lucene: LuceneIndex, k1: float, b: float) -> None:
+    """Of documents below 24 tokens, whose lengths Lucene keeps; OpenSearch 3 and Solr score by its BM25Similarity."""
+    model = RankingModel(parse_features("FI/term/BM25"), (0.7,), FeatureParameters(k1=k1, b=b))
+    weight = json.loads(engine_model(model, "opensearch"))[CREATE]["model"]["model"]["definition"]["bm25"]
+    ranker = ModelRanker(model, PositionalIndex.from_lucene(lucene), transfer=True)
+    for text in QUERIES:
+        ranking = lucene.bm25(len(TEXTS), k1=k1, b=b)(Query("q", text))
+        assert len(ranking) > 5 or text == "goose"
+        np.testing.assert_allclose(weight * ranking.scores, ranker.scores(ranking), rtol=2e-6)
+
+
+def test_vespas_formula_is_the_features(lucene: LuceneIndex) -> None:
+    """Sum of idf tf (k1 + 1) / (tf + k1 (1 - b + b |D| / averageFieldLength)), by hand."""
+    index = PositionalIndex.from_lucene(lucene)
+    model = RankingModel(parse_features("FI/term/BM25"), (0.7,)).for_collection(index)
+    profile = engine_model(model, "vespa")
+    value: dict[str, Any] = {name: float(number) for name, number in re.findall(r"\)\.(\w+): (\S+)", profile)}
+    (weight,) = map(float, re.findall(r"(\S+) \* bm25", profile))
+    ranking = lucene.bm25(len(TEXTS))(Query("q", "wing wing flow"))
+    expected = []
+    for docid in ranking.docids:
+        tokens, total = TEXTS[docid].split(), 0.0
+        for term in ("wing", "wing", "flow"):
+            df = sum(term in text.split() for text in TEXTS.values())
+            idf, tf = np.log(1 + (len(TEXTS) - df + 0.5) / (df + 0.5)), tokens.count(term)
+            norm = 1 - value["b"] + value["b"] * len(tokens) / value["averageFieldLength"]
+            total += idf * tf * (value["k1"] + 1) / (tf + value["k1"] * norm)
+        expected.append(weight * total)
+    np.testing.assert_allclose(ModelRanker(model, index).scores(ranking), expected, rtol=1e-12)

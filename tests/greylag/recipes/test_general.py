@@ -1,0 +1,231 @@
+"""The general model: its scores by the definition, odd queries, and its files."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.features import FeatureExtractor, parse_features
+from greylag.features.feature import Normalised
+from greylag.features.written import WrittenForm
+from greylag.index.positional import PositionalIndex
+from greylag.learning import ListwiseRegression, training_data
+from greylag.rankers import ModelRanker
+from greylag.ranking import FloatArray, Ranking, Run
+from greylag.recipes import GeneralRanker, general_data, general_model, learn_general
+from greylag.recipes.general import rankings_by_depth
+from tests.greylag.diversity import samples
+
+INDEX = samples.index(4, 30)
+
+
+def ranked(query: str, n: int = 30) -> Ranking:
+    return Ranking("q", query, tuple(f"d{i}" for i in range(n)), np.linspace(9.0, 1.0, n))
+
+
+def z(values: list[float]) -> FloatArray:
+    spread = np.std(values)
+    return (np.array(values) - np.mean(values)) / spread if spread > 1e-12 else np.zeros(len(values))
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_features_are_normalised_within_the_query_and_weights_are_shares(texts: bool) -> None:
+    model = general_model(texts=texts)
+    assert all(isinstance(feature, Normalised) and feature.method == "z" for feature in model.features)
+    assert np.abs(model.weights).sum() == pytest.approx(1.0, abs=1e-3)
+    assert any(isinstance(feature.base, WrittenForm) for feature in model.features) == texts
+    assert model.fingerprint == ""
+    assert len(model.provenance["collections"]) >= 9
+
+
+def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
+    """Of two terms in documents of one field, with the formulas written out."""
+    contents, _ = samples.texts(4, 30)
+    words = {docid: text.split() for docid, text in contents.items()}
+    ranking, query = ranked("w1x w2x"), ["w1x", "w2x"]
+    df = {term: sum(term in own for own in words.values()) for term in query}
+    idf = {term: np.log(1 + (30 - df[term] + 0.5) / (df[term] + 0.5)) for term in query}
+    early = [
+        sum(idf[term] / (1 + words[docid].index(term) / 10) for term in query if term in words[docid])
+        for docid in ranking.docids
+    ]
+    model = general_model()
+    names = [str(feature) for feature in model.features]
+    place = names.index("FI/term/early@z")
+    parts = GeneralRanker(INDEX)._ranker._extractor(ranking)
+    assert parts[:, place] == pytest.approx(z(early))
+    assert parts[:, names.index("score@z")] == pytest.approx(z(ranking.scores.tolist()))
+    scores = dict(zip(ranking.docids, parts @ model.weights, strict=True))
+    reranked = GeneralRanker(INDEX)(ranking)
+    assert reranked.scores.tolist() == pytest.approx([scores[docid] for docid in reranked.docids])
+
+
+@pytest.mark.parametrize("query", ["", "the of and", "w1x", "unheard", " ".join(["w1x w2x unheard"] * 200)])
+@pytest.mark.parametrize("n", [0, 1, 30])
+def test_odd_queries_and_few_candidates_keep_all_documents(query: str, n: int) -> None:
+    ranking = ranked(query, n)
+    reranked = GeneralRanker(INDEX)(ranking)
+    assert sorted(reranked.docids) == sorted(ranking.docids)
+    assert np.isfinite(reranked.scores).all()
+    if query in ("", "the of and"):  # only the first stage's score tells documents apart
+        assert reranked.docids == ranking.docids
+
+
+def test_a_constant_first_stage_has_no_part_and_its_scale_does_not_count() -> None:
+    ranking = ranked("w1x w2x")
+    constant = Ranking("q", ranking.query, ranking.docids, np.full(30, 7.0))
+    assert GeneralRanker(INDEX)(constant).scores.tolist() == pytest.approx(
+        GeneralRanker(INDEX)(Ranking("q", ranking.query, ranking.docids, np.zeros(30))).scores.tolist()
+    )
+    shifted = Ranking("q", ranking.query, ranking.docids, 100 + 3 * ranking.scores)
+    assert GeneralRanker(INDEX)(shifted).docids == GeneralRanker(INDEX)(ranking).docids
+
+
+def test_documents_that_the_index_lacks_keep_their_ranks_and_change_no_others() -> None:
+    known = ranked("w1x w2x", 20)
+    docids = [docid for pair in zip(known.docids, (f"unknown{i}" for i in range(20)), strict=True) for docid in pair]
+    mixed = GeneralRanker(INDEX)(Ranking("q", known.query, tuple(docids), np.linspace(9.0, 1.0, 40)))
+    assert mixed.docids[1::2] == tuple(docids[1::2])
+    alone = Ranking("q", known.query, known.docids, np.linspace(9.0, 1.0, 40)[::2])
+    assert mixed.docids[::2] == GeneralRanker(INDEX)(alone).docids
+
+
+def test_only_unknown_documents_stay_as_they_are() -> None:
+    ranking = Ranking("q", "w1x", ("x", "y"), np.array([2.0, 1.0]))
+    assert GeneralRanker(INDEX)(ranking).docids == ("x", "y")
+
+
+def test_an_empty_document_has_finite_scores_and_comes_last() -> None:
+    texts = {"a": "heat transfer", "empty": "", "b": "cold slabs", "c": "heat"}
+    ranking = Ranking("q", "heat", ("a", "b", "empty", "c"), np.array([2.0, 1.0, 1.0, 0.5]))
+    reranked = GeneralRanker(PositionalIndex.from_texts(texts))(ranking)
+    assert np.isfinite(reranked.scores).all()
+    assert {"b", "empty"} == set(reranked.docids[2:])
+
+
+def test_equal_documents_keep_the_incoming_order() -> None:
+    texts = {f"d{i}": "heat transfer in slabs" for i in range(5)}
+    ranking = Ranking("q", "heat", ("d3", "d1", "d4", "d0", "d2"), np.ones(5))
+    assert GeneralRanker(PositionalIndex.from_texts(texts))(ranking).docids == ranking.docids
+
+
+def test_ranks_turned_round_are_scores_as_others() -> None:
+    """As in runs whose scores are 1000, 999, 998, ...: only their order and distances count."""
+    ranking = ranked("w1x w2x")
+    turned = Ranking("q", ranking.query, ranking.docids, np.arange(1000.0, 970.0, -1))
+    first, second = (GeneralRanker(INDEX)(one) for one in (turned, ranking))
+    assert first.docids == second.docids
+    assert first.scores == pytest.approx(second.scores)
+
+
+def test_a_query_is_ranked_alone_as_in_a_batch() -> None:
+    rankings = [ranked("w1x w2x"), Ranking("r", "w2x", ("d3", "d4", "d5"), np.array([3.0, 2.0, 1.0]))]
+    batch = GeneralRanker(INDEX).run(rankings)
+    assert [batch["q"], batch["r"]] == [GeneralRanker(INDEX)(ranking) for ranking in rankings]
+
+
+FEATURES = parse_features("score@z,FI/term/early@z,document:length@z")
+QRELS = {"q": {"d3": 1, "d7": 2}, "r": {"d1": 1}, "s": {"d9": 0}}
+
+
+def judged_run(n: int = 30) -> Run:
+    return Run(tuple(Ranking(qid, text, (ranked(text, n)).docids, ranked(text, n).scores)
+                     for qid, text in (("q", "w1x w2x"), ("r", "w2x"), ("s", "w1x"))))  # fmt: skip
+
+
+def test_a_general_model_is_the_mean_of_weights_of_unit_length() -> None:
+    extract = FeatureExtractor(INDEX, FEATURES)
+    parts = {"one": [["q"], ["q", "r"]], "two": [["r"]]}
+    run = judged_run()
+    data = {
+        name: [training_data([run[qid] for qid in qids], QRELS, extract) for qids in of_one]
+        for name, of_one in parts.items()
+    }
+    by_hand = []
+    for of_one in data.values():
+        units = []
+        for rows in of_one:
+            selection = ListwiseRegression("nDCG@10", penalty=7).fit(rows)
+            weights = np.zeros(3)
+            weights[list(selection.columns)] = selection.weights
+            units.append(weights / np.linalg.norm(weights))
+        by_hand.append(np.mean(units, axis=0))
+    expected = np.mean(by_hand, axis=0)
+    model = learn_general(data, penalty=7)
+    np.testing.assert_allclose(model.weights, expected / np.abs(expected).sum(), atol=6e-5)
+    assert model.features == FEATURES
+    assert model.fingerprint == ""
+    assert model.provenance["collections"] == {"one": 2, "two": 1}
+
+
+def test_collections_count_alike_however_often_their_topics_are_repeated() -> None:
+    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
+    one, two = ([training_data([run[qid]], QRELS, extract)] for qid in "qr")
+    both = learn_general({"one": one, "two": two})
+    assert both.weights == learn_general({"two": two, "one": one}).weights
+    assert learn_general({"one": one * 3, "two": two}).weights == both.weights
+
+
+def test_data_are_cut_at_both_depths_and_leave_out_topics_without_relevant_documents() -> None:
+    assert {depth: list(run) for depth, run in rankings_by_depth(judged_run(), QRELS).items()} == {100: ["q", "r"]}
+    long = Run(
+        tuple(Ranking(f"q{i}", "w1x", tuple(f"d{j}" for j in range(150)), np.arange(150.0, 0, -1)) for i in range(120))
+    )
+    cut = rankings_by_depth(long, {f"q{i}": {"d1": 1} for i in range(120)})
+    assert {depth: (len(run), len(run.rankings[0])) for depth, run in cut.items()} == {
+        100: (120, 100),
+        1000: (100, 150),
+    }
+    (data,) = general_data(judged_run(), QRELS, INDEX)
+    assert data.specs == general_model().features
+
+
+def test_what_cannot_be_learned_from_is_an_error_that_names_the_collection() -> None:
+    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
+    data = [training_data([run["q"]], QRELS, extract)]
+    with pytest.raises(ParameterError, match="none are given"):
+        learn_general({})
+    with pytest.raises(ParameterError, match="collection two: no data"):
+        learn_general({"one": data, "two": []})
+    with pytest.raises(ParameterError, match="collection two has other features"):
+        learn_general({"one": data, "two": [data[0].select_features([0])]})
+    unfound = [training_data([run["q"].head(1)], {"q": {"d9": 1}}, extract)]
+    with pytest.raises(ParameterError, match="collection two: no document that is ranked is relevant"):
+        learn_general({"one": data, "two": unfound})
+    equal = [replace(data[0], features=np.zeros_like(data[0].features))]
+    with pytest.raises(ParameterError, match="collection two: no feature tells"):
+        learn_general({"one": data, "two": equal})
+    with pytest.raises(ParameterError, match="none of 3 topics"):
+        general_data(run, {"other": {"d1": 1}}, INDEX)
+
+
+def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_texts = GeneralRanker(INDEX)(ranked("w1x w2x"))
+    monkeypatch.setattr(PositionalIndex, "words", None)
+    without = GeneralRanker(samples.index(4, 30))
+    assert without._ranker.model == general_model(texts=False)
+    assert without(ranked("w1x w2x")).scores.tolist() != with_texts.scores.tolist()
+
+
+@pytest.mark.parametrize(
+    ("texts", "weights", "scores"),
+    [
+        (True, "4849a46b896733b7", [1.1883614172, -0.7304830213, 0.5646008367, -1.0224792326]),
+        (False, "94ffd915997895c1", [1.1985131519, -0.6801270859, 0.4797537315, -0.9981397975]),
+    ],
+)
+def test_weights_and_values_are_those_that_the_study_measured(texts: bool, weights: str, scores: list[float]) -> None:
+    """Whoever changes a feature or a weight has to run the study `general` again, and to write its figures."""
+    model = general_model(texts=texts)
+    spelt = " ".join(f"{weight}*{feature}" for weight, feature in zip(model.weights, model.features, strict=True))
+    index = PositionalIndex.from_texts(
+        {"a": "heat transfer in slabs", "b": "the slab is cold", "c": "a transfer of heat", "d": "preheated slabs"}
+    )
+    ranking = Ranking("q", "heating transfer slab", ("a", "b", "c", "d"), np.array([3.0, 2.5, 1.0, 0.5]))
+    ranked = ModelRanker(model, index, transfer=True).scores(ranking)
+    assert hashlib.sha256(spelt.encode()).hexdigest()[:16] == weights
+    assert ranked.tolist() == pytest.approx(scores, abs=1e-9)

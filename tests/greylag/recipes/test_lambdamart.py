@@ -1,0 +1,156 @@
+"""LambdaMART, and trees as a feature of models.
+
+Tests `greylag.features.learned.trees`.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag.errors import DependencyError, ModelError, ParameterError
+from greylag.features import FeatureExtractor, FeatureParameters, parse_features
+from greylag.features.learned.trees import LEAF, Trees
+from greylag.learning.data import RankingData
+from greylag.rankers import ModelRanker, RankingModel, explain
+from greylag.ranking import FloatArray, Run
+from greylag.recipes import cross_validate
+from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
+from tests.greylag.learning.samples import collection, random_data, rankings
+from tests.greylag.recipes.test_stack import INDEX, QRELS, RANKINGS, SOURCES
+
+FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
+
+
+def random_trees(seed: int, n_trees: int = 7) -> Trees:
+    """Trees whose splits and values are random numbers."""
+    rng = np.random.default_rng(seed)
+    rows: list[list[float]] = []
+
+    def grow(depth: int) -> int:
+        number = len(rows)
+        rows.append([LEAF, 0, 0, 0, rng.normal()])
+        if depth and rng.random() < 0.8:
+            rows[number][:2] = int(rng.integers(4)), rng.normal(-3, 4)
+            rows[number][2], rows[number][3] = grow(depth - 1), grow(depth - 1)
+        return number
+
+    roots = np.array([grow(4) for _ in range(n_trees)])
+    split, threshold, left, right, value = np.array(rows).T
+    split, left, right = (column.astype(np.int64) for column in (split, left, right))
+    gains = np.bincount(split[split != LEAF], minlength=4).astype(float)
+    return Trees(FEATURES, FeatureParameters(mu=50.0), roots, split, threshold, left, right, value, gains)
+
+
+def by_definition(trees: Trees, row: FloatArray) -> float:
+    """The values of the leaves less those of the roots."""
+
+    def leaf(node: int) -> float:
+        if trees.split[node] == LEAF:
+            return float(trees.value[node])
+        side = trees.left if row[trees.split[node]] <= trees.threshold[node] else trees.right
+        return leaf(int(side[node]))
+
+    return sum(leaf(int(root)) - float(trees.value[root]) for root in trees.roots)
+
+
+def test_scores_are_those_of_the_leaves_and_add_up_by_feature() -> None:
+    for seed in range(5):
+        trees, values = random_trees(seed), np.random.default_rng(seed).normal(-3, 4, size=(40, 4))
+        values[0, :] = trees.threshold[trees.split != LEAF][:4]  # values at a threshold go to the left
+        expected = [by_definition(trees, row) for row in values]
+        np.testing.assert_allclose(trees.scores(values), expected, atol=1e-12)
+        np.testing.assert_allclose(trees.contributions(values).sum(axis=1), expected, atol=1e-12)
+
+
+def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path: Path) -> None:
+    index = collection()
+    model = RankingModel((random_trees(1),), (2.0,)).for_collection(index)
+    model.save(tmp_path / "model.json")
+    read = RankingModel.load(tmp_path / "model.json")
+    assert read == model
+    assert str(random_trees(2)) != str(random_trees(1))
+    ranking = rankings(index)[0][3]
+    ranked = ModelRanker(read, index)(ranking)
+    values = FeatureExtractor(index, FEATURES, FeatureParameters(mu=50.0))(ranking)
+    scores = dict(zip(ranking.docids, [2 * by_definition(random_trees(1), row) for row in values], strict=True))
+    np.testing.assert_allclose(ranked.scores, [scores[docid] for docid in ranked.docids])
+    assert [*ranked.scores] == sorted(ranked.scores, reverse=True)
+    for docid in ranked.docids[:3]:
+        explained = explain(read, index, ranking, docid)
+        assert sum(share.contribution for share in explained.features) == pytest.approx(scores[docid], abs=1e-9)
+    assert str(FEATURES[0]) in read.summary()
+
+
+@pytest.mark.parametrize("damage", ["loop", "feature", "short", "infinite", "kind", "text"])
+def test_damaged_trees_are_refused(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    RankingModel((random_trees(1),), (1.0,)).save(path)
+    content: dict[str, Any] = json.loads(path.read_text())
+    (name, trees), *_ = content["learned"].items()
+    inner = next(node for node, split in enumerate(trees["split"]) if split != LEAF)
+    if damage == "loop":
+        trees["left"][inner] = inner
+    elif damage == "feature":
+        trees["split"][inner] = 4
+    elif damage == "short":
+        trees["value"].pop()
+    elif damage == "infinite":
+        trees["threshold"][inner] = float("inf")
+    elif damage == "kind":
+        content["learned"] = {f"bushes:{name[6:]}": trees}
+    else:
+        trees["roots"][0] = "0"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"model\.json"):
+        RankingModel.load(path)
+
+
+def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
+        LambdaMARTRecipe(LambdaMART("AP"))
+    for wrong in ({"trees": 0}, {"leaves": 1}, {"learning_rate": 0.0}, {"seed": -1}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            LambdaMART("AP", **wrong)
+
+
+def graded(data: RankingData) -> RankingData:
+    """The data with features and an origin, as extracted."""
+    origin = FeatureExtractor(collection(), FEATURES[:3]).origin
+    return replace(data, specs=FEATURES[:3], origin=origin)
+
+
+def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on() -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    data = graded(random_data(3, queries=60, documents=30))
+    data = replace(data, grades=np.maximum(0, np.digitize(data.features[:, 0] * data.features[:, 1], [0.2, 1.0])))
+    learner = LambdaMART("nDCG@10", trees=20, leaves=6, min_documents=5)
+    trees = learner.grow(data)
+    assert trees == learner.grow(data)
+    settings = {
+        "objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 5, "verbosity": -1,
+        "label_gain": [0, 1, 2], "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 0,
+    }  # fmt: skip
+    training = lightgbm.Dataset(data.features, label=data.grades, group=np.diff(data.offsets), params=settings)
+    expected = lightgbm.train(settings, training, num_boost_round=20).predict(data.features)
+    differences = trees.scores(data.features) - expected
+    np.testing.assert_allclose(differences, differences[0], atol=1e-12)  # the sum of the roots
+    with pytest.raises(ParameterError, match="there is nothing to learn from"):
+        learner.grow(replace(data, grades=np.zeros_like(data.grades)))
+
+
+def test_the_recipe_sees_the_training_queries_alone() -> None:
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
+    recipe, run = (
+        LambdaMARTRecipe(LambdaMART("AP", trees=5, min_documents=2), sources=SOURCES),
+        Run(tuple(RANKINGS), "first"),
+    )
+    validated = cross_validate(recipe, run, QRELS, INDEX, folds=2, seed=1)
+    for model, part in zip(validated.models, validated.folds, strict=True):
+        own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
+        assert recipe.fit(own, QRELS, INDEX, n_jobs=2).features == model.features

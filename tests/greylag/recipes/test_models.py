@@ -1,0 +1,232 @@
+"""Linear models, their files and explanations, and rerankers.
+
+Tests `greylag.rankers.model` and `greylag.rankers.stages`.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+
+from greylag.errors import ModelError, ParameterError
+from greylag.features.cliques import relevance_model
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import FeatureSpec
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.features.weighting import FeatureParameters, Profile
+from greylag.index.analysis import QueryForm
+from greylag.index.positional import PositionalIndex
+from greylag.learning.extraction import training_data
+from greylag.rankers.explanation import explain
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import EstimatorRanker, ModelRanker, RM3Stage
+from greylag.ranking import FloatArray, Query, Ranking
+from tests.greylag.diversity import samples
+from tests.greylag.learning.samples import collection, rankings, trained
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"kind": "tea"}, "not a greylag linear model"),
+        ({"schema": 99}, "schema 99"),
+        ({"features": [{"feature": "SD/what/LM", "weight": 1.0, "training_score": None}]}, "unknown clique set"),
+        ({"features": [{"feature": "FI/term/LM", "weight": float("nan"), "training_score": None}]}, "finite"),
+        ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
+        ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
+        ({"query_form": {"first_sentence": 1}}, "needs first_sentence and stop_words"),
+        ({"query_form": []}, "dictionary"),
+        ({"parameters": {"nu": 1.0}}, "nu"),
+        ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
+    ],
+)
+def test_loading_rejects_invalid_content(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+    path = tmp_path / "model.json"
+    RankingModel((FeatureSpec("FI", "term", "LM"),), (1.0,)).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ModelError, match=reason) as error:
+        RankingModel.load(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(("profile", "matched"), [("indri", 2), ("galago", 2), ("inquery", 1)])
+def test_models_rank_with_their_own_window_profile(tmp_path: Path, profile: Profile, matched: int) -> None:
+    index = PositionalIndex.from_texts({"near": "new york", "far": "new big york", "none": "york city"})
+    feature = FeatureSpec.parse("SD/unordered/BM25-U-2")
+    RankingModel((feature,), (1.0,), FeatureParameters(profile=profile)).save(tmp_path / "model.json")
+    model = RankingModel.load(tmp_path / "model.json")
+    assert model.parameters.profile == profile
+    ranked = ModelRanker(model, index)(Ranking("1", "new york", ("none", "far", "near"), np.zeros(3)))
+    assert np.count_nonzero(ranked.scores) == matched
+
+
+def test_files_round_trip_and_do_not_depend_on_threads(tmp_path: Path) -> None:
+    index = collection()
+    for name, jobs in (("one", 1), ("two", 2)):
+        trained(index, jobs, retrain=True).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    model = RankingModel.load(tmp_path / "one")
+    assert model == trained(index, retrain=True)
+    assert model.fingerprint == index.fingerprint
+    assert model.collection["documents"] == 40
+    ranking = rankings(index)[0][0]
+    assert ModelRanker(model, index)(ranking) == ModelRanker(trained(index, retrain=True), index)(ranking)
+
+
+def test_models_shorten_queries_as_in_training(tmp_path: Path) -> None:
+    """Scores and explanations of a whole topic are those of the query that the model was trained on."""
+    index = PositionalIndex.from_texts({"a": "slabs of iron", "b": "cones and slabs", "c": "what cones"})
+    form = QueryForm(True, frozenset({"what", "known"}))
+    features = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
+    plain = RankingModel(features, (1.0, 0.5), FeatureParameters(fb_docs=2))
+    plain.save(tmp_path / "plain.json")
+    assert "query_form" not in (tmp_path / "plain.json").read_text()
+    replace(plain, query_form=form).save(tmp_path / "model.json")
+    model = RankingModel.load(tmp_path / "model.json")
+    assert model.query_form == form
+    whole, short = (
+        Ranking("q", text, ("a", "b", "c"), np.zeros(3)) for text in ("What known slabs? Cones, too.", "slabs?")
+    )
+    assert ModelRanker(model, index)(whole).scores.tolist() == ModelRanker(plain, index)(short).scores.tolist()
+    assert ModelRanker(model, index)(whole).scores.tolist() != ModelRanker(plain, index)(whole).scores.tolist()
+    assert ModelRanker(model, index)(whole).query == whole.query
+    assert explain(model, index, whole, "b") == explain(plain, index, short, "b")
+
+
+def test_spellings_of_one_file(tmp_path: Path) -> None:
+    names = ["run:a.run", "run:./a.run@z", "prior:x/a.tsv", "run:y/b.run", "run:x//b.run"]
+    model = RankingModel(tuple(map(parse_feature, names)), (1.0,) * len(names))
+    placed = model.with_files({"a.run": "new.run", "a.tsv": "new.tsv", "x/b.run": "c.run"})
+    assert list(map(str, placed.features)) == [
+        "run:new.run", "run:new.run@z", "prior:new.tsv", "run:y/b.run", "run:c.run"
+    ]  # fmt: skip
+    assert model.with_files({"./a.run": "new.run"}).features[:2] == placed.features[:2]
+    with pytest.raises(ParameterError, match=r"x/a\.tsv is to be 1 and 2: keep one"):
+        model.with_files({"a.tsv": "1", "./x/a.tsv": "2"})
+    with pytest.raises(ParameterError, match=r"2 of the model's files are called 'b\.run'"):
+        model.with_files({"b.run": "1"})
+
+
+RNG = np.random.default_rng(4)
+WORDS = ["cat", "dog", "pig", "cow"]
+INDEX = PositionalIndex.from_texts({f"d{i}": " ".join(RNG.choice(WORDS, size=9)) for i in range(40)})
+EXTRACTOR = FeatureExtractor(INDEX, parse_features("FI/term/BM25,SD/unordered/LM-U-4"))
+RANKINGS = [
+    Ranking(f"q{i}", " ".join(RNG.choice(WORDS, size=2)), tuple(f"d{i}" for i in range(40)), np.zeros(40))
+    for i in range(6)
+]
+QRELS = {f"q{i}": {f"d{d}": int(RNG.integers(3)) for d in range(40)} for i in range(6)}
+
+
+@pytest.mark.parametrize("estimator", [LinearRegression(), DecisionTreeRegressor(max_depth=4, random_state=0)])
+def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
+    data = training_data(RANKINGS, QRELS, EXTRACTOR)
+    stage = EstimatorRanker(estimator.fit(data.features, data.grades), EXTRACTOR)
+    for ranking in RANKINGS:
+        predicted = dict(zip(ranking.docids, estimator.predict(EXTRACTOR(ranking)), strict=True))
+        result = stage(ranking)
+        assert [predicted[docid] for docid in result.docids] == result.scores.tolist()
+        assert sorted(result.docids) == sorted(ranking.docids)
+
+
+def test_a_linear_estimator_is_a_linear_model() -> None:
+    data = training_data(RANKINGS, QRELS, EXTRACTOR)
+    estimator = LinearRegression(fit_intercept=False).fit(data.features, data.grades)
+    model = RankingModel(EXTRACTOR.specs, tuple(estimator.coef_.tolist()))
+    for ranking in RANKINGS:
+        assert EstimatorRanker(estimator, EXTRACTOR)(ranking).docids == ModelRanker(model, INDEX)(ranking).docids
+
+
+class Fixed:
+    """Predicts the given values."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+
+    def predict(self, X: FloatArray) -> list[float]:
+        return list(self.values)
+
+
+def test_composes_and_keeps_the_order_of_ties() -> None:
+    pipeline = (lambda query: Ranking(query.qid, query.text, ("d3", "d1", "d2"), np.zeros(3))) >> EstimatorRanker(
+        Fixed(1, 2, 1), EXTRACTOR
+    )
+    assert pipeline(Query("q", "cat")).docids == ("d1", "d3", "d2")
+    assert len(EstimatorRanker(Fixed(), EXTRACTOR)(Ranking("q", "cat", (), np.zeros(0)))) == 0
+
+
+def test_a_warning_names_documents_that_the_index_lacks(caplog: pytest.LogCaptureFixture) -> None:
+    ranked = EstimatorRanker(Fixed(1, 2), EXTRACTOR).run([Ranking("q", "cat", ("d1", "gone", "d2"), np.zeros(3))])
+    assert (ranked["q"].docids, ranked["q"].scores.tolist()) == (("d2", "d1", "gone"), [2.0, 1.0, 1.0])
+    (message,) = caplog.messages
+    assert "gone" in message
+    assert "d1" not in message
+
+
+@pytest.mark.parametrize(("values", "shape"), [((1.0,), r"\(1,\) with 1"), ((1.0, float("nan")), r"\(2,\) with 1")])
+def test_invalid_predictions(values: tuple[float, ...], shape: str) -> None:
+    with pytest.raises(
+        ModelError, match=rf"Fixed.predict gave an array of shape {shape} finite .* 2 documents of query q7"
+    ):
+        EstimatorRanker(Fixed(*values), EXTRACTOR)(Ranking("q7", "cat", ("d1", "d2"), np.zeros(2)))
+
+
+def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order() -> None:
+    index = collection()
+    specs = parse_features("FI/term/LM,SD/unordered/BM25-U-4")
+    model = RankingModel(specs, (0.75, -2.0), FeatureParameters(mu=20.0))
+    ranking = Ranking("q", "cat dog", tuple(f"d{i}" for i in range(40)), np.zeros(40))
+    features = FeatureExtractor(index, specs, model.parameters)(ranking)
+    result = ModelRanker(model, index)(ranking)
+    expected = dict(zip(ranking.docids, features @ [0.75, -2.0], strict=True))
+    assert result.scores == pytest.approx([expected[docid] for docid in result.docids])
+    tied = ModelRanker(RankingModel(specs, (0.0, 0.0)), index)(ranking)
+    assert tied.docids == ranking.docids
+
+
+def test_a_model_of_another_collection_needs_transfer() -> None:
+    model = trained(collection())
+    other = collection(seed=2)
+    with pytest.raises(ModelError, match="trained on another collection"):
+        ModelRanker(model, other)
+    assert len(ModelRanker(model, other, transfer=True)(rankings(other)[0][0])) == 40
+
+
+SAMPLE = samples.index(1, 15)
+RANKED = samples.ranking(2, 15)
+
+
+def test_scores_are_those_of_the_expanded_query() -> None:
+    parameters = FeatureParameters(k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
+    stage = RM3Stage(SAMPLE, original_weight=0.3, k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
+    terms, probabilities = relevance_model(SAMPLE, RANKED, parameters)
+    model = dict.fromkeys(SAMPLE.query_terms(RANKED.query).tolist(), 0.0)
+    for term in SAMPLE.query_terms(RANKED.query).tolist():
+        model[term] += 0.3 / len(SAMPLE.query_terms(RANKED.query))
+    for term, probability in zip(terms.tolist(), probabilities.tolist(), strict=True):
+        model[term] = model.get(term, 0.0) + 0.7 * probability
+    scores = np.zeros(len(RANKED))
+    for term, weight in model.items():
+        if term >= 0:
+            one = Ranking("q", SAMPLE.term(term), RANKED.docids, RANKED.scores)
+            scores += weight * FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"), parameters)(one)[:, 0]
+    ranked = stage(RANKED)
+    found = dict(zip(ranked.docids, ranked.scores.tolist(), strict=True))
+    assert [found[docid] for docid in RANKED.docids] == pytest.approx(scores.tolist())
+
+
+def test_the_query_alone_is_bm25() -> None:
+    bm25 = FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"))(RANKED)[:, 0]
+    assert RM3Stage(SAMPLE, original_weight=1.0)(RANKED).docids == RANKED.rescore(bm25).docids
+    assert RM3Stage(SAMPLE, original_weight=0.0)(RANKED).docids != RANKED.rescore(bm25).docids
+
+
+def test_bad_options() -> None:
+    with pytest.raises(ParameterError, match=r"original_weight must be in \[0, 1\], not 2"):
+        RM3Stage(SAMPLE, original_weight=2)
+    with pytest.raises(ParameterError, match="fb_docs"):
+        RM3Stage(SAMPLE, fb_docs=0)

@@ -1,0 +1,117 @@
+"""Recipes by their spelling, and training with shortened queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.features.spec import candidate_pool
+from greylag.features.spelling import parse_features
+from greylag.features.weighting import FeatureParameters
+from greylag.index.analysis import STOP_WORDS, QueryForm
+from greylag.learning.coordinate_ascent import CoordinateAscent
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.preselect import MMRPreselection
+from greylag.ranking import Ranking, Run
+from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, StackRecipe, baselines, parse_model, train
+from greylag.recipes.baselines import GRID, TunedMRFRecipe
+from greylag.recipes.recipe import Recipe
+from greylag.recipes.sources import FeatureSources
+from greylag.recipes.spelling import RANKERS, model_files
+from tests.greylag.learning.samples import collection, rankings
+
+SD = candidate_pool("sd")
+
+
+@pytest.mark.parametrize(
+    ("text", "recipe"),
+    [
+        ("mrf", MRFRecipe(SD, GreedySelection("AP"))),
+        (
+            "mrf(max_features=3,mu=500,profile=galago)",
+            MRFRecipe(
+                SD, GreedySelection("AP", max_features=3), parameters=FeatureParameters(mu=500, profile="galago")
+            ),
+        ),
+        ("mrf(tune=true)", TunedMRFRecipe(MRFRecipe(SD, GreedySelection("AP")))),
+        ("automatic(folds=3,translate=false)", AutomaticRecipe(folds=3, translate=False)),
+        ("stack(depth=50,max_features=2)", StackRecipe(sources=FeatureSources(depth=50), max_features=2)),
+    ],
+)
+def test_recipes(text: str, recipe: Recipe) -> None:
+    assert parse_model(text, pool="sd") == (recipe, QueryForm())
+
+
+def test_baselines_and_the_values_to_try() -> None:
+    recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10", grid={**GRID, "k1": (0.6, 2.0), "b": (1.0,)})
+    assert parse_model("bm25(k1=[0.6,2],b=1)", "nDCG@10").recipe == recipe
+    recipe = BaselineRecipe(baselines.RM3, grid={**GRID, "fb_docs": (3,)}, before=(baselines.BM25,))
+    assert parse_model("rm3(fb_docs=3)").recipe == recipe
+
+
+def test_learners_and_preselection() -> None:
+    features = parse_features("score,FI/term/LM")
+    recipe, _ = parse_model(
+        "coordinate-ascent(b=1,restarts=5,seed=2)", "RR", features=features, preselection="mmr(n_features=1)"
+    )
+    learner = CoordinateAscent("RR", restarts=5, seed=2)
+    assert recipe == MRFRecipe(features, learner, parameters=FeatureParameters(b=1.0), preselection=MMRPreselection(1))
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_every_model_takes_its_defaults(name: str) -> None:
+    """What the help shows as defaults is what a model without options has."""
+    if name == "lambdamart":
+        pytest.importorskip("lightgbm")
+    given = {key: option.default for key, option in RANKERS[name].options.items() if option.default is not None}
+    spelt = ",".join(
+        f"{key}=[{','.join(map(str, value))}]" if isinstance(value, tuple) else f"{key}={str(value).lower()}"
+        for key, value in given.items()
+    )
+    assert parse_model(f"{name}({spelt})", "nDCG@5") == parse_model(name, "nDCG@5")
+    assert str(parse_model(name, "nDCG@5").recipe.measure) == "nDCG@5"
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "reason"),
+    [
+        ("svm", {}, "unknown model 'svm'"),
+        ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
+        ("stack", {"preselection": "mmr"}, "stack takes no preselection"),
+    ],
+)
+def test_mistakes(text: str, more: dict[str, str], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        parse_model(text, **more)  # type: ignore[arg-type]
+
+
+def test_files() -> None:
+    assert model_files("mrf(mu=3,stop_words=a/b.txt)") == ["a/b.txt"]
+    assert model_files("mrf(stop_words=lucene)") == model_files("mrf") == []
+
+
+def test_queries_are_shortened_in_training_and_in_the_model(tmp_path: Path) -> None:
+    """As if the topics had been short."""
+    index = collection()
+    ranked, qrels = rankings(index)
+    words = tmp_path / "words"
+    words.write_text("please\n")
+    recipe, form = parse_model(f"mrf(max_features=1,first_sentence=true,stop_words={words})", pool="sd")
+    assert form == QueryForm(first_sentence=True, stop_words=frozenset(["please"]))
+    long = [Ranking(one.qid, f"{one.query} please. Thank you.", one.docids, one.scores) for one in ranked]
+    short = [Ranking(one.qid, f"{one.query} .", one.docids, one.scores) for one in ranked]
+    result = train(Run(tuple(long)), qrels, index, recipe, folds=2, query_form=form)
+    learned, held_out, scores = result.model, result.held_out, result.scores
+    expected = train(Run(tuple(short)), qrels, index, recipe, folds=2)
+    assert learned.query_form == form
+    assert replace(learned, query_form=QueryForm()) == expected.model
+    assert held_out is not None
+    assert expected.held_out is not None
+    assert [one.docids for one in held_out.run.rankings] == [one.docids for one in expected.held_out.run.rankings]
+    assert {name: one.means for name, one in scores.items()} == {
+        name: one.means for name, one in expected.scores.items()
+    }
+    assert parse_model("bm25(stop_words=lucene)").query_form.stop_words == STOP_WORDS

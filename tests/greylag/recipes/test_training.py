@@ -1,0 +1,304 @@
+"""Training by recipes: baselines, stacks, and cross-validation.
+
+Tests `baselines`, `recipe` and `greylag.learning.preselect`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
+from greylag.evaluation.folds import split_folds
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spec import candidate_pool
+from greylag.features.weighting import FeatureParameters
+from greylag.learning.data import RankingData, linear_scores
+from greylag.learning.extraction import training_data
+from greylag.learning.greedy import GreedySelection
+from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.preselect import MMRPreselection
+from greylag.rankers.stages import ModelRanker
+from greylag.ranking import Ranking, Run
+from greylag.recipes.baselines import (
+    BM25,
+    LM,
+    MRF_LM,
+    RM3,
+    SDM,
+    Baseline,
+    BaselineRecipe,
+    TunedMRFRecipe,
+    parameter_grid,
+    tune_on_data,
+)
+from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate, rerank_by_fold, training_line, useful_features
+from greylag.recipes.sources import FeatureSources
+from greylag.recipes.stack import StackRecipe
+from greylag.recipes.training import train
+from greylag.trec import at_level
+from tests.greylag.learning.samples import collection, random_data, rankings, trained
+
+
+def test_learns_that_phrases_are_relevant() -> None:
+    index = collection()
+    model = trained(index)
+    assert model.features[0].window.order == "O"
+    assert model.features[0].window.width == 1
+    assert model.training_scores[0] == pytest.approx(1.0)
+    ranked, qrels = rankings(index)
+    for ranking in ranked:
+        grades = [qrels[ranking.qid][docid] for docid in ModelRanker(model, index)(ranking).docids]
+        assert grades == sorted(grades, reverse=True)
+
+
+def test_constant_features_alone_are_refused() -> None:
+    data = random_data(2)
+    with pytest.raises(ParameterError, match="every feature is constant"):
+        useful_features(replace(data, features=np.ones_like(data.features)))
+
+
+INDEX = collection()
+RANKED, QRELS = rankings(INDEX)
+FIRST = Run(tuple(RANKED), "first")
+GRID = {"k1": (0.2, 0.9), "b": (0.0, 1.0), "mu": (9.0,), "fb_docs": (2, 5), "fb_terms": (3,), "original_weight": (0.5,)}
+GREEDY = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2))
+RECIPES = {
+    "mrf": GREEDY,
+    "preselected": replace(GREEDY, preselection=MMRPreselection(4)),
+    "tuned": TunedMRFRecipe(GREEDY, GRID),
+    "bm25": BaselineRecipe(BM25, objective="nDCG@5", grid=GRID),
+    "rm3 after bm25": BaselineRecipe(RM3, grid=GRID, before=(BM25,)),
+    "stack": StackRecipe(sources=FeatureSources(grid=GRID, depth=25), max_features=2, inner_folds=2),
+}
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) -> None:
+    told: list[str] = []
+    found = cross_validate(
+        recipe, FIRST, QRELS, INDEX, folds=3, seed=4, tag="cv", provenance={"name": "x"}, progress=told.append
+    )
+    assert [list(fold) for fold in found.folds] == split_folds(list(FIRST), 3, 4)
+    assert (list(found.run), found.run.tag) == (list(FIRST), "cv")
+    for number, (fold, model) in enumerate(zip(found.folds, found.models, strict=True), 1):
+        others = [ranking for ranking in RANKED if ranking.qid not in fold]
+        alone = recipe.fit(others, {ranking.qid: QRELS[ranking.qid] for ranking in others}, INDEX)
+        assert (model.features, model.weights, model.parameters) == (alone.features, alone.weights, alone.parameters)
+        added = {"name": "x", "fold": number, "folds": 3, "seed": 4}
+        assert model.provenance == {**alone.provenance, **added}
+        assert model.provenance["queries"] == [ranking.qid for ranking in others]
+        for qid in fold:
+            assert found.run[qid] == ModelRanker(alone, INDEX)(FIRST[qid])
+        assert told[number - 1].startswith(f"fold {number}: {recipe.measure} ")
+    assert min(found.seconds) > 0
+    prepared = recipe.prepare(FIRST, QRELS, INDEX)
+    again = {"folds": 3, "seed": 4, "tag": "cv", "provenance": {"name": "x"}, "n_jobs": 2}
+    assert cross_validate(recipe, RANKED, QRELS, INDEX, prepared=prepared, **again) == found
+
+
+@pytest.mark.parametrize("name", ["mrf", "rm3 after bm25"])
+def test_a_model_and_its_held_out_score(name: str) -> None:
+    recipe = RECIPES[name]
+    result = train(FIRST, QRELS, INDEX, recipe, folds=4, seed=1, tag="cv")
+    model, held_out, scores = result.model, result.held_out, result.scores
+    assert held_out == cross_validate(recipe, FIRST, QRELS, INDEX, folds=4, seed=1, tag="cv")
+    assert scores["first stage"].by_measure == evaluate(FIRST, QRELS, ["AP"]).by_measure
+    assert model.provenance["held_out"] == {"folds": 4, **evaluate(held_out.run, QRELS, ["AP"]).by_measure}
+    assert result.choice is None
+    alone = train(FIRST, QRELS, INDEX, recipe)
+    assert (alone.model.weights, alone.held_out, alone.scores, alone.verdict) == (model.weights, None, {}, "")
+    assert alone.model == recipe.fit(RANKED, QRELS, INDEX)
+    with pytest.raises(ParameterError, match="12 queries cannot be split into 13 folds"):
+        train(FIRST, QRELS, INDEX, recipe, folds=13)
+
+
+GRADED = {
+    qid: {docid: 2 + place % 2 if grade else place % 3 - 1 for place, (docid, grade) in enumerate(grades.items())}
+    for qid, grades in QRELS.items()
+}
+GRADED[RANKED[0].qid] = dict.fromkeys(QRELS[RANKED[0].qid], 1)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: str) -> None:
+    """A query without a document of the level is not trained on, as one without a relevant document."""
+    recipe: Any = RECIPES[name]
+    part = {"learner": replace(recipe.learner, objective="AP(rel=2)")} if name in ("mrf", "preselected") else {}
+    if name == "tuned":
+        part = {"recipe": replace(recipe.recipe, learner=replace(recipe.recipe.learner, objective="AP(rel=2)"))}
+    at_two = replace(recipe, **(part or {"objective": "AP(rel=2)"}))
+    plain = recipe if part else replace(recipe, objective="AP")
+    ours = train(FIRST, GRADED, INDEX, at_two, folds=3)
+    expected = train(FIRST, at_level(GRADED, 2), INDEX, plain, folds=3)
+    assert ours.model.objective == "AP(rel=2)"
+    assert ours.model.provenance["queries"] == [ranking.qid for ranking in RANKED[1:]]
+    for one, other in zip(
+        (ours.model, *ours.held_out.models), (expected.model, *expected.held_out.models), strict=True
+    ):
+        assert (one.features, one.weights, one.parameters) == (other.features, other.weights, other.parameters)
+    assert ours.held_out.run == expected.held_out.run
+    assert ours.scores["held out"].by_measure == {"AP(rel=2)": expected.scores["held out"].by_measure["AP"]}
+
+
+def test_what_preselection_did_is_recorded() -> None:
+    model = RECIPES["preselected"].fit(FIRST, QRELS, INDEX)
+    assert (model.provenance["preselect"], model.provenance["candidates"]) == ("mmr(n_features=4)", 4)
+    assert model.provenance["pool"] == len(GREEDY.features)
+
+
+def test_reranking_by_fold_keeps_the_order_of_queries() -> None:
+    def reverse(ranking: Ranking) -> Ranking:
+        return ranking.permute(range(len(ranking))[::-1])
+
+    def keep(ranking: Ranking) -> Ranking:
+        return ranking
+
+    run = rerank_by_fold([keep, reverse], [["3", "1"], ["2"]], FIRST, tag="x")
+    assert (list(run), run.tag) == (["1", "2", "3"], "x")
+    assert run["2"].docids == FIRST["2"].docids[::-1]
+    assert run["3"] == FIRST["3"]
+
+
+def test_baselines_are_those_of_the_literature() -> None:
+    assert [str(f) for f in MRF_LM.features] == ["FI/term/LM", "FD/ordered/LM-O-1", "FD/unordered/LM-U-4"]
+    assert (BM25.weights, SDM.weights) == ((1.0,), (0.85, 0.1, 0.05))
+    assert not BM25.trained
+    assert MRF_LM.trained
+    assert RM3.tuned == ("fb_docs", "fb_terms")
+
+
+def test_weights_are_learned_only_if_trained() -> None:
+    data, objective = random_data(2, queries=10, documents=30), Objective("AP")
+    fixed, value = SDM.fit(data, objective)
+    assert fixed == SDM.weights
+    assert value == pytest.approx(np.mean(objective.evaluate(data, linear_scores(data, [0, 1, 2], np.array(fixed)))))
+    learned, better = MRF_LM.fit(data, objective)
+    assert better > value
+    assert learned != MRF_LM.weights
+
+
+AP = Objective("AP")
+BASE = FeatureParameters(mu=77.0)
+
+
+def test_parameter_grid() -> None:
+    grid = {"mu": (1.0, 2.0), "k1": (0.5, 0.6), "b": (0.1, 0.2, 0.3), "fb_docs": (5,)}
+    found = parameter_grid(grid, ("k1", "b"), BASE)
+    assert [(p.k1, p.b) for p in found] == [(k1, b) for k1 in (0.5, 0.6) for b in (0.1, 0.2, 0.3)]
+    assert {(p.mu, p.fb_docs) for p in found} == {(77.0, 10)}
+    assert parameter_grid(grid, (), BASE) == [BASE]
+
+
+def mean(data: RankingData, weights: tuple[float, ...]) -> float:
+    return float(np.mean(AP.evaluate(data, linear_scores(data, list(range(len(weights))), np.array(weights)))))
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_tuning_takes_the_best_on_the_training_queries(trained: bool) -> None:
+    tables = {seed: random_data(9, queries=12, documents=30, features=3) for seed in range(4)}
+    for seed, data in tables.items():
+        data.features[:] = np.random.default_rng(seed).standard_normal(data.features.shape)
+    model = Baseline("x", SDM.features, (1.0, 1.0, 1.0), ("mu",), trained)
+    settings = parameter_grid({"mu": (1.0, 2.0, 3.0, 4.0)}, ("mu",), BASE)
+    qids = [f"q{i}" for i in range(0, 12, 2)]
+
+    def extract(parameters: FeatureParameters) -> RankingData:
+        return tables[int(parameters.mu) - 1]
+
+    tuned = tune_on_data(model, settings, extract, qids, AP)
+    values = {p: mean(extract(p).select_queries(qids), tuned.weights) for p in settings}
+    assert tuned.training_score == values[tuned.parameters] == max(values.values())
+    fixed = [mean(extract(p).select_queries(qids), model.weights) for p in settings]
+    assert tuned.weights == model.weights or trained
+    assert tuned.training_score > max(fixed) if trained else tuned.training_score == max(fixed)
+    assert tune_on_data(model, settings, extract, qids, AP, n_jobs=3) == tuned
+
+
+def test_a_grid_without_a_tuned_parameter() -> None:
+    with pytest.raises(ParameterError, match="the grid has no values for b: it has k1"):
+        parameter_grid({"k1": (1.0,)}, BM25.tuned, BASE)
+
+
+TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3, 6)}
+
+
+@pytest.mark.parametrize("baseline", [BM25, RM3])
+def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
+    grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
+    recipe = BaselineRecipe(baseline, objective="nDCG@5", grid=grid, base=FeatureParameters(mu=9.0))
+    model = recipe.fit(RANKED, QRELS, INDEX)
+    objective, scores = Objective("nDCG", 5), {}
+    for parameters in parameter_grid(grid, baseline.tuned, FeatureParameters(mu=9.0)):
+        data = training_data(RANKED, QRELS, FeatureExtractor(INDEX, baseline.features, parameters))
+        scores[parameters] = baseline.fit(data, objective)
+    best = max(scores, key=lambda parameters: scores[parameters][1])
+    assert model.parameters == best
+    assert (model.weights, model.provenance["training_score"]) == scores[best]
+    assert (model.features, model.objective, model.fingerprint) == (baseline.features, "nDCG@5", INDEX.fingerprint)
+    again = BaselineRecipe(baseline, objective=objective, grid=grid, base=best).fit(
+        Run(tuple(RANKED)), QRELS, INDEX, n_jobs=2
+    )
+    assert again.weights == model.weights
+
+
+def test_rm3_takes_the_parameters_of_tuned_bm25() -> None:
+    first = BaselineRecipe(BM25, grid=TUNED).fit(RANKED, QRELS, INDEX)
+    expected = BaselineRecipe(RM3, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX)
+    found = BaselineRecipe(RM3, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
+    assert (found.weights, found.parameters) == (expected.weights, expected.parameters)
+    assert found.provenance["tuned"] == ["k1", "b", "fb_docs", "fb_terms"]
+
+
+def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling() -> None:
+    grid = {"k1": (0.2, 0.9, 2.0), "b": (0.0, 0.5, 1.0), "mu": (3.0, 9.0, 200.0)}
+    base = FeatureParameters(idf="robertson", profile="galago", mu=7.0)
+    recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2), parameters=base)
+    bm25, lm = (BaselineRecipe(model, grid=grid, base=base).fit(RANKED, QRELS, INDEX) for model in (BM25, LM))
+    best = replace(base, k1=bm25.parameters.k1, b=bm25.parameters.b, mu=lm.parameters.mu)
+    assert len({best, replace(base, k1=best.k1, b=best.b), replace(base, mu=best.mu)}) == 3
+    assert TunedMRFRecipe(recipe, grid).fit(RANKED, QRELS, INDEX) == replace(recipe, parameters=best).fit(
+        RANKED, QRELS, INDEX
+    )
+
+
+def test_provenance_has_the_queries_that_were_tuned_on() -> None:
+    first, *others = (ranking.qid for ranking in RANKED)
+    recipe = BaselineRecipe(BM25, grid=TUNED)
+    assert recipe.fit(RANKED, QRELS, INDEX).provenance["queries"] == [first, *others]
+    known = {**QRELS, first: dict.fromkeys(QRELS[first], 0)}
+    assert recipe.fit(RANKED, known, INDEX).provenance["queries"] == others
+
+
+def test_values_at_an_end_of_the_grid() -> None:
+    grid = {"mu": (1.0, 5.0, 9.0), "k1": (0.5,), "b": (0.1, 0.5)}
+    recipe = BaselineRecipe(BM25, grid=grid)
+    assert recipe.at_ends(recipe.fit(RANKED, QRELS, INDEX)) == ["b"]
+    recipe = BaselineRecipe(SDM, grid={"mu": (1e-3, 5.0, 1e6)})
+    model = recipe.fit(RANKED, QRELS, INDEX)
+    assert (recipe.at_ends(model) == []) == (model.parameters.mu == 5.0)
+    assert training_line(model).endswith(f"on 12 training queries with mu {model.parameters.mu:g}")
+
+
+def test_a_grid_is_checked_before_work_starts() -> None:
+    with pytest.raises(ParameterError, match="the grid has no values for b"):
+        BaselineRecipe(BM25, grid={"k1": (1.0,)})
+    with pytest.raises(ParameterError, match=r"b is 2\.0"):
+        BaselineRecipe(BM25, grid={"k1": (1.0,), "b": (0.5, 2.0)})
+
+
+def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFixture) -> None:
+    judged = [qid for qid in FIRST if any(QRELS.get(qid, {}).values())]
+    caplog.set_level("INFO")
+    samples = [train(FIRST, QRELS, INDEX, RECIPES["bm25"], seed=seed, most_topics=3).model for seed in (0, 0, 1, 2, 3)]
+    assert samples[0] == samples[1]
+    drawn = [tuple(model.provenance["queries"]) for model in samples]
+    assert {len(qids) for qids in drawn} == {3}
+    assert len(set(drawn)) > 1
+    assert all(list(qids) == [qid for qid in judged if qid in qids] for qids in drawn)
+    assert f"trained on 3 of {len(judged)} topics" in caplog.text
+    alone = Run(tuple(FIRST[qid] for qid in drawn[0]), FIRST.tag)
+    assert train(alone, QRELS, INDEX, RECIPES["bm25"]).model == samples[0]
+    assert train(FIRST, QRELS, INDEX, RECIPES["bm25"]).model.provenance["queries"] == judged

@@ -1,0 +1,169 @@
+"""Charts as SVG, whose bars and points are read back and compared with the numbers; and what a result says."""
+
+import re
+import struct
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from greylag.errors import DependencyError, ParameterError
+from greylag.evaluation import Scores, compare, parse_measure
+from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
+from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, Figure, write_figure
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def scores(measure: str, values: list[float]) -> Scores:
+    return Scores.single(parse_measure(measure), {f"q<{place}>": value for place, value in enumerate(values)})
+
+
+def number(element: ElementTree.Element, name: str) -> float:
+    return float(element.attrib[name])
+
+
+def elements(figure: Figure, tag: str) -> list[ElementTree.Element]:
+    return list(ElementTree.fromstring(figure.svg).iter(f"{SVG}{tag}"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bars_are_the_changes_sorted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, measure = int(rng.integers(2, 30)), ["AP", "subtopic-loss@5"][seed % 2]
+    old, new = np.round(rng.random((2, n)), 1).tolist()
+    figure = change_chart({"a": scores(measure, old), "b": scores(measure, new)}, "a", "b")
+    changes = np.array(new) - np.array(old)
+    assert figure.data is not None
+    assert [row[3] for row in figure.data.rows] == pytest.approx(-np.sort(-changes), abs=1e-12)
+    bars = elements(figure, "rect")
+    high, span = HEIGHT - BELOW - TOP - 8, max(0.0, changes.max()) - min(0.0, changes.min())
+    assert [number(bar, "height") for bar in bars] == pytest.approx(high * np.abs(-np.sort(-changes)) / span, abs=0.11)
+    ends = [number(bar, "x") + number(bar, "width") for bar in bars]
+    assert all(end <= number(bar, "x") for end, bar in zip(ends, bars[1:], strict=False))
+    assert ends[-1] <= WIDE
+    zero = TOP + 8 + high * max(0.0, changes.max()) / span
+    for bar, row in zip(bars, figure.data.rows, strict=True):
+        change, top = float(row[3]), number(bar, "y")  # type: ignore[arg-type]
+        assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
+        assert bar[0].text == f"{row[0]}: {change:+.4f}"
+        if round(change, 9):
+            assert bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
+    texts = [text.text for text in elements(figure, "text")]
+    assert texts[-2:] == [f"{n} queries, by change", f"change of {measure}"]
+    labels = [float(text or "") for text in texts[:-2]]
+    assert len(labels) >= 2
+    assert 0.0 in labels
+    for line, label in zip(elements(figure, "path"), labels, strict=True):
+        assert float(line.attrib["d"].split()[1].partition("H")[0]) == pytest.approx(
+            zero - high * label / span, abs=0.11
+        )
+
+
+def test_a_figure_for_a_paper(tmp_path: Path) -> None:
+    """A panel for each comparison, with its bars; a PDF and a PNG have the same bytes a second later."""
+    rng = np.random.default_rng(1)
+    runs = {name: scores("AP", rng.random(5).tolist()) for name in "abc"}
+    figure = changes_figure([(runs, compare(runs, "a"))])
+    panels = list(ElementTree.fromstring(figure.svg).iter(f"{SVG}g"))
+    assert len(panels) == 2
+    for panel, run in zip(panels, "bc", strict=True):
+        alone = change_chart(runs, "a", run)
+        (drawn,) = ElementTree.fromstring(alone.svg).iter(f"{SVG}g")
+        bars = [[bar.attrib for bar in of_one.iter(f"{SVG}rect")] for of_one in (panel, drawn)]
+        assert bars[0] == bars[1]
+        assert panel[0].text == f"{run} against a"
+    write_figure(tmp_path / "x.svg", figure)
+    assert "#808080" not in (tmp_path / "x.svg").read_text()
+    assert len(ElementTree.parse(tmp_path / "x.svg").findall(f".//{SVG}rect")) == 10
+    with pytest.raises(ParameterError, match=r"x.jpg: a figure is written as .svg, .pdf or .png"):
+        write_figure(tmp_path / "x.jpg", figure)
+
+
+@pytest.mark.parametrize(("form", "begins"), [("pdf", b"%PDF-"), ("png", b"\x89PNG\r\n")])
+def test_figures_by_cairo(tmp_path: Path, form: str, begins: bytes) -> None:
+    pytest.importorskip("cairosvg", exc_type=OSError)  # the library cairo may be missing
+    runs = {name: scores("AP", values) for name, values in {"a": [0.5, 0.25], "b": [0.75, 0.0]}.items()}
+    figure = change_chart(runs, "a", "b")
+    for name in ("one", "two"):
+        write_figure(tmp_path / f"{name}.{form}", figure)
+        time.sleep(1.1)  # a PDF has its date in seconds
+    drawn = (tmp_path / f"one.{form}").read_bytes()
+    assert drawn.startswith(begins)
+    assert (tmp_path / f"two.{form}").read_bytes() == drawn
+    if form == "png":
+        assert struct.unpack(">II", drawn[16:24]) == (RESOLUTION * WIDE, RESOLUTION * HEIGHT)
+
+
+def test_without_cairosvg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    same = scores("AP", [0.5, 0.25])
+    with pytest.raises(DependencyError, match="pip install cairosvg"):
+        write_figure(tmp_path / "x.pdf", change_chart({"a": same, "b": same}, "a", "b"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_changes() -> None:
+    same = scores("AP", [0.5, 0.25])
+    figure = change_chart({"a": same, "b": same}, "a", "b")
+    assert "2 equal" in figure.caption
+    assert ElementTree.fromstring(figure.svg) is not None
+    assert result([({"a": same, "b": same}, compare({"a": same, "b": same}, "a"))]).text.count("same AP") == 1
+
+
+def test_rounds_of_different_length() -> None:
+    given = {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)}
+    figure = rounds_chart("AP by round", "AP", given)
+    points = elements(figure, "circle")
+    heights = [TOP + 8 + (HEIGHT - BELOW - TOP - 8) * share for share in (1.0, 0.5, 0.0, 0.5)]
+    assert [number(point, "cy") for point in points] == pytest.approx(heights, abs=0.06)
+    assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx")
+    assert figure.data is not None
+    assert figure.data.rows == [(1, 0.25, 0.5), (2, 0.5, None), (3, 0.75, None)]
+    assert {"round", "AP", "fold 1", "fold 2"} <= {text.text for text in elements(figure, "text")}
+
+
+def test_contributions_are_drawn_from_0() -> None:
+    figure = contributions_chart("Parts", [("SD<", 2.0), ("score", -1.0), ("none", 0.0)], "difference")
+    axis = float(elements(figure, "path")[0].attrib["d"].split()[0].removeprefix("M"))
+    (most, less, none), per_unit = elements(figure, "rect"), (WIDE - 8) / 3
+    assert number(most, "x") == pytest.approx(axis, abs=0.06)
+    assert number(most, "width") == pytest.approx(2 * per_unit, abs=0.11)
+    assert number(less, "x") + number(less, "width") == pytest.approx(axis, abs=0.11)
+    assert number(none, "width") == 0
+    assert (most.attrib["fill"], less.attrib["fill"]) == (BETTER, WORSE)
+    assert [text.text for text in elements(figure, "text")] == [
+        "SD<: +2.0000",
+        "score: -1.0000",
+        "none: +0.0000",
+        "difference",
+    ]
+
+
+@pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])
+def test_verdicts(measure: str, sign: float) -> None:
+    """Better, worse, and neither; what a loss means is its contrary."""
+    rng = np.random.default_rng(3)
+    base = 0.5 + 0.1 * rng.random(30)
+    noise = rng.normal(0, 0.01, 30)
+    by_name = {"base": base, "up": base + 0.1 + noise, "down": base - 0.1 + noise, "close": base + noise - noise.mean()}
+    by_name["near"] = by_name["close"] + sign * 1e-4
+    by_name["far"] = by_name["close"] - sign * 1e-4
+    all_scores = {name: scores(measure, values.tolist()) for name, values in by_name.items()}
+    found = {c.run: c.verdict for c in compare(all_scores, "base").comparisons}
+    better, worse = ("up", "down") if sign > 0 else ("down", "up")
+    assert found[better].startswith(f"{better} is better than base: its mean")
+    assert found[worse].startswith(f"{worse} is worse than base: its mean")
+    for c in compare(all_scores, "base").comparisons:
+        text = found[c.run]
+        shown = c.run in ("up", "down")
+        assert shown == c.significant == ("is not shown to be" not in text)
+        assert shown == (f"{c.detectable:.4f} with a probability of .80" not in text)
+        assert ("higher" in text) == (c.difference > 0)
+        assert f"of {c.mean:.4f} is {abs(c.difference):.4f}" in text
+        assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in text
+        assert ("lower is better" in text) == (sign < 0)
+        assert [*map(float, re.findall(r"[+-]0\.\d{4}", text))] == [*np.round(c.interval, 4)]

@@ -1,0 +1,301 @@
+"""Reports of scores and comparisons, and pick-best against brute force."""
+
+import csv
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure, pick_best, pick_best_runs
+from greylag.reports import table, to_dict
+
+AP, P5 = parse_measure("AP"), parse_measure("P@5")
+
+
+def scores(values, missing=(), unjudged=()):
+    return Scores((AP, P5), ("1", "2"), np.array(values), missing, unjudged)
+
+
+RUNS = {
+    "bm25.run": scores([[0.25, 0.4], [0.5, 0.6]]),
+    "mrf": scores([[0.123456, 1.0], [0.0, 0.0]], ("2",), tuple(f"x{i}" for i in range(12))),
+}
+FOUND = Significance(
+    "bm25.run",
+    "randomization",
+    "two-sided",
+    (
+        Comparison(
+            "mrf", "bm25.run", AP, 0.06, -0.3133, (-0.5, -0.1), -0.8, 0.2, 0.1, -4.0, 0.0002, 0.00004, -1, 0, 0, 2
+        ),
+        Comparison("mrf", "bm25.run", P5, 0.5, 0.0, (0.0, 0.0), None, None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1),
+    ),
+)
+
+
+def test_table():
+    assert table(RUNS).splitlines() == [
+        "run           AP     P@5",
+        "bm25.run  0.3750  0.5000",
+        "mrf       0.0617  0.5000",
+        "",
+        "Means over 2 judged queries.",
+        "mrf: 1 missing, scored as empty rankings (2).",
+        "mrf: 12 without judgements, ignored (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, ...).",
+    ]
+
+
+def test_what_is_said_of_several_runs_is_said_once():
+    runs = {name: scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for name in ("a", "b")}
+    assert table(runs).splitlines()[-1] == "a, b: 1 without judgements, ignored (9)."
+
+
+def test_table_with_a_baseline():
+    lines = table(RUNS, FOUND).splitlines()
+    assert lines[:7] == [
+        "run                 AP     P@5",
+        "bm25.run (a)  0.3750 b  0.5000",
+        "mrf (b)       0.0617    0.5000",
+        "",
+        "run   against  measure      diff      low     high      d  detectable  corrected p",
+        "mrf  bm25.run       AP  -0.3133*  -0.5000  -0.1000  -0.80      0.2000      <0.0001",
+        "mrf  bm25.run      P@5  +0.0000*  +0.0000  +0.0000                          0.0491",
+    ]
+    assert "randomisation test, two-sided, Holm's correction over 2 comparisons; * below 0.05." in lines[-2]
+
+
+def test_three_runs_by_three_measures_fit_100_columns():
+    rng = np.random.default_rng(0)
+    measures = tuple(map(parse_measure, ("AP", "P@10", "nDCG@10")))
+    runs = {
+        name: Scores(measures, tuple("abcde"), rng.random((5, 3)), (), ())
+        for name in ("tuned-bm25.run", "tuned-rm3.run", "held-out.run")
+    }
+    shown = table(runs, compare(runs)).split("\n\nMeans")[0]
+    assert max(map(len, shown.splitlines())) <= 100
+    assert len(shown.splitlines()) == 1 + 3 + 2 + 9
+
+
+def test_the_footer_says_what_was_corrected():
+    runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"], "c": RUNS["mrf"]}
+    note = table(runs, compare(runs, correction="bh", family="measure")).splitlines()[-2]
+    assert "two-sided, Benjamini & Hochberg's correction over the 3 by each measure" in note
+    note = table(runs, compare(runs, "a", alternative="greater")).splitlines()[-2]
+    assert "paired t-test, one-sided, better than the baseline, Holm's correction over 4 comparisons" in note
+
+
+def test_letters_name_the_runs_that_are_worse():
+    """The order is a > b > c by AP, and c < b < a by a loss, of which less is better."""
+    base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.001, 0.0, 0.002, 0.0])
+    values = {"a": base + 0.2, "b": base + 0.1 + noise, "c": base}
+    runs = {name: Scores((AP, LOSS), tuple("1234"), np.column_stack([v, v]), (), ()) for name, v in values.items()}
+    rows = [re.findall(r"\d\.\d{4} ?([a-z]*)", line) for line in table(runs, compare(runs)).splitlines()[1:4]]
+    assert rows == [["bc", ""], ["c", "a"], ["", "ab"]]
+    many = {f"{n}": Scores((AP,), tuple("1234"), (base + n * (0.1 + noise))[:, None], (), ()) for n in range(27)}
+    lines = table(many, compare(many, "0")).splitlines()
+    assert lines[1].split() == ["0", "(1)", "0.4500"]
+    assert lines[27].split()[1:] == ["(27)", f"{(base + 26 * (0.1 + noise)).mean():.4f}", "1"]
+
+
+def test_per_query():
+    assert table(RUNS, per_query=True).splitlines() == [
+        "run       qid      AP     P@5",
+        "bm25.run    1  0.2500  0.4000",
+        "bm25.run    2  0.5000  0.6000",
+        "mrf         1  0.1235  1.0000",
+        "mrf         2  0.0000  0.0000",
+    ]
+    assert table(RUNS, FOUND, per_query=True, form="tsv").splitlines()[3] == "mrf\t1\t0.123456\t1.0"
+
+
+def test_forms():
+    runs = {"bm25_k.run": RUNS["bm25.run"], "mrf": RUNS["mrf"]}
+    found = replace(FOUND, comparisons=tuple(replace(c, baseline="bm25_k.run") for c in FOUND.comparisons))
+    markdown = table(runs, found, form="markdown").splitlines()
+    assert markdown[:4] == [
+        "| run | AP | P@5 |",
+        "| --- | ---: | ---: |",
+        r"| bm25\_k.run (a) | 0.3750<sup>b</sup> | 0.5000 |",
+        "| mrf (b) | 0.0617 | 0.5000 |",
+    ]
+    latex = table(runs, found, form="latex").splitlines()
+    assert latex[3] == r"\label{tab:greylag-1}"
+    assert latex[4:10] == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r"run & AP & P@5 \\",
+        r"\midrule",
+        r"bm25\_k.run (a) & $0.3750^{b}$ & $0.5000$ \\",
+        r"mrf (b) & $0.0617$ & $0.5000$ \\",
+    ]
+    assert latex[2].startswith(r"\caption{Means over 2 judged queries. mrf: 1 missing, scored as")
+    assert (
+        r"mrf & bm25\_k.run & AP & $-0.3133^{*}$ & $-0.5000$ & $-0.1000$ & $-0.80$ & 0.2000 & \textless{}0.0001 \\"
+        in latex
+    )
+    means, comparisons = (
+        list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in table(runs, found, form="tsv").split("\n\n")
+    )
+    assert means[1] == {"run": "mrf (b)", "AP": "0.061728", "P@5": "0.5"}
+    assert comparisons[0]["corrected p"] == "4e-05"
+    assert comparisons[1]["detectable"] == ""
+    assert json.loads(table(runs, found, form="json")) == json.loads(json.dumps(to_dict(runs, found)))
+
+
+def test_to_dict_survives_json():
+    found = json.loads(json.dumps(to_dict(RUNS, FOUND), allow_nan=False))
+    assert found["runs"]["mrf"] == {
+        "means": {"AP": 0.061728, "P@5": 0.5},
+        "per_query": {"1": {"AP": 0.123456, "P@5": 1.0}, "2": {"AP": 0.0, "P@5": 0.0}},
+        "missing": ["2"],
+        "unjudged": [f"x{i}" for i in range(12)],
+    }
+    assert {key: found["significance"][key] for key in ("baseline", "test", "alternative")} == {
+        "baseline": "bm25.run",
+        "test": "randomization",
+        "alternative": "two-sided",
+    }
+    assert found["significance"]["comparisons"][1] == {
+        "run": "mrf",
+        "baseline": "bm25.run",
+        "measure": "P@5",
+        "mean": 0.5,
+        "difference": 0.0,
+        "interval": [0.0, 0.0],
+        "effect_size": None,
+        "detectable": None,
+        "even_odds": None,
+        "statistic": None,
+        "p": 0.0305,
+        "corrected_p": 0.0491,
+        "direction": 0,
+        "wins": 1,
+        "ties": 0,
+        "losses": 1,
+        "margin": None,
+        "equivalence_p": None,
+        "holes": None,
+    }
+    assert set(to_dict(RUNS)) == {"runs"}
+
+
+def test_pick_best_reports():
+    choice = pick_best_runs(RUNS)
+    lines = table(RUNS, choice=choice).splitlines()
+    assert lines[3:10] == [
+        "best of 2    0.3750  0.8000",
+        "rank 2 of 2  0.0617  0.2000",
+        "mean of 2    0.2184  0.5000",
+        "",
+        "wins          AP     P@5",
+        "bm25.run  1.0000  0.5000",
+        "mrf       0.0000  0.5000",
+    ]
+    assert lines[-2:] == [
+        "best of 2: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
+        "wins: the proportion of queries on which a run is the best; ties share a query.",
+    ]
+    found = json.loads(json.dumps(to_dict(RUNS, choice=choice), allow_nan=False))
+    assert set(found["runs"]) == set(RUNS)
+    assert found["pick_best"]["wins"] == {"bm25.run": {"AP": 1.0, "P@5": 0.5}, "mrf": {"AP": 0.0, "P@5": 0.5}}
+    assert list(found["pick_best"]["runs"]) == ["best of 2", "rank 2 of 2", "mean of 2"]
+    assert found["pick_best"]["runs"]["best of 2"]["per_query"]["1"] == {"AP": 0.25, "P@5": 1.0}
+
+
+@pytest.mark.parametrize("per_query", [True, False])
+def test_scores_that_cannot_share_a_table(per_query):
+    with pytest.raises(ParameterError, match="no scores"):
+        table({}, per_query=per_query)
+    other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
+    with pytest.raises(ParameterError, match="'a' and 'b' are scored on different queries or by different measures"):
+        table({"a": RUNS["mrf"], "b": other}, per_query=per_query)
+
+
+LOSS = parse_measure("subtopic-loss@5")
+
+
+def brute_force(values, larger):
+    """Sorted scores and proportions of wins, query by query."""
+    M, n = len(values), len(values[0])
+    ordered, wins = [], [0.0] * M
+    for q in range(n):
+        column = [values[m][q] for m in range(M)]
+        ordered.append(sorted(column, reverse=larger))
+        best = max(column) if larger else min(column)
+        winners = [m for m in range(M) if column[m] == best]
+        for m in winners:
+            wins[m] += 1 / len(winners) / n
+    return ordered, wins
+
+
+@pytest.mark.parametrize("larger", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_equals_brute_force(seed, larger):
+    rng = np.random.default_rng(seed)
+    M, n = rng.integers(1, 7, size=2)
+    values = rng.integers(0, 4, size=(M, n)) / 4  # with ties
+    found = pick_best(values, larger=larger)
+    ordered, wins = brute_force(values.tolist(), larger)
+    assert found.ordered.tolist() == ordered
+    np.testing.assert_allclose(found.wins, wins)
+    assert found.wins.sum() == pytest.approx(1.0)
+    for rank in range(1, M + 1):
+        assert found.at(rank) == pytest.approx(np.mean([row[rank - 1] for row in ordered]))
+
+
+def test_rounding_errors_do_not_decide_a_win():
+    found = pick_best(np.array([[0.1 + 0.2, 0.5], [0.3, 0.4]]), larger=True)
+    assert found.wins.tolist() == [0.75, 0.25]
+
+
+@pytest.mark.parametrize("values", [np.zeros(3), np.zeros((0, 3)), np.zeros((3, 0)), np.array([[0.1, np.nan]])])
+def test_invalid_scores(values):
+    with pytest.raises(ParameterError, match="scores must be finite and of shape"):
+        pick_best(values, larger=True)
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_invalid_rank(rank):
+    with pytest.raises(ParameterError, match=f"rank must be between 1 and 2, not {rank}"):
+        pick_best(np.zeros((2, 4)), larger=True).at(rank)
+
+
+def scored(values, missing=()):
+    return Scores((AP, LOSS), ("1", "2"), np.array(values), missing, ("9",))
+
+
+def test_measures_keep_their_direction():
+    runs = {
+        "a": scored([[0.2, 0.7], [0.0, 1.0]], ("2",)),
+        "b": scored([[0.5, 0.6], [0.0, 1.0]], ("2",)),
+        "c": scored([[0.4, 0.1], [0.3, 0.2]]),
+    }
+    choice = pick_best_runs(runs)
+    assert {name: run.values.tolist() for name, run in choice.scores.items()} == {
+        "best of 3": [[0.5, 0.1], [0.3, 0.2]],
+        "rank 2 of 3": [[0.4, 0.6], [0.0, 1.0]],
+        "rank 3 of 3": [[0.2, 0.7], [0.0, 1.0]],
+        "mean of 3": [pytest.approx([1.1 / 3, 1.4 / 3]), pytest.approx([0.1, 2.2 / 3])],
+    }
+    assert {name: shares.tolist() for name, shares in choice.wins.items()} == {
+        "a": [0.0, 0.0],
+        "b": [0.5, 0.0],
+        "c": [0.5, 1.0],
+    }
+    assert {run.missing for run in choice.scores.values()} == {()}
+    both = pick_best_runs({name: runs[name] for name in "ab"})
+    assert {(run.missing, run.unjudged) for run in both.scores.values()} == {(("2",), ())}
+
+
+def test_runs_that_cannot_be_chosen_from():
+    with pytest.raises(ParameterError, match=r"needs at least two runs to choose from; there is only a$"):
+        pick_best_runs({"a": scored([[0.2, 0.7], [0.0, 1.0]])})
+    other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
+    with pytest.raises(ParameterError, match="scored on different queries or by different measures"):
+        pick_best_runs({"a": scored([[0.2, 0.7], [0.0, 1.0]]), "b": other})
+    with pytest.raises(ParameterError, match="'best of 2'"):
+        pick_best_runs({"best of 2": other, "b": other})

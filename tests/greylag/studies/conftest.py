@@ -1,0 +1,22 @@
+"""Fixtures of the studies' tests."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from greylag.studies import study
+from tests.greylag.studies import samples
+
+
+@pytest.fixture
+def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiment files name their own data."""
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)
+
+
+@pytest.fixture
+def sum_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study of `samples` is in the registry as "sum"."""
+    entry = EntryPoint("sum", f"{samples.__name__}:STUDY", study.GROUP)
+    everything = {**study.registered_studies(), "sum": entry}
+    monkeypatch.setattr(study, "registered_studies", lambda: everything)

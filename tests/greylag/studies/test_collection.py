@@ -1,0 +1,211 @@
+"""Opening a test collection: its index is built once, and again when the documents change."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greylag import FormatError, ParameterError, PooledSources, Query, Run, Source
+from greylag.errors import CollectionError
+from greylag.fusion import fuse_runs
+from greylag.index import RM3Search, RocchioSearch
+from greylag.index.analysis import QueryForm
+from greylag.index.lucene import LuceneIndex, build_index
+from greylag.ranking import SEEN
+from greylag.studies import CollectionSettings, Context, open_collection, open_index
+from greylag.studies.collection import Collection, FirstStage, Queries
+from tests.greylag.adapters.data_set import registered
+
+DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
+
+
+def write_documents(path: Path, documents: dict[str, str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
+    return path
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
+
+
+def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("1\tred apples\n2\tcar\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 c 1\n")
+    settings = CollectionSettings(
+        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt",
+        first_stage={"model": "ql(mu=10)", "hits": 1},
+    )  # fmt: skip
+    lines: list[str] = []
+    opened = open_collection(settings, Context(tmp_path / "out", progress=lines.append))
+    assert opened.topics == {"1": "red apples", "2": "car"}
+    assert opened.qrels == {"1": {"a": 1}, "2": {"c": 1}}
+    assert opened.index.n_documents == 3
+    assert opened.first.tag == "ql"
+    assert {qid: ranking.docids for qid, ranking in opened.first.items()} == {"1": ("a",), "2": ("c",)}
+    assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
+
+
+@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio"])
+def test_searches_with_and_without_parameters(docs: Path, tmp_path: Path, model: str) -> None:
+    build_index(docs, tmp_path / "index")
+    lucene = LuceneIndex(tmp_path / "index")
+    first, _, expansion = model.partition("+")
+    given = {"bm25": "k1=1.5", "ql": "mu=7", "rm3": "fb_terms=3,fb_docs=1", "rocchio": "gamma=0.1", "": ""}
+    search = lucene.bm25(2, k1=1.5) if first == "bm25" else lucene.ql(2, mu=7.0)
+    expected: Source = search
+    named: dict[str, float] = {"k1": 1.5, "b": 0.4} if first == "bm25" else {"mu": 7.0}
+    if expansion == "rm3":
+        expected = RM3Search(search, fb_terms=3, fb_docs=1)
+        named |= {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.5}
+    if expansion == "rocchio":
+        expected = RocchioSearch(search, gamma=0.1)
+        named |= {"fb_terms": 10, "fb_docs": 10, "bottom_fb_terms": 10, "bottom_fb_docs": 10}
+        named |= {"alpha": 1.0, "beta": 0.75, "gamma": 0.1}
+    text = f"{first}({given[first]})" + (f"+{expansion}({given[expansion]})" if expansion else "")
+    stage = FirstStage(model=text, hits=2)
+    assert stage.name == model
+    assert stage.search.source(lucene, 2) == expected
+    assert stage.search.parameters == named
+    plain: Source = lucene.bm25(2) if first == "bm25" else lucene.ql(2)
+    if expansion:
+        plain = {"rm3": RM3Search, "rocchio": RocchioSearch}[expansion](plain)  # type: ignore[arg-type]
+    assert FirstStage(model=model).search.source(lucene, 2) == plain
+
+
+def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:
+    """Settings of the three documents, with two topics."""
+    write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
+    (tmp_path / "topics.tsv").write_text("1\tred apples\n2\tcar pears\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 c 1\n")
+    named = {"collection": {"docs": "docs.jsonl"}, "topics": "topics.tsv", "qrels": "qrels.txt"}
+    return CollectionSettings(name="x", data_folder=tmp_path, **(named | fields))
+
+
+def by_qid(run: Run) -> dict[str, tuple[str, ...]]:
+    return {qid: ranking.docids for qid, ranking in run.items()}
+
+
+def test_a_union_of_searches_is_that_of_the_command_train(tmp_path: Path) -> None:
+    settings = collection(tmp_path, first_stage={"model": ["bm25", "bm25+rm3(fb_terms=3)", "ql"], "hits": 2})
+    opened = open_collection(settings, Context(tmp_path / "out"))
+    bm25 = opened.lucene.bm25(2)
+    sources = (bm25, RM3Search(bm25, fb_terms=3), opened.lucene.ql(2))
+    assert by_qid(opened.first) == by_qid(PooledSources(sources, k=2).run(opened.topics))
+    assert opened.first.tag == settings.first_stage.name == "rrf"
+    assert [run.tag for run in opened.sources] == ["bm25", "bm25+rm3", "ql"]
+    for run, source in zip(opened.sources, sources, strict=True):
+        assert by_qid(run) == by_qid(source.run(opened.topics))
+
+
+def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
+    (tmp_path / "own.run").write_text(f"1 Q0 c 1 2 y{SEEN}\n1 Q0 b 2 1 y{SEEN}\n")
+    alone = collection(tmp_path, first_stage={"model": "run:own.run"})
+    assert tmp_path / "own.run" in alone.paths()
+    opened = open_collection(alone, Context(tmp_path / "out"))
+    assert by_qid(opened.first) == {"1": ("c", "b")}
+    assert opened.first.tag == f"own{SEEN}"  # its mark is not lost
+    assert opened.first["1"].query == "red apples"
+    both = collection(tmp_path, first_stage={"model": ["bm25", "run:own.run"], "fusion": "combsum"})
+    opened = open_collection(both, Context(tmp_path / "out"))
+    assert opened.first.tag == f"combsum{SEEN}"
+    assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum"))
+    assert set(opened.first["1"].docids) == {"a", "b", "c"}
+    few = both.model_copy(update={"first_stage": both.first_stage.model_copy(update={"hits": 1})})
+    opened = open_collection(few, Context(tmp_path / "out"))
+    assert [len(run["1"]) for run in opened.sources] == [1, 2]
+    assert opened.sources[0]["1"].docids != opened.sources[1]["1"].docids[:1]
+    assert len(opened.first["1"]) == 1
+
+
+def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
+    build_index(write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "own")
+    opened = open_collection(collection(tmp_path, collection={"index": "own"}), Context(tmp_path / "out"))
+    assert by_qid(opened.first) == by_qid(opened.lucene.bm25().run(opened.topics))
+    assert opened.texts(["a"]) == {}
+    assert not (tmp_path / "out").exists()
+    for wrong in ({}, {"docs": "d", "index": "i"}, {"index": "i", "language": "de"}, {"docs": "irds:x", "fields": "y"}):
+        with pytest.raises(ValueError, match=r"docs|files are indexed"):
+            Collection(**wrong)
+
+
+def test_names_of_ir_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered(tmp_path, monkeypatch)
+    name = "irds:greylag-test"
+    settings = collection(tmp_path, collection={"docs": name}, topics=name, qrels=name)
+    lines: list[str] = []
+    context = Context(tmp_path / "out", progress=lines.append)
+    opened = open_collection(settings, context)
+    assert opened.topics == {"1": "cat", "2": "dog run"}
+    assert opened.qrels == {"1": {"d1": 2, "d2": 0}, "2": {"d2": 1}}
+    assert by_qid(opened.first) == {"1": ("d1",), "2": ("d2",)}
+    assert opened.texts(["d2", "none"]) == {"d2": "a dog ran"}
+    open_collection(settings, context)
+    assert lines.count(f"index: {tmp_path / 'out' / 'index'}, built before") == 1
+
+
+def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("1\tPapers on red apples. And a car.\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    (tmp_path / "stop.txt").write_text("papers\n")
+    settings = CollectionSettings(
+        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt",
+        queries={"first_sentence": True, "stop_words": "stop.txt"},
+    )  # fmt: skip
+    opened = open_collection(settings, Context(tmp_path / "out"))
+    assert opened.topics == {"1": "on red apples."}
+    assert opened.first["1"].query == "on red apples."
+    assert opened.query_form == QueryForm(True, frozenset({"papers"}))
+    assert tmp_path / "stop.txt" in settings.paths()
+    listed = settings.model_copy(update={"queries": Queries(stop_words="scikit-learn")})
+    assert open_collection(listed, Context(tmp_path / "out")).topics == {"1": "Papers red apples. car."}
+
+
+def test_lenient_reading(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("1\tred apples\n1\tcar\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    settings = CollectionSettings(
+        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt"
+    )
+    with pytest.raises(FormatError, match="--lenient"):
+        open_collection(settings, Context(tmp_path / "out"))
+    lenient = settings.model_copy(update={"lenient": True})
+    assert list(open_collection(lenient, Context(tmp_path / "out")).topics) == ["1"]
+
+
+def test_an_index_is_built_once_and_again_when_documents_change(docs: Path, tmp_path: Path) -> None:
+    lines: list[str] = []
+    context = Context(tmp_path / "out", progress=lines.append)
+    folder = tmp_path / "out" / "index"
+    open_index(docs, None, context)
+    open_index(docs, None, context)
+    os.utime(docs, ns=(0, 1))
+    open_index(docs, None, context)
+    write_documents(docs, DOCUMENTS | {"d": "pears"})
+    assert set(open_index(docs, None, context).bm25()(Query("1", "pears")).docids) == {"b", "d"}
+    open_index(docs, "JsonCollection", context)
+    three, four = (f"index: {n} documents, in {folder}" for n in (3, 4))
+    assert lines == [three, f"index: {folder}, built before", three, four, four]
+
+
+@pytest.mark.parametrize("kind", ["another folder", "an index that the user built"])
+def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_path: Path, kind: str) -> None:
+    mine = tmp_path / "out" / "index"
+    if kind == "another folder":
+        mine.mkdir(parents=True)
+        (mine / "mine.txt").write_text("mine")
+    else:
+        build_index(docs, mine)
+    before = {path.name: path.read_bytes() for path in mine.iterdir()}
+    with pytest.raises(ParameterError, match="exists already"):
+        open_index(docs, None, Context(tmp_path / "out"))
+    assert {path.name: path.read_bytes() for path in mine.iterdir()} == before
+
+
+def test_missing_documents(tmp_path: Path) -> None:
+    with pytest.raises(CollectionError, match=r"none.jsonl: no such documents; paths are relative to the experiment"):
+        open_index(tmp_path / "none.jsonl", None, Context(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

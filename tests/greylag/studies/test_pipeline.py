@@ -1,0 +1,374 @@
+"""The main study on the demonstration collection, and its report.
+
+Tests `pipeline`, `pipeline_report`.
+"""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import FormatError, ParameterError, Run
+from greylag.evaluation import evaluate, split_folds
+from greylag.features.spelling import parse_features
+from greylag.index import RM3Search
+from greylag.rankers import FusionModel, ModelRanker, RankingModel
+from greylag.ranking import SEEN
+from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fusion
+from greylag.recipes.spelling import parse_model
+from greylag.stages import StageStep
+from greylag.studies import pipeline
+from greylag.studies.collection import FirstStage, OpenCollection, open_collection
+from greylag.studies.config import shipped_file
+from greylag.studies.pipeline import Settings
+from greylag.studies.runner import Finished, run_study
+from greylag.studies.study import Context, deviations, load
+from greylag.trec import read_run
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import DEMO, Page, run_file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pipeline")
+
+
+@pytest.fixture(scope="module")
+def settings() -> Settings:
+    return pipeline.read_pipeline(DEMO / "demo.yaml")
+
+
+@pytest.fixture(scope="module")
+def opened(folder: Path, settings: Settings) -> OpenCollection:
+    return open_collection(settings, Context(folder))
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path, settings: Settings) -> Finished:
+    return run_study(pipeline.STUDY, settings, folder)
+
+
+def test_expected_scores(done: Finished, folder: Path, settings: Settings, opened: OpenCollection) -> None:
+    assert deviations(done.scores, settings.expected) == []
+    results = samples.results(folder)
+    assert results["fingerprint"] == opened.index.fingerprint
+    assert results["relevance"]["runs"]["mrf"]["means"]["AP"] == done.scores["mrf"]["AP"]
+    assert results["diversity"]["runs"]["mmr"]["means"]["alpha-nDCG@10"] == done.scores["mmr"]["alpha-nDCG@10"]
+    assert list(done.scores) == ["bm25", "ql", "tuned-bm25", "mrf", "mmr"]
+    assert set(done.scores["mmr"]) == {"AP", "P@10", "nDCG@10", "RR", "alpha-nDCG@10", "S-recall@10"}
+    for system, measures in done.scores.items():
+        assert f"{system}  " in done.summary
+        assert f"{measures['AP']:.4f}" in done.summary
+
+
+def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenCollection, tmp_path: Path) -> None:
+    stage = FirstStage(model="bm25(k1=1.2)+rm3(fb_docs=5)")
+    changed = settings.model_copy(update={"first_stage": stage, "subtopic_qrels": None, "stages": ()})
+    (tmp_path / "index").symlink_to(folder / "index")
+    finished = run_study(pipeline.STUDY, changed, tmp_path)
+    assert list(finished.scores) == ["bm25+rm3", "bm25", "ql", "tuned-bm25", "mrf"]
+    expected = RM3Search(opened.lucene.bm25(k1=1.2), fb_docs=5).run(opened.topics)
+    run = read_run(tmp_path / "bm25+rm3.run")
+    assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
+    assert "bm25+rm3" in finished.summary
+
+
+def test_results_do_not_depend_on_threads(done: Finished, folder: Path, settings: Settings, tmp_path: Path) -> None:
+    assert run_study(pipeline.STUDY, settings, tmp_path, n_jobs=2).scores == done.scores
+    for path in [*folder.glob("*.run"), *folder.glob("models/*"), folder / "results.json"]:
+        assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path
+
+
+def test_every_query_is_reranked_by_a_model_of_other_queries(
+    done: Finished, folder: Path, opened: OpenCollection
+) -> None:
+    run = read_run(folder / "mrf.run")
+    assert list(run) == list(opened.first)
+    models = [RankingModel.load(folder / "models" / f"fold-{number}.json") for number in range(1, 7)]
+    assert sum(len(model.provenance["queries"]) for model in models) == 5 * 24
+    for qid, ranking in opened.first.items():
+        (model,) = (model for model in models if qid not in model.provenance["queries"])
+        assert ModelRanker(model, opened.index)(ranking).docids == run[qid].docids
+
+
+def test_tuned_baselines_are_those_of_the_command(done: Finished, folder: Path, opened: OpenCollection) -> None:
+    """The folds are those of the model, and the values are chosen on the training topics alone."""
+    recipe = BaselineRecipe(baselines.BM25)
+    expected = cross_validate(recipe, opened.first, opened.qrels, opened.index, folds=6, seed=1).run
+    assert read_run(folder / "tuned-bm25.run")["3"].docids == expected["3"].docids
+    scores = evaluate(expected, opened.qrels, ["AP"]).by_measure
+    assert done.scores["tuned-bm25"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
+    assert "tuned-bm25" in done.summary
+
+
+@pytest.fixture
+def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
+    """A file with a split, and a run in place of the search."""
+    lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
+    (tmp_path / "train.tsv").write_text("".join(lines[:16]))
+    (tmp_path / "test.tsv").write_text("".join(lines[16:]))
+    text = (folder / "bm25.run").read_text()
+    (tmp_path / "own.run").write_text(text.replace(" bm25\n", f" x{SEEN}\n"))
+    (tmp_path / "x.yaml").write_text(
+        f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}, type: JsonCollection}}\n"
+        "topics: train.tsv\ntest_topics: test.tsv\n"
+        f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{model: run:own.run}}\nmodel: mrf\npool: sd\n"
+        f"stages: [mmr(k=20)]\nsubtopic_qrels: {DEMO / 'qrels.subtopics.txt'}\nbaselines: [bm25, sdm]\n"
+    )
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "index").symlink_to(folder / "index")
+    return tmp_path / "x.yaml"
+
+
+@pytest.mark.usefixtures("done")
+def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
+    out = split.parent / "out"
+    finished = run_file(split, out)
+    assert list(finished.scores) == [f"{name}{SEEN}" for name in ("own", "tuned-bm25", "tuned-sdm", "mrf", "mmr")]
+    train, test = list(opened.topics)[:16], list(opened.topics)[16:]
+    model = RankingModel.load(out / "models" / "mrf.json")
+    assert model.provenance["queries"] == train
+    recipe = parse_model("mrf", pool="sd").recipe
+    of_train = [ranking for ranking in opened.first.rankings if ranking.qid in train]
+    assert recipe.fit(of_train, opened.qrels, opened.index).weights == model.weights
+    expected = ModelRanker(model, opened.index).run([opened.first[qid] for qid in test])
+    ranked = read_run(out / f"mrf{SEEN}.run")
+    assert ranked.tag == f"mrf{SEEN}"
+    assert {qid: ranked[qid].docids for qid in ranked} == {qid: expected[qid].docids for qid in test}
+    judged = {qid: opened.qrels[qid] for qid in test}
+    scores = evaluate(expected, judged, ["AP"]).by_measure
+    assert finished.scores[f"mrf{SEEN}"]["AP"] == pytest.approx(scores["AP"], rel=1e-12)
+    assert "8 topics over 634 documents" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("pool:", "training: {folds: 3}\npool:", "training.folds cannot be combined"),
+        ("test_topics: test.tsv", "test_topics: train.tsv", "16 topics, such as '1', are in"),
+        ("test_topics: test.tsv", "test_qrels: q", "test_qrels needs test_topics"),
+        ("run:own.run", "run:mrf.run", "'mrf' is the name of two systems"),
+        ("test_topics: test.tsv", "training: {topics: 9}", "training.topics needs test_topics"),
+    ],
+)
+def test_refusals_of_splits_and_runs(split: Path, old: str, new: str, reason: str) -> None:
+    shutil.copy(split.parent / "own.run", split.parent / "mrf.run")
+    split.write_text(split.read_text().replace(old, new))
+    with pytest.raises(FormatError, match=reason):
+        run_file(split, split.parent / "out")
+
+
+def test_no_study_of_a_pipeline_takes_a_split(split: Path) -> None:
+    with pytest.raises(FormatError, match=r"x.yaml: test_topics"):
+        pipeline.read_pipeline(split)
+
+
+NUMBERS = count()
+OWN = """\
+from dataclasses import dataclass
+
+from greylag import Stage
+
+
+@dataclass(frozen=True)
+class Backwards(Stage):
+    reads_query = False
+    keep: int = 0
+
+    def __call__(self, ranking):
+        order = [*range(self.keep), *reversed(range(self.keep, len(ranking)))]
+        return ranking.permute(order)
+"""
+
+
+@pytest.fixture
+def several(folder: Path, done: Finished, tmp_path: Path, own_data: None) -> Path:
+    """A file with a union, learned fusion, and a stage of a module beside it."""
+    module = f"own_stage_{next(NUMBERS)}"  # a process imports a module once
+    (tmp_path / f"{module}.py").write_text(OWN)
+    shutil.copy(DEMO / "subtopics.tsv", tmp_path / "aspects.tsv")
+    union = f"[bm25, ql(mu=500), 'run:{folder / 'mmr.run'}']"
+    (tmp_path / "x.yaml").write_text(
+        f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}}}\ntopics: {DEMO / 'topics.tsv'}\n"
+        f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{model: {union}, hits: 50}}\n"
+        "model: fusion\nbaselines: [mrf(max_features=1), mrf(max_features=2)]\npool: null\n"
+        f"stages: [{module}:Backwards(keep=2), mmr(k=5) >> {module}:Backwards, 'xquad(aspects=aspects.tsv,k=5)']\n"
+        "training: {folds: 3, objective: nDCG@10}\nmeasures: [nDCG@10]\n"
+    )
+    (tmp_path / "out").mkdir()
+    return tmp_path / "x.yaml"
+
+
+def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: Path, opened: OpenCollection) -> None:
+    out = several.parent / "out"
+    finished = run_file(several, out)
+    names = ["rrf", "bm25", "ql", "mmr", "mrf(max_features=1)", "mrf(max_features=2)", "fusion", "Backwards"]
+    assert list(finished.scores) == [*names, "mmr-Backwards", "xquad"]
+    fused, runs = read_run(out / "fusion.run"), [read_run(out / f"{name}.run") for name in ("bm25", "ql", "mmr")]
+    for number, fold in enumerate(split_folds(list(opened.topics), 3, 0), 1):
+        training = {
+            run.tag: Run(tuple(ranking for ranking in run.rankings if ranking.qid not in fold), run.tag) for run in runs
+        }
+        model = learn_fusion(training, opened.qrels, "nDCG@10").model
+        saved = FusionModel.load(out / "models" / f"fold-{number}.json")
+        assert (saved.runs, saved.method) == (model.runs, model.method)
+        assert np.array(saved.weights) == pytest.approx(np.array(model.weights), rel=1e-4)  # files have float32
+        for qid in fold:
+            assert fused[qid].docids == saved([run[qid] for run in runs]).docids[:50]
+    after = read_run(out / "Backwards.run")
+    for qid, ranking in fused.items():
+        assert after[qid].docids == (*ranking.docids[:2], *ranking.docids[:1:-1])
+    xquad = StageStep.parse(f"xquad(aspects={several.parent / 'aspects.tsv'},k=5)").make(opened.index)
+    diverse = read_run(out / "xquad.run")
+    assert all(diverse[qid].docids[:5] == xquad(ranking).docids[:5] for qid, ranking in fused.items())
+    page = (out / "report.html").read_text()
+    assert "fusion fuses the first stage" in page
+    assert "The weights of each fold" in page
+
+
+def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several: Path, opened: OpenCollection) -> None:
+    _, settings = load(several)
+    assert isinstance(settings, pipeline.Settings)
+    context = Context(several.parent / "other")
+    own = open_collection(settings, context)
+    fold = split_folds(list(own.topics), 3, 0)[0]
+    turned = {qid: dict.fromkeys(grades, 0) if qid in fold else grades for qid, grades in own.qrels.items()}
+    before = pipeline.cross_validate(settings, own, context)
+    after = pipeline.cross_validate(settings, replace(own, qrels=turned), context)
+    assert all(before.run[qid] == after.run[qid] for qid in fold)
+    assert before.models[0] == after.models[0]
+    assert before.models[1:] != after.models[1:]
+
+
+def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refused(
+    several: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    _, settings = load(several)
+    [module] = several.parent.glob("own_stage_*.py")
+    assert module in [*settings.paths()]
+    other = tmp_path_factory.mktemp("other")
+    for path in (several, module):
+        shutil.copy(path, other)
+    with pytest.raises(ParameterError, match=rf"{module.stem}:Backwards comes from {module}, not from {other}"):
+        load(other / "x.yaml")[1].check(["1", "2", "3"])  # type: ignore[attr-defined]
+
+
+def test_wrong_options_of_stages_are_found_before_any_work(several: Path) -> None:
+    several.write_text(several.read_text().replace("keep=2", "kept=2"))
+    with pytest.raises(ParameterError, match="there is no option kept"):
+        run_file(several, several.parent / "out")
+    assert not (several.parent / "out" / "results.json").exists()
+
+
+def test_the_automatic_choice_with_features_of_ones_own(folder: Path, done: Finished, tmp_path: Path) -> None:
+    shutil.copy(folder / "mmr.run", tmp_path / "own.run")
+    (tmp_path / "x.yaml").write_text(
+        f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}}}\ntopics: {DEMO / 'topics.tsv'}\n"
+        f"qrels: {DEMO / 'qrels.txt'}\nfirst_stage: {{hits: 30}}\nfeatures: run:own.run@rank\nbaselines: []\n"
+        "training: {folds: 2}\nmeasures: [AP]\n"
+    )
+    finished = run_file(tmp_path / "x.yaml", tmp_path / "out")
+    assert list(finished.scores) == ["bm25", "ql", "automatic"]
+    results = read_run(tmp_path / "out" / "automatic.run")
+    _, settings = load(tmp_path / "x.yaml")
+    opened = open_collection(settings, Context(tmp_path / "out"))  # type: ignore[arg-type]
+    features = parse_features(f"run:{tmp_path / 'own.run'}@rank")
+    recipe = parse_model("automatic", features=features).recipe
+    expected = cross_validate(recipe, opened.first, opened.qrels, opened.index, folds=2).run
+    assert [ranking.docids for ranking in results.rankings] == [ranking.docids for ranking in expected.rankings]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "The automatic choice" in page
+    assert page.index("means over 24 judged queries") < page.index("<svg")  # the table before the charts
+
+
+def test_training_topics_are_drawn_among_those_with_relevant_documents() -> None:
+    topics = {str(number): "words" for number in range(100)}
+    qrels = {qid: {"d": int(qid) % 2} for qid in topics}
+    drawn = pipeline.draw_topics(topics, qrels, 20, seed=3)
+    assert len(drawn) == 20
+    assert list(drawn) == sorted(drawn, key=int)
+    assert all(int(qid) % 2 for qid in drawn)
+    assert drawn == pipeline.draw_topics(topics, qrels, 20, seed=3) != pipeline.draw_topics(topics, qrels, 20, seed=4)
+    assert len(pipeline.draw_topics(topics, qrels, 60, seed=3)) == 50
+
+
+def test_a_split_with_some_training_topics(split: Path) -> None:
+    split.write_text(
+        split.read_text().replace("baselines: [bm25, sdm]", "baselines: []\ntraining: {topics: 7, seed: 2}")
+    )
+    run_file(split, split.parent / "out")
+    model = RankingModel.load(split.parent / "out" / "models" / "mrf.json")
+    assert len(model.provenance["queries"]) == 7
+    assert set(model.provenance["queries"]) <= {str(number) for number in range(1, 17)}
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_only_a_file_of_the_main_study_is_a_pipeline(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n\n")
+    with pytest.raises(FormatError, match=r"x.yaml: study 'sum': use an experiment file of the study 'pipeline'"):
+        pipeline.read_pipeline(tmp_path / "x.yaml")
+
+
+def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
+    fields = "name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n"
+    for more, place in (
+        ("measures: [nDGC@10]", "measures.0"),
+        ("training: {objective: nDGC}", "training.objective"),
+        ("first_stage: {model: bm25(k2=1)}", "first_stage.model.0: bm25 has no option 'k2'"),
+        ("first_stage: {model: [bm25, bm26]}", "first_stage.model.1: unknown search 'bm26'"),
+        ("first_stage: {model: [bm25, run:x/bm25.run]}", "first_stage: model: run:x/bm25.run has the name of another"),
+        ("model: mrf(max_clique=1)", "model: max_clique"),
+        ("model: mrf(mu=0)", "model: mu"),
+        ("model: brf", "model: unknown model 'brf'"),
+        ("model: fusion", "fusion: fusion needs at least two rankings"),
+        ("model: mrf(first_sentence=true)", "mrf: queries are shortened by the field queries"),
+        ("features: SD/LM", "features"),
+        ("baselines: [bm25, bm25]", "'bm25' is the name of two systems"),
+        ("baselines: [bm52]", "baselines.0: unknown model 'bm52'"),
+        ("stages: [mrr]", "stages.0: unknown stage 'mrr'"),
+        ("stages: [missing_module:Shorter]", "stages.0: stage missing_module:Shorter cannot be imported"),
+        ("subtopic_measures: [S-recal@10]", "subtopic_measures.0"),
+    ):
+        (tmp_path / "x.yaml").write_text(f"{fields}{more}\n")
+        with pytest.raises(FormatError, match=rf"x.yaml: {re.escape(place)}"):
+            load(tmp_path / "x.yaml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cacm", "cacm-padded", "cranfield", "vaswani"])
+def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name: str) -> None:
+    assert callable(data)
+    data(name.partition("-")[0])
+    _, settings = load(shipped_file(name))
+    assert deviations(samples.run_file(shipped_file(name), tmp_path).scores, settings.expected) == []
+
+
+@pytest.mark.usefixtures("done")
+def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder: Path) -> None:
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    parsed, results = Page(page), samples.results(folder)
+    means = {name: run["means"] for name, run in results["relevance"]["runs"].items()}
+    for name in ("bm25", "ql", "mrf", "mmr"):
+        assert [name, *(f"{value:.4f}" for value in means[name].values())] in parsed.rows
+    per_query = {name: results["relevance"]["runs"][name]["per_query"] for name in ("bm25", "mrf")}
+    changes = [float(value or "") for _, name, value in parsed.attributes if name == "data-change"]
+    assert changes[: len(per_query["mrf"])] == [
+        per_query["mrf"][qid]["AP"] - per_query["bm25"][qid]["AP"] for qid in per_query["mrf"]
+    ]
+    model = json.loads((folder / "models" / "fold-1.json").read_text())
+    first = model["features"][0]
+    assert f"1:\N{NO-BREAK SPACE}{first['weight']:+.4g}" in parsed.text
+    assert first["feature"] in parsed.text
+    assert "24 topics over 634 documents" in page
+
+
+@pytest.mark.usefixtures("done")
+def test_reasons_are_differences_from_the_average_of_the_first_stage(folder: Path) -> None:
+    reasons = Page((folder / "report.html").read_text(encoding="utf-8")).texts["small"]
+    assert len(reasons) == 240
+    assert all(re.fullmatch(r"([+-][\d.e+-]+ \S+( \([^)]*\))?(; )?)+", reason) for reason in reasons)

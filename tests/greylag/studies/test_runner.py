@@ -1,0 +1,382 @@
+"""The runner, studies and their registry, and what results depend on.
+
+Tests `greylag.reports.provenance`, `study` and `greylag.runtime.software`.
+"""
+
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import EntryPoint, version
+from pathlib import Path
+
+import pytest
+import yaml
+
+from greylag import FormatError, ParameterError
+from greylag.features.spelling import parse_feature
+from greylag.rankers import RankingModel
+from greylag.ranking import SEEN, Ranking, Run
+from greylag.reports.provenance import read_given, run_metadata
+from greylag.runtime.software import code, versions
+from greylag.studies import Context, Experiment, Study, deviations, load, runner
+from greylag.studies.config import shipped_files
+from greylag.studies.runner import Finished, run_study
+from greylag.studies.study import registered_studies
+from greylag.trec import read_run, write_run
+from greylag.trec.metadata import read_metadata
+from tests.greylag.studies import samples
+from tests.greylag.studies.samples import STUDY, Number, Settings
+
+FILES = {"results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"}
+
+TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "numbers.txt").write_text("1 2 3")
+    return Settings(name="sum", data_folder=tmp_path, file_folder=tmp_path, numbers="numbers.txt")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def steps(settings: Settings, out: Path) -> list[str]:
+    """The progress of a run without the seconds."""
+    lines: list[str] = []
+    run_study(STUDY, settings, out, progress=lines.append)
+    return [line.split(":")[0] for line in lines]
+
+
+RUN, REUSED = ["opened", "adding"], ["finished before, with the same settings, input and code"]
+
+
+def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    finished = run_study(STUDY, settings, out)
+    assert finished.scores == {"all": {"sum": 6.0}}
+    assert finished.summary == f"{TABLES}\nThe report is {out / 'report.html'}\n"
+    assert set(files(out)) == FILES
+    results = samples.results(out)
+    assert list(results) == ["settings", "fingerprint", "versions", "numbers"]
+    assert results["settings"]["numbers"] == "numbers.txt"
+    assert (results["fingerprint"], results["numbers"]) == ("abc", [1.0, 2.0, 3.0])
+    assert json.loads((out / "times.json").read_text()).keys() == {"adding"}
+    assert read_run(out / "sum.run")["1"].docids == ("a", "b")
+    assert yaml.safe_load((out / "sum.yaml").read_text())["tag"] == "sum"
+    assert (out / "models" / "part" / "0.json").read_text() == "6.0"
+    page = samples.Page((out / "report.html").read_text())
+    assert page.texts["h1"] == ["Sum of numbers"]
+    assert page.rows[1] == ["all", "6.0000"]
+    content = json.loads((out / "finished.json").read_text())
+    assert set(content["files"]) == FILES - {"finished.json"}
+
+
+def test_training_topics_of_input_runs_are_told(settings: Settings, tmp_path: Path) -> None:
+    for tag in ("own", f"own{SEEN}"):
+        write_run(Run((Ranking("1", "", ("a",), [1.0]),), tag), tmp_path / "own.run")
+        finished = run_study(STUDY, settings.model_copy(update={"features": "run:own.run@z"}), tmp_path / "out")
+        page = (tmp_path / "out" / "report.html").read_text()
+        assert read_run(tmp_path / "out" / "sum.run").tag == tag.replace("own", "sum")
+        assert [f"{tmp_path / 'own.run'}." in told for told in (finished.summary, page)] == [SEEN in tag] * 2
+
+
+def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
+    first = run_study(STUDY, settings, tmp_path / "out")
+    before = files(tmp_path / "out")
+    assert steps(settings, tmp_path / "out") == REUSED
+    assert run_study(STUDY, settings, tmp_path / "out") == first
+    assert files(tmp_path / "out") == before
+
+
+def touch(path: Path) -> None:
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder, patch: (folder / "numbers.txt").write_text("1 2 3 4"),
+        lambda folder, patch: touch(folder / "numbers.txt"),
+        lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
+        lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
+        lambda folder, patch: (folder / "out" / "sum.run").unlink(),
+    ],
+)
+def test_a_study_runs_again_after_a_change(
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, pytest.MonkeyPatch], None],
+) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    change(tmp_path, monkeypatch)
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+
+
+@pytest.mark.parametrize("fields", [{"factor": 2.0}, {"name": "other"}, {"expected": {"all": {"sum": 6.0}}}])
+def test_a_study_runs_again_with_other_settings(settings: Settings, tmp_path: Path, fields: dict[str, object]) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    assert steps(settings.model_copy(update=fields), tmp_path / "out") == RUN
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_folders_and_experiment_files_are_inputs(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\n")
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    (tmp_path / "folder" / "below" / "a.txt").write_text("1")
+    settings = settings.model_copy(update={"other": "./inner.yaml"})
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+    (tmp_path / "folder" / "below" / "a.txt").write_text("12")
+    assert steps(settings, tmp_path / "out") == RUN
+    (tmp_path / "unrelated.txt").write_text("1")
+    assert steps(settings, tmp_path / "out") == REUSED
+    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\nfactor: 2\n")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+def test_files_of_the_features_of_models_are_inputs(settings: Settings, tmp_path: Path) -> None:
+    prior = tmp_path / "prior.tsv"
+    RankingModel((parse_feature(f"prior:{prior}"),), (1.0,)).save(tmp_path / "inner.json")
+    RankingModel((parse_feature(f"stage:mrf(model={tmp_path / 'inner.json'})"),), (1.0,)).save(tmp_path / "model.json")
+    settings = settings.model_copy(update={"features": f"score,stage:mrf(model={tmp_path / 'model.json'})@z"})
+    prior.write_text("a 1\n")
+    assert steps(settings, tmp_path / "out") == RUN
+    assert steps(settings, tmp_path / "out") == REUSED
+    prior.write_text("a 2\n")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path: Path) -> None:
+    run_study(STUDY, settings.model_copy(update={"models": 3}), tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert set(files(tmp_path / "out")) == FILES | {"notes.txt", "models/part/1.json", "models/part/2.json"}
+    run_study(STUDY, settings, tmp_path / "out")
+    assert set(files(tmp_path / "out")) == FILES | {"notes.txt"}
+
+
+def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed(
+    settings: Settings, tmp_path: Path
+) -> None:
+    run_study(STUDY, settings.model_copy(update={"models": 2}), tmp_path / "out")
+    (tmp_path / "out" / "models" / "part" / "1.json").write_text("mine")
+    (tmp_path / "out" / "mine.run").write_text("mine")
+    content = json.loads((tmp_path / "out" / "finished.json").read_text())
+    content["files"]["mine.run"] = ""
+    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
+    run_study(STUDY, settings, tmp_path / "out")
+    assert set(files(tmp_path / "out")) == FILES | {"models/part/1.json", "mine.run"}
+
+
+@pytest.mark.parametrize("name", ["results.json", "finished.json", "sum.run", "report.html", "models/part/0.json"])
+def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "out" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(ParameterError, match=rf"{name} exists and was not written by a study"):
+        run_study(STUDY, settings, tmp_path / "out")
+    assert files(tmp_path / "out") == {name: b"mine"}
+
+
+@pytest.mark.parametrize("record", ["{", "[]", "{}", None])
+def test_without_its_record_an_outcome_is_left_alone(settings: Settings, tmp_path: Path, record: str | None) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    finished = tmp_path / "out" / "finished.json"
+    finished.unlink() if record is None else finished.write_text(record)
+    before = files(tmp_path / "out")
+    with pytest.raises(ParameterError, match="exists and was not written by a study"):
+        run_study(STUDY, settings, tmp_path / "out")
+    assert files(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("name", ["../victim", "/victim", "models/../../victim.json", ".hidden", "notes.txt"])
+def test_a_record_names_only_what_studies_write(settings: Settings, tmp_path: Path, name: str) -> None:
+    (tmp_path / "victim").write_text("mine")
+    run_study(STUDY, settings, tmp_path / "out")
+    content = json.loads((tmp_path / "out" / "finished.json").read_text())
+    content["files"][name] = ""
+    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
+    with pytest.raises(ParameterError, match="no study writes"):
+        run_study(STUDY, settings.model_copy(update={"factor": 2.0}), tmp_path / "out")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["../victim", "a/b", "", "..", "x" * 201, "a\n"])
+def test_no_name_of_an_outcome_leaves_the_folder(settings: Settings, tmp_path: Path, name: str) -> None:
+    def run(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+        found = samples.run(settings, numbers, context)
+        return replace(found, runs={name: found.runs["sum"]}, descriptions={})
+
+    if name == "a/b":
+        name = "a//b"
+    with pytest.raises(ParameterError, match="cannot name a file"):
+        run_study(replace(STUDY, run=run), settings, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_failing_study_leaves_the_earlier_outcome(settings: Settings, tmp_path: Path) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    before = files(tmp_path / "out")
+    with pytest.raises(ParameterError, match="the study fails"):
+        run_study(STUDY, settings.model_copy(update={"fails": True}), tmp_path / "out")
+    assert files(tmp_path / "out") == before
+    assert steps(settings, tmp_path / "out") == REUSED
+
+
+def test_an_outcome_that_is_half_written_is_not_finished(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_study(STUDY, settings, tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Number, "save", lambda self, path: path.mkdir(parents=False))
+        with pytest.raises(OSError, match="exists"):
+            run_study(STUDY, settings.model_copy(update={"factor": 3.0}), tmp_path / "out")
+    assert steps(settings, tmp_path / "out") == RUN
+
+
+def test_a_study_without_a_report(settings: Settings, tmp_path: Path) -> None:
+    def without_report(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+        return replace(samples.run(settings, numbers, context), sections=())
+
+    finished = run_study(replace(STUDY, run=without_report), settings, tmp_path / "out")
+    assert finished == Finished({"all": {"sum": 6.0}}, TABLES)
+    assert set(files(tmp_path / "out")) == FILES - {"report.html"}
+
+
+@pytest.mark.parametrize("entry", registered_studies().values(), ids=lambda entry: entry.name)
+def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
+    study = entry.load()
+    assert isinstance(study, Study)
+    assert issubclass(study.settings, Experiment)
+    assert study.settings.__doc__
+
+
+@pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.stem)
+def test_every_experiment_file_loads(path: Path) -> None:
+    study, settings = load(path)
+    assert isinstance(settings, study.settings)
+    assert settings.name == path.stem
+    assert settings.expected or "No scores are expected" in path.read_text().replace("\n#", "")
+    assert all(math.isfinite(score) for scores in settings.expected.values() for score in scores.values())
+
+
+@pytest.mark.usefixtures("sum_study")
+def test_the_study_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n.txt\n")
+    study, settings = load(tmp_path / "x.yaml")
+    assert study is samples.STUDY
+    assert settings.path("n.txt") == tmp_path / "n.txt"
+    (tmp_path / "x.yaml").write_text("name: x\nstudy: some\n")
+    with pytest.raises(FormatError, match=r"x.yaml: unknown study 'some': did you mean sum"):
+        load(tmp_path / "x.yaml")
+
+
+def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
+    lines: list[str] = []
+    context = Context(tmp_path, progress=lines.append)
+    for _ in range(2):
+        with context.timed("waiting"):
+            time.sleep(0.06)
+    with pytest.raises(ParameterError), context.timed("failing"):
+        raise ParameterError("no")
+    assert context.seconds.keys() == {"waiting"}
+    assert context.seconds["waiting"] >= 0.12
+    assert len(lines) == 2
+    assert all(line.startswith("waiting: ") and line.endswith(" s") for line in lines)
+
+
+def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
+    scores = {"a": {"AP": 0.12344, "P@10": 0.5}, "b": {"AP": 0.3}}
+    assert deviations(scores, {"a": {"AP": 0.1234}, "b": {"AP": 0.30004}}) == []
+    assert deviations(scores, {"a": {"AP": 0.1235, "P@10": 0.5}, "b": {"AP": 0.4}}) == [
+        "a AP: expected 0.1235, got 0.1234",
+        "b AP: expected 0.4000, got 0.3000",
+    ]
+    assert deviations(scores, {"a": {"AP": 0.1234}}) == ["b: measured, but not among the expected scores"]
+    for expected in ({"a": {"RR": 1.0}}, {"c": {"RR": 1.0}}):
+        with pytest.raises(ParameterError, match=r"the study does not compute RR of '[ac]', which its file expects"):
+            deviations(scores, expected)
+
+
+def test_versions_are_those_of_the_required_packages() -> None:
+    found = versions()
+    assert list(found)[:2] == ["Python", "greylag"]
+    assert found["Python"] == platform.python_version()
+    assert {name: found[name] for name in ("numpy", "scipy", "numba", "joblib", "pyserini")} == {
+        name: version(name) for name in ("numpy", "scipy", "numba", "joblib", "pyserini")
+    }
+    assert all(found.values())
+
+
+def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code()
+    package = tmp_path / "greylag_papers"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "greylag_papers", raising=False)
+    code.cache_clear()
+    assert code() != before
+    code.cache_clear()
+
+
+def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
+    step = {"name": "search", "method": "BM25Similarity", "k1": 0.9}
+    content = run_metadata(
+        {
+            "retrieval": [step],
+            "measures": ["AP", "nDCG@10"],
+            "baselines": ("bm25",),
+            "test": {"name": "t-test"},
+            "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
+        }
+    )
+    assert list(content) == ["platform", "research goal", "implementation", "method", "data"]
+    evaluation = content["research goal"]["evaluation"]
+    assert evaluation["reported measures"] == ["map", "ndcg_cut_10"]
+    assert evaluation["baseline"] == ["bm25"]
+    assert evaluation["significance test"] == [{"name": "t-test"}]
+    assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
+    assert content["method"]["retrieval"] == [step]
+    assert content["data"]["test collection"] == {"name": "cacm", "topics": "t", "qrels": "q"}
+    assert "hardware" not in content["platform"]
+
+
+def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
+    given = {
+        "actor": {"team": "geese"},
+        "platform": {"hardware": "auto", "software": {"retrieval toolkit": ["mine==1"]}},
+        "method": {"automatic": False},
+    }
+    content = run_metadata({"retrieval": [{"name": "bm25"}]}, given)
+    assert content["actor"] == {"team": "geese"}
+    assert content["platform"]["hardware"]["cpu"].keys() == {"architecture", "number of cores"}
+    assert content["platform"]["software"]["retrieval toolkit"] == ["mine==1"]
+    assert any(name.startswith("numpy==") for name in content["platform"]["software"]["libraries"]["python"])
+    assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
+    assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
+    (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
+    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal': did you mean research goal"):
+        read_given(tmp_path / "me.yml")
+    (tmp_path / "me.yml").write_text("[1]\n")
+    with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):
+        read_given(tmp_path / "me.yml")
+
+
+def test_a_study_writes_metadata_into_its_runs(settings: Settings, tmp_path: Path) -> None:
+    """And is run again for other metadata."""
+    for team in ("geese", "ducks"):
+        run_study(STUDY, settings, tmp_path / "out", metadata={"actor": {"team": team}})
+        found = read_metadata(tmp_path / "out" / "sum.run")
+        assert (found["actor"], found["data"]) == ({"team": team}, {"test collection": {"name": "none"}})
+    run_study(STUDY, settings, tmp_path / "out")
+    assert read_metadata(tmp_path / "out" / "sum.run") == {}

@@ -1,0 +1,95 @@
+"""Files to start from and schemas: for every study, checked against its settings and the files in configs."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from greylag.runtime.yaml_text import read_yaml
+from greylag.studies.config import check_fields, file_fields, part_of, shipped_files
+from greylag.studies.study import find_study, registered_studies
+from greylag.studies.template import PLACEHOLDERS, description, schema, template
+
+
+def uncommented(text: str) -> str:
+    """The file with its defaults, which start right after the hash."""
+    return re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("study", registered_studies())
+def test_a_template_is_a_file_of_its_study(study: str, tmp_path: Path) -> None:
+    form, path = find_study(study).settings, tmp_path / "mine.yaml"
+    path.write_text(template(study, form))
+    settings = check_fields(path, read_yaml(path), form)
+    assert (settings.study, settings.name) == (study, f"my-{study.replace('_', '-')}")
+    path.write_text(uncommented(path.read_text()))
+    assert "\n#" not in re.sub(r"\n\s*# ", "", path.read_text())
+    whole = check_fields(path, read_yaml(path), form)
+    shown = read_yaml(path).keys()
+    assert shown == file_fields(form).keys() - {"expected"}
+    for name, field in form.model_fields.items():
+        if not field.is_required() and getattr(settings, name) is not None:
+            assert getattr(whole, name) == getattr(settings, name)
+
+
+def test_a_template_of_the_main_study() -> None:
+    text = template("pipeline", find_study("pipeline").settings)
+    assert yaml.safe_load(text) == {
+        "name": "my-pipeline",
+        "study": "pipeline",
+        "collection": {"docs": "docs.jsonl"},
+        "topics": PLACEHOLDERS["topics"],
+        "qrels": PLACEHOLDERS["qrels"],
+    }
+    assert "#training:\n#  # The measure that is maximised" in text
+    assert "#  objective: AP\n" in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def parts(form: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    yield form
+    for part in filter(None, map(part_of, file_fields(form).values())):
+        yield from parts(part)
+
+
+@pytest.mark.parametrize("study", registered_studies())
+def test_every_field_is_described(study: str) -> None:
+    for form in parts(find_study(study).settings):
+        assert [name for name, field in file_fields(form).items() if not description(field)] == []
+
+
+def known(content: dict[str, Any], part: dict[str, Any]) -> dict[str, Any] | None:
+    """The properties of a part of a schema, its references followed; None if any key is allowed."""
+    parts = [part, *part.get("anyOf", ()), *part.get("allOf", ())]
+    references = [one["$ref"].rpartition("/")[2] for one in parts if "$ref" in one]
+    for target in [part, *(content["$defs"][name] for name in references)]:
+        if "properties" in target:
+            assert target["additionalProperties"] is False
+            properties: dict[str, Any] = target["properties"]
+            return properties
+    return None
+
+
+def check(content: dict[str, Any], part: dict[str, Any], value: Any) -> None:
+    properties = known(content, part)
+    if properties is not None and isinstance(value, dict):
+        assert value.keys() <= properties.keys()
+        for key, inner in value.items():
+            check(content, properties[key], inner)
+
+
+@pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.name)
+def test_files_in_configs_fit_their_schema(path: Path) -> None:
+    fields = read_yaml(path)
+    study = fields.get("study", "pipeline")
+    content = json.loads(json.dumps(schema(study, find_study(study).settings)))
+    check(content, content, fields)
+    assert set(content["required"]) <= fields.keys()
+    assert content["properties"]["study"]["const"] == study
+    assert content["properties"].keys() == file_fields(find_study(study).settings).keys()
+    assert all("description" in field or "$ref" in str(field) for field in content["properties"].values())

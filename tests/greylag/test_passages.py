@@ -1,0 +1,297 @@
+"""Passages without an index.
+
+Tests `greylag.index.beside`.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import FeatureExtractor, GeneralRanker, ModelRanker, RankingModel, Reranker
+from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
+from greylag.diversity.mmr import MarginalRelevance
+from greylag.errors import ParameterError
+from greylag.features import parse_features
+from greylag.index import PositionalIndex
+from greylag.index.beside import index_beside
+from greylag.index.lucene import build_index
+from greylag.index.vectors import ArrayVectors, latent
+from greylag.manifold import ManifoldRanker
+from greylag.passages import RankedPassage, rerank
+from greylag.ranking import FloatArray, Ranking
+from tests.greylag.adapters.samples import PASSAGES, SCORED
+
+INDEX = PositionalIndex.from_texts({str(i): text for i, text in enumerate(PASSAGES)})
+RANKING = Ranking("q", "cat", tuple("01234"), np.array(SCORED))
+ROWS = np.random.default_rng(0).standard_normal((5, 4))
+
+
+def positions(ranking: Ranking) -> list[int]:
+    return [int(docid) for docid in ranking.docids]
+
+
+@pytest.mark.parametrize(
+    ("method", "stage"),
+    [
+        ("mmr", MMR(INDEX)),
+        ("coverage", Coverage(INDEX)),
+        ("essential-pages", EssentialPages(INDEX)),
+        ("manifold", ManifoldRanker(INDEX)),
+    ],
+)
+def test_is_the_stage_over_the_passages(method, stage):
+    found = rerank("cat", PASSAGES, SCORED, method=method)
+    expected = stage(RANKING)
+    assert [new.position for new in found] == positions(expected)
+    assert [new.score for new in found] == expected.scores.tolist()
+    assert [new.rank for new in found] == [1, 2, 3, 4, 5]
+    assert [new.text for new in found] == [PASSAGES[new.position] for new in found]
+
+
+@pytest.mark.parametrize("method", ["xquad", "pm2"])
+def test_aspects_of_passages(method: str) -> None:
+    """Scores in an array, from a function, or by BM25 of texts."""
+    kind = {"xquad": XQuAD, "pm2": PM2}[method]
+    scores = np.random.default_rng(1).random((5, 2))
+    by_text = dict(zip(PASSAGES, scores.tolist(), strict=True))
+    expected = positions(kind(aspects=lambda ranking: scores[positions(ranking)])(RANKING))
+
+    def score(query: str, passages: list[str]) -> list[list[float]]:
+        assert query == "cat"
+        return [by_text[passage] for passage in passages]
+
+    for aspects in (scores, scores.tolist(), score):
+        found = rerank("cat", PASSAGES, SCORED, method=method, aspects=aspects)
+        assert [new.position for new in found] == expected
+    texts = ["the cat", "a dog ran"]
+    found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
+    assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
+    with pytest.raises(ParameterError, match=f"method '{method}' needs aspects: give aspects="):
+        rerank("cat", PASSAGES, SCORED, method=method)
+    with pytest.raises(ParameterError, match="method 'mmr' takes no aspects: use pm2, xquad"):
+        rerank("cat", PASSAGES, SCORED, aspects=texts)
+    for bad in (scores[:4], scores[:, 0], "the cat", 3):
+        with pytest.raises(ParameterError, match="for 5 passages: give texts, a function"):
+            rerank("cat", PASSAGES, SCORED, method=method, aspects=bad)
+
+
+def test_moves_near_duplicates_down() -> None:
+    found = rerank("cat", PASSAGES, SCORED, relevance_weight=0.5)
+    assert [new.position for new in found][:2] == [0, 2]  # passage 1 repeats passage 0
+
+
+def test_embeddings_in_place_of_words() -> None:
+    found = rerank("cat", PASSAGES, SCORED, vectors=ROWS, relevance_weight=0.2)
+    assert [new.position for new in found] == positions(
+        MMR(vectors=ArrayVectors(RANKING.docids, ROWS), relevance_weight=0.2)(RANKING)
+    )
+    vectors = ArrayVectors(RANKING.docids, ROWS, {"q": ROWS[3]})
+    found = rerank("cat", PASSAGES, SCORED, method="manifold", vectors=ROWS, query_vector=ROWS[3], alpha=0.9)
+    assert [new.position for new in found] == positions(ManifoldRanker(vectors=vectors, alpha=0.9)(RANKING))
+
+
+def test_any_stage() -> None:
+    model = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
+    found = rerank("dog", PASSAGES, SCORED, method=lambda index: ModelRanker(model, index, transfer=True))
+    assert [new.position for new in found][:2] == [2, 3]
+
+
+def test_scores_in_any_order_identifiers_and_a_limit() -> None:
+    order = [3, 0, 4, 2, 1]
+    passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
+    found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, top_k=2)
+    assert [new.text for new in found] == [new.text for new in rerank("cat", PASSAGES, SCORED)][:2]
+    assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
+
+
+def test_no_passages() -> None:
+    for method in ("mmr", "coverage", "essential-pages", "manifold"):
+        assert rerank("cat", [], [], method=method) == []
+    assert [new.position for new in rerank("", ["", ""], [1, 2])] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": [1.0]}, "5 passages but 1 scores"),
+        ({"scores": [1, 2, 3, 4, float("nan")]}, "the score of passage 4 is nan: it must be finite"),
+        ({"passages": dict.fromkeys("abcde", "x"), "scores": [1, float("inf"), 3, 4, 5]}, "score of passage b is inf"),
+        ({"scores": ["1"] * 5}, "the score of passage 0 is str '1'"),
+        ({"passages": "the cat"}, "takes one query, a sequence of passages"),
+        ({"passages": [1] * 5}, "the text of passage 0 is int 1"),
+        ({"query": ["cat"]}, "takes one query"),
+        ({"groups": ["a"], "method": "group-limit"}, "5 passages but 1 groups"),
+        ({"groups": ["a"] * 5}, "method 'mmr' takes no groups: use group-limit, as in 'mmr>>group-limit'"),
+        ({"method": "mmr>>group-limit"}, "needs groups: give groups="),
+        ({"method": "mmr>>group-limit", "k": 3}, "k is of which of .* as in 'mmr.k=3.'"),
+        ({"relevance_weight": "high"}, "method 'mmr': relevance_weight is 'high': it must be a number"),
+        ({"relevance_weight": 1.5}, r"relevance_weight must be in \[0, 1\], not 1.5"),
+        ({"background": "index"}, "background is str 'index': give a PositionalIndex"),
+        ({"method": "svmdiv"}, "model=FILE is missing"),
+        ({"top_k": 0}, "top_k must be an integer of at least 1, not 0"),
+        ({"method": "mrr"}, "unknown stage 'mrr': did you mean mrf or mmr"),
+        ({"lambd": 1}, "method 'mmr': there is no option lambd: use .*relevance_weight"),
+        ({"method": "coverage", "vectors": ROWS}, "takes no vectors: use dpp, manifold, mmr, msd"),
+        ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
+        ({"method": "manifold", "vectors": ROWS}, "'manifold' compares passages with the query: give query_vector="),
+        ({"method": MMR, "k": 3}, "k: a function of the index sets"),
+    ],
+)
+def test_refuses_what_does_not_fit(arguments, message):
+    given = {"query": "cat", "passages": PASSAGES, "scores": SCORED} | arguments
+    with pytest.raises(ParameterError, match=message):
+        rerank(given.pop("query"), given.pop("passages"), given.pop("scores"), **given)
+
+
+HEAVY = {"jnius", "pandas", "sklearn", "nltk", "matplotlib"}
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [("vectors=[[1.0, 0.0], [0.6, 0.8]]", HEAVY | {"numba", "scipy", "joblib", "pydantic"}), ("", HEAVY)],
+)
+def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
+    code = (
+        f"import sys; from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2], {options}); "
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "greylag.passages" in loaded
+    assert not unused & set(loaded)
+
+
+def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
+    code = (
+        "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; "
+        "from nltk.stem import porter; print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert found == "['run']\nrun nltk.stem.porter\n"
+
+
+def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    picked: list[int] = []
+    add = MarginalRelevance.add
+    monkeypatch.setattr(MarginalRelevance, "add", lambda gain, pick: (picked.append(pick), add(gain, pick))[1])
+    assert [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)] == picked
+    assert len(picked) == 2
+    for method in ("mmr", "msd", "dpp"):
+        every = [new.position for new in rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS)]
+        few = rerank("cat", PASSAGES, SCORED, method=method, vectors=ROWS, top_k=2)
+        assert [new.position for new in few] == every[:2]
+        assert rerank("cat", PASSAGES, SCORED, method=method, top_k=9) == rerank("cat", PASSAGES, SCORED, method=method)
+
+
+def test_few_of_a_group() -> None:
+    groups = ["a", "a", "a", "b", None]
+    found = rerank("cat", PASSAGES, SCORED, method="group-limit", groups=groups, max_per_group=2)
+    assert [new.position for new in found] == [0, 1, 3, 4, 2]
+    by_mmr = [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS)]
+    allowed = [place for place in by_mmr if groups[place] != "a"]
+    first = next(place for place in by_mmr if groups[place] == "a")
+    expected = sorted([first, *allowed], key=by_mmr.index)
+    capped = rerank("cat", PASSAGES, SCORED, method="mmr>>group-limit", vectors=ROWS, groups=groups, top_k=3)
+    assert [new.position for new in capped] == expected  # the cap does not end what MMR picks
+
+
+def test_a_reranker_is_made_once_and_serves_all_queries() -> None:
+    reranker = Reranker("mmr", relevance_weight=0.5)
+    spelt = Reranker("mmr(relevance_weight=0.5)")
+    for query, passages, scores in (("cat", PASSAGES, SCORED), ("dog", PASSAGES[::-1], [1, 2, 3, 3, 1])):
+        expected = rerank(query, passages, scores, relevance_weight=0.5)
+        assert reranker.rank(query, passages, scores) == spelt.rank(query, passages, scores) == expected
+    assert repr(reranker) == "Reranker('mmr')"
+    for wrong in ({"method": "mmrr"}, {"method": "mmr", "lambda_mult": 0.5}, {"method": "mmr(k=0)"}):
+        with pytest.raises(ParameterError):
+            Reranker(**wrong)  # type: ignore[arg-type]
+
+
+def test_vectors_by_a_function_of_texts() -> None:
+    by_text = dict(zip(PASSAGES, ROWS, strict=True))
+
+    def encode(texts: list[str]) -> list[FloatArray]:
+        return [by_text[text] for text in texts]
+
+    for options in ({"method": "mmr"}, {"method": "manifold", "query_vector": lambda query: ROWS[len(query)]}):
+        found = rerank("cat", PASSAGES[::-1], SCORED, vectors=encode, **options)  # type: ignore[arg-type]
+        given = dict(options, query_vector=ROWS[3]) if "query_vector" in options else options
+        assert found == rerank("cat", PASSAGES[::-1], SCORED, vectors=ROWS[::-1], **given)  # type: ignore[arg-type]
+
+
+TEXTS = [
+    f"{first} {last}" for first in ("heat", "geese", "wing", "cat", "boundary") for last in ("flow", "sat", "layer")
+]
+
+
+def beside(query: str, texts: list[str], passages: list[str], scores: list[float] | None) -> list[tuple[int, float]]:
+    """Positions and scores by the general model over one index of all texts, a latent basis of the first."""
+    docids = [f"passage {n}" for n in range(len(passages))]
+    both = {f"d{n}": text for n, text in enumerate(texts)} | dict(zip(docids, passages, strict=True))
+    index = PositionalIndex.from_texts(both)
+    if scores is None:
+        flat = Ranking("q", query, tuple(docids), np.zeros(len(docids)))
+        scores = FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0].tolist()
+    ranked = GeneralRanker(index)(Ranking.sort("q", query, docids, scores))
+    return [(docids.index(docid), score) for docid, score in zip(ranked.docids, ranked.scores.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("scores", [None, SCORED])
+def test_statistics_are_those_of_the_background_and_the_passages(
+    scores: list[float] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    background = PositionalIndex.from_texts({f"d{n}": text for n, text in enumerate(TEXTS)})
+    found = Reranker("general", background=background).rank("cat flow dog", PASSAGES, scores)
+    # The decomposition is the background's, by which the index of both is decomposed here.
+    both = PositionalIndex.from_texts(
+        {f"d{n}": text for n, text in enumerate(TEXTS)} | {f"passage {n}": text for n, text in enumerate(PASSAGES)}
+    )
+    places, right = latent.decomposed(background)
+    terms = [background.term(number) for number in range(background.n_terms)]
+    of_both = np.full(both.n_terms, -1)
+    of_both[both.term_numbers(terms)] = places
+    monkeypatch.setattr(latent, "decomposed", lambda index: (of_both, right))
+    expected = beside("cat flow dog", TEXTS, PASSAGES, scores)
+    assert [new.position for new in found] == [position for position, _ in expected]
+    np.testing.assert_allclose([new.score for new in found], [score for _, score in expected], atol=1e-12)
+
+
+def test_without_background_documents_without_the_words_are_supposed() -> None:
+    found = rerank("cat flow dog", PASSAGES)
+    assert found == rerank("cat flow dog", PASSAGES, method="general")
+    padded = {f"{n}": text for n, text in enumerate(PASSAGES)} | {f"e{n}": "" for n in range(50)}
+    index = PositionalIndex.from_texts(padded)
+    flat = Ranking("q", "cat flow dog", tuple(padded)[:5], np.zeros(5))
+    first = flat.rescore(FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0])
+    expected = GeneralRanker(index)(first)
+    assert [f"{new.position}" for new in found] == [*expected.docids]
+    assert [new.score for new in found] == expected.scores.tolist()
+    assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
+
+
+def test_a_background_of_another_language_is_refused(tmp_path: Path) -> None:
+    background = PositionalIndex.from_texts({"d": "Le chat"}, language="whitespace")
+    assert [new.position for new in Reranker("general", background=background).rank("cat", PASSAGES)][:1] == [0]
+    french = lucene_index(tmp_path, {"d": "Le chat"}, "fr")
+    with pytest.raises(ParameterError, match="language is 'fr'"):
+        Reranker("general", background=french)
+
+
+@pytest.mark.parametrize("language", ["en", "whitespace"])
+def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path: Path, language: str) -> None:
+    texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
+    index = index_beside(lucene_index(tmp_path, texts, language), {"p": "The Cats sat, heated."})
+    alike = index_beside(PositionalIndex.from_texts(texts, language=language), {"p": "The Cats sat, heated."})
+    assert [index.term(n) for n in range(index.n_terms)] == [alike.term(n) for n in range(alike.n_terms)]
+    last = len(texts)
+    assert index.token_stream(last)[0].tolist() == alike.token_stream(last)[0].tolist()
+
+
+def lucene_index(folder: Path, texts: dict[str, str], language: str) -> PositionalIndex:
+    docs = folder / "docs.jsonl"
+    docs.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
+    build_index(docs, folder / "index", language=language)
+    return PositionalIndex.from_lucene(folder / "index")
