@@ -83,7 +83,7 @@ def test_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     names, _, qrels = run(own / "bin" / "python", "-c", SHIPPED, cwd=away).partition("\n1 0 ")
     assert names.split() == [*shipped_files()]
     assert f"1 0 {qrels}".strip() == (ROOT / "qrels" / "cacm-padded.txt").read_text().strip()
-    (demo,) = own.glob("lib/python*/site-packages/greylag/greylag/demo")
+    (demo,) = own.glob("lib/python*/site-packages/greylag/demo")
     run(command, "index", demo / "docs.jsonl", "--out", "index", cwd=away)
     run(command, "rerank", "--index", "index", "--topics", demo / "topics.tsv", "--out", "best.run", cwd=away)
     assert "0.8748" in run(command, "evaluate", "--qrels", demo / "qrels.txt", "best.run", "-m", "AP", cwd=away)

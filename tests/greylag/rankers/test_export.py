@@ -21,7 +21,7 @@ from greylag.ranking import Query
 
 FEATURES = parse_features("FI/term/BM25,score,prior:data/page-rank.tsv:0.5")
 MODEL = RankingModel(FEATURES, (1.5, 0.25, -2.0), collection={"average_length": 58.25})
-SET, CREATE = "POST /_ltr/_featureset/greylag", "POST /_ltr/_featureset/greylag/greylag/_createmodel"
+SET, CREATE = "POST /_ltr/_featureset/greylag", "POST /_ltr/_featureset/greylag/_createmodel"
 RNG = np.random.default_rng(0)
 WORDS = "heat flow wing boundary layer cat sat dog ran geese".split()
 TEXTS = {f"d{n:02d}": " ".join(RNG.choice(WORDS, RNG.integers(1, 23))) for n in range(60)}

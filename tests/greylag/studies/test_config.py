@@ -154,7 +154,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_files_of_a_checkout() -> None:
     plugin = Path(greylag.__file__).parents[1]
-    files = [*plugin.glob("greylag/greylag/demo/*.yaml"), *plugin.parent.glob("configs/*.yaml")]
+    files = [*plugin.glob("greylag/demo/*.yaml"), *plugin.parent.glob("configs/*.yaml")]
     assert list(config.shipped_files().values()) == sorted(files, key=lambda path: path.stem)
     cacm = plugin.parent / "configs" / "cacm.mrf.yaml"
     assert config.shipped_file("cacm.mrf") == config.shipped_file("cacm.mrf.yaml") == cacm
