@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-with
+PACKAGE_STAMP := $(VENV)/.made-with-package
 TEST_STAMP := $(VENV)/.made-with-tests
 DOCS_STAMP := $(VENV)/.made-with-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
@@ -14,7 +15,7 @@ DOCUMENTS ?= 100000 1000000
 # Where it is set, each of the many processes that tests start compiles every module anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long docs screenshots fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
+.PHONY: demo test test-long docs names screenshots fuzz mutants lint bench bench-scale clean venv test-venv docs-venv
 
 demo: venv
 	@echo 'Indexing, searching, learning and scoring a small collection: under a minute, of which most compiles loops once'
@@ -46,6 +47,10 @@ fuzz: test-venv
 mutants: test-venv
 	$(BIN)/python -m tests.mutants $(COUNT) $(SEED)
 
+# The lists that are derived from the code: public names, and the page of commands
+names: test-venv
+	@GREYLAG_GOLDEN=write $(BIN)/python -m pytest --quiet tests/test_structure.py tests/docs/test_hooks.py -k 'public_names_are or kept_page'
+
 lint: venv
 	$(BIN)/ruff check plugin tests
 	$(BIN)/ruff format --check plugin tests
@@ -71,13 +76,19 @@ define quietly
   rm -f "$$log"; printf '%s\n' "  done in $$(($$(date +%s) - start)) s"; }
 endef
 
-# The stamp holds the interpreter's version and the requirements, so that `make PYTHON=python3.12 test` remakes .venv.
+# The stamps hold what was installed: the interpreter's version and the requirements, so that `make PYTHON=python3.12 test`
+# remakes .venv; and pyproject.toml, of which only the package with its entry points is installed anew.
 venv:
-	@want="$$($(PYTHON) -c 'import sys; print(sys.version)') $$(cat requirements.txt pyproject.toml | cksum)"; \
+	@want="$$($(PYTHON) -c 'import sys; print(sys.version)') $$(cksum < requirements.txt)"; \
 	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$$want" ]; then \
 	  $(call quietly,Installing the pinned packages into $(VENV): 1 to 3 minutes,rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) \
-	  && $(PIP) -r requirements.txt && $(PIP) --no-build-isolation --editable .) && \
+	  && $(PIP) -r requirements.txt) && \
 	  printf '%s' "$$want" > $(STAMP); \
+	fi
+	@want="$$(cksum < pyproject.toml)"; \
+	if [ "$$(cat $(PACKAGE_STAMP) 2>/dev/null)" != "$$want" ]; then \
+	  $(call quietly,Installing greylag itself: a few seconds,$(PIP) --no-build-isolation --editable .) && \
+	  printf '%s' "$$want" > $(PACKAGE_STAMP); \
 	fi
 
 test-venv: venv

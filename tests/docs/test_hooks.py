@@ -84,7 +84,7 @@ def test_every_key_of_studies_for_ones_own_data_is_described(hooks: ModuleType, 
 
 
 def test_the_kept_page_of_commands_is_that_of_the_code(hooks: ModuleType) -> None:
-    """`GREYLAG_GOLDEN=write pytest tests/docs/test_hooks.py` writes it anew."""
+    """`make names` writes it."""
     kept, page = DOCS / "reference" / "commands.md", hooks.commands_page()
     if os.environ.get("GREYLAG_GOLDEN") == "write":
         kept.write_text(page, encoding="utf-8")
