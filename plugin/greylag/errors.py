@@ -15,13 +15,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_BREAK = re.compile(r"\s*[\x00-\x1f\x7f-\x9f\u2028\u2029]+\s*")
+_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]++")
+_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG_WORD = re.compile(r"[^\s/]{320,}")  # longer than the name of a file can be
 
 
 def one_line(text: str) -> str:
     """The text on one line: line breaks and control characters become spaces, and very long words are cut."""
-    return _LONG_WORD.sub(lambda word: f"{word[0][:60]}...", _BREAK.sub(" ", text).strip())
+    return _LONG_WORD.sub(
+        lambda word: f"{word[0][:60]}...", _GAP.sub(lambda gap: " " if _BREAK.search(gap[0]) else gap[0], text).strip()
+    )
 
 
 class GreylagError(Exception):

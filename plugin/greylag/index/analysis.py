@@ -110,12 +110,14 @@ def split_words(text: str) -> list[str]:
 
 def _cut(word: str) -> Iterator[str]:
     """A word in the parts of at least 255 of Java's characters into which Lucene cuts a longer one."""
-    while 2 * len(word) > LONGEST and units(word) > LONGEST:
-        end = next(end for end in range(LONGEST // 2, LONGEST + 1) if units(word[:end]) >= LONGEST)
-        yield word[:end]
-        word = word[end:]
-    if word:
-        yield word
+    start = 0
+    # No more of the word than decides: slices of all that is left would take quadratic time.
+    while len(seen := word[start : start + LONGEST + 1]) > LONGEST // 2 and units(seen) > LONGEST:
+        end = next(end for end in range(LONGEST // 2, LONGEST + 1) if units(seen[:end]) >= LONGEST)
+        yield seen[:end]
+        start += end
+    if start < len(word):
+        yield word[start:]
 
 
 def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]]:

@@ -8,9 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 # Tokens of ASCII text: an apostrophe, full stop or colon does not separate letters; a comma, semicolon, apostrophe or
-# full stop does not separate digits. Underscores alone are no token: they match without the group.
+# full stop does not separate digits. Underscores alone are no token: they match without the group. Possessive, so that
+# each character is looked at once.
 _ASCII = re.compile(
-    r"_++(?![A-Za-z0-9])|((?:[A-Za-z0-9_]++(?=\s)|[A-Za-z]['.:](?=[A-Za-z])|[0-9]['.,;](?=[0-9])|[A-Za-z0-9_])+)"
+    r"_++(?![A-Za-z0-9])|([A-Za-z0-9_]++"
+    r"(?:(?:(?<=[A-Za-z])['.:](?=[A-Za-z])|(?<=[0-9])['.,;](?=[0-9]))[A-Za-z0-9_]++)*+)"
 )
 LONGEST = 255  # characters of a token in UTF-16, after which Lucene begins another
 # Extended_Pictographic in Unicode 11.
@@ -59,7 +61,8 @@ def _unicode() -> Any:
     modifier, inside = r"[\U0001f3fb-\U0001f3ff]", rf"[[{marks}]--[\ufe0e\ufe0f]]*+"
     emoji = rf"[{_PICTURES}]{inside}\ufe0f?+"
     sequence = (
-        rf"(?:\u200d*+{emoji}|{modifier}{inside})"
+        # Bounded by what Lucene sees at once, so that joiners without an emoji are not read again from each of them.
+        rf"(?:\u200d{{0,255}}+{emoji}|{modifier}{inside})"
         rf"(?:(?<=\u200d){emoji}|(?<=\ufe0f)\u200d++{emoji}|(?<=\ufe0f)\u200d{modifier}{inside})*+"
     )
     keycap = rf"[#*][[{marks}]--[\ufe0e\ufe0f]]*\ufe0f?\u20e3{inside}"
@@ -88,8 +91,13 @@ def words(text: str) -> Iterator[str]:
 
 
 def _cut_words(pattern: Any, text: str, start: int) -> Iterator[str]:
-    """The tokens of `text` from `start`, cut as by Lucene, which sees no more than so many characters at once."""
-    while match := pattern.search(text, start):
+    """Find the tokens of `text` from `start` as Lucene does, which sees no more than `LONGEST` characters at once."""
+    while start < len(text):
+        # Of a token that begins among the first LONGEST characters, all that Lucene sees is before this end.
+        match = pattern.search(text, start, start + 2 * LONGEST + 1)
+        if match is None or match.start() > start + LONGEST:
+            start += LONGEST + 1
+            continue
         first, end = match.span()
         if units(text[first:end]) > LONGEST:
             end = first + len(text[first:end].encode("utf-16-le")[: 2 * LONGEST].decode("utf-16-le", "ignore"))

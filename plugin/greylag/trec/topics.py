@@ -25,9 +25,9 @@ FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "
 """The tags of a field in the TREC and XML formats."""
 
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
-_TOP = re.compile(r"<top\b[^>]*>", re.IGNORECASE)
-_DOC = re.compile(r"<DOC\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<(/?[a-z]\w*)[^<>]*>", re.IGNORECASE)
+_TOP = re.compile(r"<top\b[^<>]*>", re.IGNORECASE)
+_DOC = re.compile(r"<DOC\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<(/?[a-z]\w*+)[^<>]*+>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 _MORE = re.compile(r"</?DOC", re.IGNORECASE)

@@ -15,6 +15,7 @@ import re
 import shutil
 import tarfile
 import zlib
+from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -54,10 +55,15 @@ _FIRST_CHARACTERS = {
 # The elements whose text Anserini's TrecCollection indexes; it ignores everything else.
 _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPARA)>")
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
-_ELEMENT = re.compile(r"<(\w+)[^<>]*>.*?</\1>|<[^<>]*>", re.DOTALL)
 _TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
-_UNSHOWN = re.compile(r"<!--.*?-->|<![^<>]*>|<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)
+# For `_without`: an element's opening and closing, and what goes by itself.
+_ELEMENT = re.compile(r"<(\w++)[^<>]*+>"), re.compile(r"</(\w++)>"), re.compile(r"<[^<>]*+>")
+_UNSHOWN = (
+    re.compile(r"<(?:!(--)|(script|style)\b)", re.IGNORECASE),
+    re.compile(r"(--)>|</(script|style)\s*+>", re.IGNORECASE),
+    re.compile(r"<![^<>]*+>"),
+)
 
 
 def guess_collection(docs: Path) -> str:
@@ -168,7 +174,30 @@ def _html_texts(docs: Path) -> Iterator[Document]:
     """The docids of HTML files, which Anserini makes of their names, and their texts."""
     for name, file in _files(docs):
         markup = "".join(_text(name, file, errors="replace"))
-        yield _PACKED.sub("", name.name).removesuffix(".html"), _MARKUP.sub(" ", _UNSHOWN.sub(" ", markup)).strip()
+        yield _PACKED.sub("", name.name).removesuffix(".html"), _MARKUP.sub(" ", _without(markup, *_UNSHOWN)).strip()
+
+
+def _without(text: str, opening: re.Pattern[str], closing: re.Pattern[str], alone: re.Pattern[str]) -> str:
+    """Replace elements, each up to the first closing of its name, and tags that stand alone, by spaces."""
+    # Closings are looked up: a search from each opening that has none would take quadratic time.
+    ends: dict[str, list[tuple[int, int]]] = {}
+    for match in closing.finditer(text):
+        ends.setdefault(match[match.lastindex or 0].lower(), []).append(match.span())
+    kept, at = list[str](), 0
+    for match in re.finditer(f"{opening.pattern}|{alone.pattern}", text, opening.flags):
+        if match.start() < at:  # inside of an element
+            continue
+        name, end = match[match.lastindex or 0].lower(), None
+        if match.lastindex:
+            of_name = ends.get(name, [])
+            following = bisect_left(of_name, (match.end(), 0))
+            end = of_name[following][1] if following < len(of_name) else None
+        if end is None and (tag := alone.match(text, match.start())):
+            end = tag.end()
+        if end is not None:
+            kept.append(text[at : match.start()])
+            at = end
+    return " ".join([*kept, text[at:]])
 
 
 def _trec_bodies(docs: Path) -> Iterator[Document]:
@@ -383,7 +412,7 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
 def _trec_texts(docs: Path) -> Iterator[str]:
     """Each ``<DOC>...</DOC>`` of which Anserini loses no text; text in elements that it ignores is not meant."""
     for name, line, element in _trec_elements(docs):
-        if not _TEXT_ELEMENT.search(element) and _ELEMENT.sub("", element.partition("<DOC>")[2]).strip():
+        if not _TEXT_ELEMENT.search(element) and _without(element.partition("<DOC>")[2], *_ELEMENT).strip():
             raise FormatError(name, line, "the text is not in <TEXT> or the like, as that of the first document is")
         yield element
 

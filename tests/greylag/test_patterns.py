@@ -1,0 +1,73 @@
+"""Patterns that see data take time in proportion to the text, whatever the text is."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from greylag import errors
+from greylag.index import analysis, expansion, word_breaks
+from greylag.index.lucene import documents
+from greylag.learning import letor
+from greylag.trec import topics
+
+LENGTH = 1_000_000
+SECONDS = 20.0  # of CPU time, hundreds of times what is needed; a quadratic pattern takes hours
+# Alone and in a row, the characters that patterns look for, and what they begin with.
+PIECES = [
+    "a", "0", "_", ".", "a.", "0,", "'", "-", " ", "\t", "\n", "\x01", " \x01", "<", ">", "<a", "<a>", "<a></b>", "<!",
+    "<!--", "<script",
+    "<top ", "<top>", "<DOC ", "<DOC>\n<DOCNO>", "<?xml ", "1 qid:1 1:1 ", "1:1 ", "1=1", "#", "é", "\u0301",
+    "\u200d", "\u2139", "\U0001f600\u200d", "\U0001f3fb", "\U0001f1e6", "\u05d0'", "\u30ab", "\u0e01", "a\u0301",
+]  # fmt: skip
+
+
+AT_THE_START = ("_CACM", "_ENCODING", "_TREC_DOCUMENT", "_LINE")  # patterns that are never searched for
+
+
+def _reader(name: str, pattern: re.Pattern[Any]) -> Callable[[str], object]:
+    """Try the whole text, and find all matches."""
+
+    def read(text: str) -> None:
+        data: Any = text if isinstance(pattern.pattern, str) else text.encode()
+        pattern.fullmatch(data)
+        pattern.match(data)
+        if name not in AT_THE_START:
+            for _ in pattern.finditer(data):
+                pass
+
+    return read
+
+
+# All that see documents, queries, topics, feature files or messages about these; grammars of options do not.
+READERS: dict[str, Callable[[str], object]] = {
+    **{
+        f"{module.__name__}.{name}": _reader(name, value)
+        for module in (analysis, expansion, topics, documents, letor, errors)
+        for name, value in vars(module).items()
+        if isinstance(value, re.Pattern)
+    },
+    "index.words": lambda text: [*word_breaks.words(text)],
+    "index.tokens": analysis.tokens,
+    "index.split_words": analysis.split_words,
+    "documents.unshown": lambda text: documents._without(text, *documents._UNSHOWN),
+    "documents.elements": lambda text: documents._without(text, *documents._ELEMENT),
+    "errors": lambda text: str(errors.ParameterError(text)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_million_characters_of_anything_take_seconds(name: str) -> None:
+    for piece in PIECES:
+        for length in (LENGTH // 30, LENGTH):  # the shorter one first, so that a failure is told in time
+            text = piece * (length // len(piece))
+            start = time.process_time()
+            READERS[name](text)
+            spent = time.process_time() - start
+            assert spent < SECONDS * length / LENGTH, (
+                f"{name} took {spent:.1f} s for {length:,} characters of {piece!r}"
+            )
