@@ -124,13 +124,17 @@ def subtopics_oracle(text: bytes) -> Any:
     for qid, subtopic, docid, grade in rows(text, 4):
         need(re.fullmatch(r"-?[0-9]+", grade))
         judged = found.setdefault(qid, {})
-        if subtopic in ("0", "Q0"):
-            need(int(grade) <= 0)
-            judged.setdefault("0", {})[docid] = int(grade)
-        else:
-            need(docid not in judged.setdefault(subtopic, {}))
-            judged[subtopic][docid] = int(grade)
-    return found
+        known = judged.setdefault(subtopic, {})
+        need(docid not in known or (subtopic in ("0", "Q0") and int(grade) <= 0 >= known[docid]))
+        known.setdefault(docid, int(grade))
+    relevant = {name for judged in found.values() for name, grades in judged.items() if max(grades.values()) > 0}
+    need(not relevant or {name for judged in found.values() for name in judged} - {"0", "Q0"})
+    return {
+        qid: {
+            "" if name in ("0", "Q0") and max(grades.values()) <= 0 else name: grades for name, grades in judged.items()
+        }
+        for qid, judged in found.items()
+    }
 
 
 def make_run(rng: random.Random) -> bytes:

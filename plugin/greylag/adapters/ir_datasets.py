@@ -16,7 +16,7 @@ from greylag.core.tables import imported
 from greylag.errors import CollectionError, ParameterError
 from greylag.ranking import Run
 from greylag.trec import Qrels, SubtopicQrels
-from greylag.trec.qrels import NO_SUBTOPIC
+from greylag.trec.qrels import named_subtopic
 
 _JUDGED = ("query", "subtopic", "doc")
 
@@ -56,11 +56,11 @@ def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
     for item in _items(source, "qrels", "subtopic_id"):
         qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED)
         what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
-        grade, grades = names.grade(item.relevance, what), qrels.setdefault(qid, {}).setdefault(subtopic, {})
-        if docid in grades or (subtopic == NO_SUBTOPIC and grade > 0):
-            raise ParameterError(f"{what} is judged {'twice' if docid in grades else 'relevant, but 0 is no subtopic'}")
-        grades[docid] = grade
-    return qrels
+        grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
+        if docid in grades:
+            raise ParameterError(f"{what} is judged twice")
+        grades[docid] = names.grade(item.relevance, what)
+    return {qid: dict(map(named_subtopic, subtopics.items())) for qid, subtopics in qrels.items()}
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:

@@ -146,7 +146,7 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     for level in dict.fromkeys(measure.rel for measure in parsed if measure.family.from_subtopics):
         graded = []  # by subtopic, the grades of the ranked documents, and of all relevant ones by descending docid
         for qid, docids in _ranked(run, qrels):
-            subtopics = [g for name, g in qrels[qid].items() if name != NO_SUBTOPIC or max(g.values(), default=0) > 0]
+            subtopics = [grades for name, grades in qrels[qid].items() if name != NO_SUBTOPIC]
             pool = sorted(set().union(*relevant_documents(qrels[qid], level)), reverse=True)
             graded.append((subtopic_grades(docids, subtopics), subtopic_grades(pool, subtopics)))
         for measure in parsed:

@@ -24,14 +24,11 @@ FORMS = (
     "CRUX (id, docid, rating)"
 )
 
-Judgement = tuple[int, str, str, str | None, int]
+Judgement = tuple[int, str, str | None, str | None, int]
 
 
 def nugget_judgements(records: Iterator[tuple[int, dict[str, Any]]], faults: Faults) -> Iterator[Judgement]:
-    """The line, qid, nugget, docid and grade of each judgement; the docid is None for a nugget without judgements.
-
-    A query without nuggets has one judgement of nugget 0, as in TREC's format.
-    """
+    """The line, qid, nugget, docid and grade of each judgement; None stands for what a query or a nugget lacks."""
     questions: dict[str, int] = {}
     for line, record in records:
         get = _Fields(faults, line)
@@ -70,10 +67,10 @@ class _Fields:
         return values
 
 
-def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str, str | None, int]]:
+def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
     """The judgements of a query of FreshStack."""
     qid, nuggets = get.name(record, "query_id"), get.items(record, "nuggets", dict)
-    yield qid, "0", None, 0
+    yield qid, None, None, 0
     names = [get.name(nugget, "_id") for nugget in nuggets]
     if len(set(names)) < len(names):
         raise get.error(f"query {qid!r} has two nuggets of one _id")
@@ -84,7 +81,7 @@ def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str, 
             yield from ((qid, name, docid, grade) for docid in get.items(nugget, key, str))
 
 
-def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str, str | None, int]]:
+def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
     """The judgements of a document to which the nuggetizer assigned nuggets."""
     qid, nuggets = get.name(record, "qid"), get.items(record, "nuggets", dict)
     if "docid" not in record or not all("assignment" in nugget for nugget in nuggets):
@@ -93,7 +90,7 @@ def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str,
             "assign --input-kind retrieval"
         )
     docid = get.name(record, "docid")
-    yield qid, "0", None, 0
+    yield qid, None, None, 0
     for nugget in nuggets:
         name, assigned = get.name(nugget, "text"), nugget["assignment"]
         if assigned in ASSIGNED:
@@ -105,13 +102,13 @@ def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str,
 
 def _of_ratings(
     get: _Fields, record: dict[str, Any], questions: dict[str, int]
-) -> Iterator[tuple[str, str, str | None, int]]:
+) -> Iterator[tuple[str, str | None, str | None, int]]:
     """The judgements of a document that was rated for CRUX; `questions` has their number by query so far."""
     qid, docid = get.name(record, "id", "example_id"), get.name(record, "docid", "pid")
     ratings = get.items(record, "rating", int)
     if questions.setdefault(qid, len(ratings)) != len(ratings):
         raise get.error(f"{len(ratings)} ratings, but {questions[qid]} for other documents of query {qid!r}")
-    yield qid, "0", None, 0
+    yield qid, None, None, 0
     for number, rating in enumerate(ratings, 1):
         if not 0 <= rating <= 5:
             raise get.error(f"rating {rating} is not from 0 to 5")

@@ -1,9 +1,9 @@
 """Relevance judgements, of documents for a query or for the subtopics of a query.
 
 Both kinds have four columns. Ad hoc judgements have ``qid iteration docid grade``, whose second column is ignored;
-judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 means no subtopic, or are JSON lines with
-nuggets. The columns do not tell which kind a file is (TREC-COVID has the rounds of judging in the second one), so the
-caller must. BEIR's ad hoc judgements have three columns, which their first line names.
+judgements by subtopic have ``qid subtopic docid grade``, where subtopic 0 without a relevant document is none, or are
+JSON lines with nuggets. The columns do not show which kind a file is, since TREC-COVID has the rounds of judging in the
+second one, so the caller must. BEIR's ad hoc judgements have three columns, which their first line names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 """qid to subtopic to docid to grade."""
 
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
-NO_SUBTOPIC = "0"  # or Q0 in files
+NO_SUBTOPIC = ""
+"""The subtopic of judged documents that belong to none. No file can name it."""
+UNNAMED = "0", "Q0"  # in files, subtopics that are none unless a document is relevant to them
 COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
 
@@ -77,8 +79,9 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
 def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:
     """Read judgements by subtopic or nugget: ``qid subtopic docid grade``, as in TREC's diversity tasks, or JSON lines.
 
-    A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. It is under subtopic 0, which no measure
-    counts as a subtopic.
+    A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. If all lines of a query's subtopic 0 are
+    such, its name is ``""``, which no measure counts as a subtopic. If a document is relevant to it, it is a subtopic
+    like any other, as for NIST's ndeval.
 
     A file that begins with ``{`` has one of these objects in each line:
 
@@ -106,35 +109,41 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     Raises
     ------
     FormatError
-        As in `read_qrels`, and if a document is judged relevant to subtopic 0 (lenient: counted as not relevant), or an
-        object is none of those above.
+        As in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of those above.
     """
     qrels: SubtopicQrels = {}
     with Faults(path, lenient) as faults:
         content = read_text(path, faults)
-        judgements: Iterator[tuple[int, str, str, str | None, int]]
-        if content.lstrip().startswith(b"{"):
+        judgements: Iterator[tuple[int, str, str | None, str | None, int]]
+        is_json = content.lstrip().startswith(b"{")
+        if is_json:
             judgements = nugget_judgements(split_json_lines(content, path), faults)
         else:
             judgements = _judgements(split_rows([content], COLUMNS, faults, comments=True), faults)
         for line, qid, subtopic, docid, grade in judgements:
             subtopics = qrels.setdefault(qid, {})
-            if subtopic not in (NO_SUBTOPIC, f"Q{NO_SUBTOPIC}"):
-                grades = subtopics.setdefault(subtopic, {})
-                if docid is None:  # the subtopic has no judgement
-                    continue
-                if docid in grades:
-                    where = f"query {qid!r} and subtopic {subtopic!r}"
-                    faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
-                grades.setdefault(docid, grade)
+            if subtopic is None:
                 continue
-            if grade > 0:
-                reason = f"document {docid!r} is relevant to subtopic 0, which means no subtopic"
-                faults.repair(line, reason, "counts it as not relevant")
-            if docid is not None:
-                # Kept, since a query with judged documents of no subtopic counts in means.
-                subtopics.setdefault(NO_SUBTOPIC, {})[docid] = min(grade, 0)
-    return qrels
+            grades = subtopics.setdefault(subtopic, {})
+            if docid is None:  # the subtopic has no judgement
+                continue
+            if docid in grades and (subtopic not in UNNAMED or max(grade, grades[docid]) > 0):
+                where = f"query {qid!r} and subtopic {subtopic!r}"
+                faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
+            grades.setdefault(docid, grade)
+    if is_json:
+        return qrels
+    if all(name in UNNAMED for judged in qrels.values() for name in judged) and any(
+        grade > 0 for judged in qrels.values() for grades in judged.values() for grade in grades.values()
+    ):
+        raise FormatError(path, None, "all judgements are of subtopic 0, as those without subtopics are: give others")
+    return {qid: dict(map(named_subtopic, judged.items())) for qid, judged in qrels.items()}
+
+
+def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str, int]]:
+    """Rename subtopic 0 if no document is relevant to it; its documents stay, as their query counts in means."""
+    name, grades = subtopic
+    return (NO_SUBTOPIC if name in UNNAMED and max(grades.values(), default=0) <= 0 else name), grades
 
 
 def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:

@@ -77,7 +77,6 @@ def test_subtopics_are_those_of_the_file(
 @pytest.mark.parametrize(
     ("items", "reason"),
     [
-        ([SubtopicQrel("1", "a", 1, "0")], "relevant, but 0 is no subtopic"),
         ([SubtopicQrel("1", "a", 1, "2")] * 2, "subtopic 2 is judged twice"),
         ([TrecQuery("1", "a", "")], "has no subtopic_id"),
     ],

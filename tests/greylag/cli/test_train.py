@@ -429,7 +429,7 @@ def test_mistakes_in_settings_of_diversity(
 
 def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[object], tmp_path: Path) -> None:
     words = [*few, "--qrels", made / "qrels.txt", "--out", tmp_path / "x"]
-    assert "is relevant to subtopic 0, which means no subtopic" in refused("train", "--model", "svmdiv", *words)
+    assert "all judgements are of subtopic 0" in refused("train", "--model", "svmdiv", *words)
 
 
 def test_held_out_baselines_are_written_beside_the_held_out_run(

@@ -143,9 +143,9 @@ def test_graded_measures_are_their_definitions(seed):
 
 
 def test_coverage_counts_subtopics_that_no_document_is_relevant_to():
-    """As FreshStack's; but not subtopic 0, whose documents belong to none."""
+    """As FreshStack's; but not documents that belong to none."""
     run, qrels = one_query("a b", {"1": "a", "2": "c", "3": "", "4": ""})
-    qrels["q"] |= {"0": {"b": 0}, "4": {"a": 0}}
+    qrels["q"] |= {"": {"b": 0}, "4": {"a": 0}}
     assert value(run, qrels, "Coverage@2") == 1 / 4
     assert value(run, qrels, "S-recall@2") == value(run, qrels, "I-rec@2") == 1 / 2
 

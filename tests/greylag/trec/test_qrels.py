@@ -1,8 +1,12 @@
+import numpy as np
+import pyndeval
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation import evaluate_by_subtopic
+from greylag.ranking import Ranking, Run
 from greylag.trec import read_qrels, read_subtopic_qrels, read_topics, write_qrels
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff#\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
@@ -69,10 +73,10 @@ def test_files_in_another_format(reader, text, tmp_path):
         reader(write(tmp_path, text), lenient=True)
 
 
-def test_subtopic_0_means_no_subtopic(tmp_path):
-    path = write(tmp_path, "1 2 a 1\n1 0 b 0\n1 1 a 2\n1 2 c 0\n2 0 a 0\n3 Q0 a 0\n")
-    none = {"0": {"a": 0}}
-    first = {"2": {"a": 1, "c": 0}, "0": {"b": 0}, "1": {"a": 2}}
+def test_subtopic_0_without_a_relevant_document_means_no_subtopic(tmp_path):
+    path = write(tmp_path, "1 2 a 1\n1 0 b 0\n1 1 a 2\n1 2 c 0\n1 0 b 0\n2 0 a 0\n3 Q0 a 0\n")
+    none = {"": {"a": 0}}
+    first = {"2": {"a": 1, "c": 0}, "": {"b": 0}, "1": {"a": 2}}
     assert read_subtopic_qrels(path) == {"1": first, "2": none, "3": none}
 
 
@@ -80,9 +84,9 @@ def test_subtopic_0_means_no_subtopic(tmp_path):
     ("text", "reason", "repaired"),
     [
         (
-            "1 1 a 1\n1 0 b 1\n",
-            "document 'b' is relevant to subtopic 0, which means no subtopic",
-            {"1": {"a": 1}, "0": {"b": 0}},
+            "1 0 b 1\n1 0 b 0\n1 1 a 1\n",
+            "document 'b' is judged twice for query '1' and subtopic '0'",
+            {"0": {"b": 1}, "1": {"a": 1}},
         ),
         ("1 1 a 1\n1 1 a 0\n", "document 'a' is judged twice for query '1' and subtopic '1'", {"1": {"a": 1}}),
     ],
@@ -93,6 +97,39 @@ def test_subtopic_faults(text, reason, repaired, tmp_path, caplog):
         read_subtopic_qrels(path)
     assert read_subtopic_qrels(path, lenient=True) == {"1": repaired}
     assert reason in caplog.text
+
+
+def test_ad_hoc_judgements_are_refused_as_judgements_by_subtopic(tmp_path):
+    with pytest.raises(FormatError, match="all judgements are of subtopic 0"):
+        read_subtopic_qrels(write(tmp_path, "1 0 a 1\n1 0 b 0\n2 Q0 a 1\n"))
+
+
+def test_subtopic_0_with_a_relevant_document_is_a_subtopic_as_for_ndeval(tmp_path):
+    text = "1 0 a 1\n1 0 b 0\n1 1 b 1\n1 2 c 1\n2 0 b 0\n2 1 a 1\n"
+    qrels = read_subtopic_qrels(write(tmp_path, text))
+    assert qrels == {"1": {"0": {"a": 1, "b": 0}, "1": {"b": 1}, "2": {"c": 1}}, "2": {"": {"b": 0}, "1": {"a": 1}}}
+    ranked = {"1": ["b", "x", "a", "c"], "2": ["b", "a"]}
+    run = Run(tuple(Ranking(qid, "", tuple(ids), np.arange(len(ids), 0.0, -1.0)) for qid, ids in ranked.items()))
+    judged = [pyndeval.SubtopicQrel(*line.split()[:3], int(line.split()[3])) for line in text.splitlines()]
+    retrieved = [(r.qid, docid, r.scores[i]) for r in run.rankings for i, docid in enumerate(r.docids)]
+    expected = pyndeval.ndeval(judged, retrieved, measures=["alpha-nDCG@10", "ERR-IA@10", "strec@10"])
+    scores = evaluate_by_subtopic(run, qrels, ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"])
+    for qid, values in zip(scores.qids, scores.values, strict=True):
+        assert list(expected[qid].values()) == pytest.approx(values.tolist(), abs=1e-6)
+
+
+def test_nuggets_may_be_numbered_from_0(tmp_path):
+    """Even one that no document supports, since coverage counts it."""
+    path = write(
+        tmp_path,
+        '{"query_id": "q", "nuggets": [{"_id": "0", "relevant_corpus_ids": [], '
+        '"non_relevant_corpus_ids": ["a"]}, {"_id": "1", "relevant_corpus_ids": ["a"], '
+        '"non_relevant_corpus_ids": []}]}\n',
+    )
+    qrels = read_subtopic_qrels(path)
+    assert qrels == {"q": {"0": {"a": 0}, "1": {"a": 1}}}
+    run = Run((Ranking("q", "", ("a",), np.ones(1)),))
+    assert evaluate_by_subtopic(run, qrels, ["Coverage@5"]).means.tolist() == [0.5]
 
 
 def test_judgements_by_subtopic_are_refused_as_ad_hoc_judgements(tmp_path):
@@ -156,6 +193,6 @@ def test_real_judgements(*, collection, name, queries, pairs, relevant, data):
 def test_real_judgements_by_subtopic(*, collection, name, queries, subtopics, pairs, data):
     path = data(collection) / name
     qrels = read_subtopic_qrels(path)
-    found = [judged for by_subtopic in qrels.values() for name, judged in by_subtopic.items() if name != "0"]
+    found = [judged for by_subtopic in qrels.values() for name, judged in by_subtopic.items() if name]
     assert (len(qrels), sum(map(len, found))) == (queries, pairs)
     assert subtopics in (None, len(found))
