@@ -7,6 +7,7 @@ refused by name: an engine would score them otherwise, in silence.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,12 +55,15 @@ class Engine:
         From k1 to what the engine's BM25 leaves out of (k1 + 1) tf / (k1 (1 - b + b |D|/avgdl) + tf) x idf.
     negative : bool
         Whether the value of a field may be below 0.
+    is_name : callable
+        Whether the engine reads a logged feature's name as the feature of that name.
     write : callable
         From the model, its terms and the field of the text to what the engine takes.
     """
 
     bm25_factor: Callable[[float], float]
     negative: bool
+    is_name: Callable[[str], bool]
     write: Callable[[RankingModel, tuple[Term, ...], str], str]
 
 
@@ -81,8 +85,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     Raises
     ------
     ParameterError
-        If the engine is unknown, the field cannot be one, or a feature would have another value there. All such
-        features are named, each with the reason.
+        If the engine is unknown, the field cannot be one, a weight overflows, or a feature would have another value
+        there. All such features are named, each with the reason.
     """
     if engine not in ENGINES:
         raise ParameterError(f"unknown engine {engine!r:.60}: {nearest(engine, ENGINES)}")
@@ -106,6 +110,10 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     for feature, weight in zip(model.features, model.weights, strict=True):
         factor = known.bm25_factor(model.parameters.k1) if isinstance(feature, FeatureSpec) else 1.0
         term = Term(feature, _name(feature), weight * factor)
+        if not math.isfinite(term.weight):
+            raise ParameterError(
+                f"{feature}: its weight {weight!r} times {factor!r} is no finite number: scale the model"
+            )
         if term.name in terms:
             raise ParameterError(
                 f"{terms[term.name].feature} and {feature} are both {term.name} in {engine}: leave one out"
@@ -117,7 +125,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:
     """Why an engine has no same value for a feature; "" if it has."""
     if str(feature).startswith(_LOGGED):
-        return ""
+        name = str(feature).removeprefix(_LOGGED)
+        return "" if engine.is_name(name) else "the engine would read the name as an expression: rename the column"
     for kind, reason in _REASONS.items():
         if isinstance(feature, kind):
             return reason if isinstance(reason, str) else reason(feature, model, engine)
@@ -140,6 +149,8 @@ def _reason_of_cliques(feature: FeatureSpec, model: RankingModel, engine: Engine
 def _reason_of_prior(feature: Prior, model: RankingModel, engine: Engine) -> str:
     if feature.default is None:
         return "its default is the least value of its file: name one, as in prior:FILE:log:1e-6"
+    if _field_of(feature)[:1].isdigit():
+        return "a field's name begins with a letter, and that of its file does not: rename the file"
     if not engine.negative and (feature.scale == "log" or feature.default < 0):
         return "the engine refuses values below 0, as logarithms may be"
     return ""
@@ -312,10 +323,23 @@ def _whole(k1: float) -> float:
     return 1.0
 
 
+def _is_word(name: str) -> bool:
+    """Names are strings of JSON in OpenSearch, Elasticsearch and Solr."""
+    return not re.search(r"\s", name)
+
+
+def _is_rank_feature(name: str) -> bool:
+    """Vespa's names stand in an expression: ``clicks``, ``attribute(age)``, ``fieldMatch(title).proximity``."""
+    argument = r"[\w.$]+(?:\([\w.$]+\))?"
+    form = rf"[A-Za-z_]\w*(?:\({argument}(?:,{argument})*\))?(?:\.[A-Za-z_]\w*)*"
+    return re.fullmatch(form, name, re.ASCII) is not None and name not in _VESPA_WORDS
+
+
+_VESPA_WORDS = {"if", "in", "true", "false", "firstPhase"}
 ENGINES: Mapping[str, Engine] = {
-    "opensearch": Engine(_plus_one, False, _elastic),
-    "elasticsearch": Engine(_whole, False, _elastic),
-    "solr": Engine(_plus_one, True, _solr),
-    "vespa": Engine(_whole, True, _vespa),
+    "opensearch": Engine(_plus_one, False, _is_word, _elastic),
+    "elasticsearch": Engine(_whole, False, _is_word, _elastic),
+    "solr": Engine(_plus_one, True, _is_word, _solr),
+    "vespa": Engine(_whole, True, _is_rank_feature, _vespa),
 }
 """The engines by name."""

@@ -203,3 +203,38 @@ def test_vespas_formula_is_the_features(lucene: LuceneIndex) -> None:
             total += idf * tf * (value["k1"] + 1) / (tf + value["k1"] * norm)
         expected.append(weight * total)
     np.testing.assert_allclose(ModelRanker(model, index).scores(ranking), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["39", "click-rate", "a+b", "if", "a b", "x}", "2nd", "bm25(title", "f(a))", "a;b", "é"]
+)
+def test_names_that_vespa_would_read_as_something_else_are_refused(name: str) -> None:
+    """As numbers, differences, or the end of the profile: every document would have one score, or none."""
+    with pytest.raises(ParameterError, match=re.escape(f"column:{name}: the engine would read the name")):
+        engine_model(RankingModel((Column(name),), (0.5,)), "vespa")
+
+
+@pytest.mark.parametrize(
+    "name", ["clicks", "attribute(age)", "fieldMatch(title).proximity", "closeness(field,e)", "_x1"]
+)
+def test_names_of_rank_features_stand_in_vespas_expression(name: str) -> None:
+    assert f"            0.5 * {name}\n" in engine_model(RankingModel((Column(name),), (0.5,)), "vespa")
+
+
+def test_numbered_columns_are_names_in_json() -> None:
+    requests = json.loads(engine_model(RankingModel((Column("39"), Column("click-rate")), (0.5, 2.0)), "solr"))
+    assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fields_of_priors_are_no_numbers(engine: str) -> None:
+    """Solr's functions would take def(39,0.5) as the number 39."""
+    with pytest.raises(ParameterError, match=r"prior:39\.tsv:0\.5: a field's name begins with a letter"):
+        engine_model(RankingModel(parse_features("prior:39.tsv:0.5"), (0.5,)), engine)
+
+
+def test_a_weight_that_overflows_is_no_number_of_json() -> None:
+    model = RankingModel(parse_features("FI/term/BM25"), (1.7e308,))
+    with pytest.raises(ParameterError, match=r"1\.7e\+308 times 1\.9 is no finite number"):
+        engine_model(model, "opensearch")
+    assert json.loads(engine_model(model, "elasticsearch"))[CREATE]["model"]["model"]["definition"] == {"bm25": 1.7e308}
