@@ -54,7 +54,8 @@ REPRODUCTIONS = {name: path for name, path in MODULES.items() if name not in LIB
 PUBLIC = sorted(name for name, path in LIBRARY.items() if path.with_suffix(".pyi").exists())
 # Public without a stub, since they are one module
 PUBLIC_MODULES = (
-    "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.ranking", "greylag.testing",
+    "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
+    "greylag.testing",
 )  # fmt: skip
 NAMES = Path(__file__).with_name("public_names.txt")
 

@@ -30,9 +30,11 @@ DOCS = Path(__file__).parent
 STUDIES = ("pipeline", "ranker_curve", "diversity_curve", "learned_diversity")  # those for data of one's own
 STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
 PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
-PUBLIC_MODULES = ("greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.ranking")
+PUBLIC_MODULES = (
+    "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
+)  # fmt: skip
 API = {
-    "Rankings, files and scores": ("", ".ranking", ".trec", ".evaluation", ".reports", ".errors"),
+    "Rankings, files and scores": ("", ".ranking", ".pipeline", ".trec", ".evaluation", ".reports", ".errors"),
     "Indexes and vectors": (".index.lucene", ".index", ".index.vectors"),
     "Features and fusion": (".features", ".features.learned", ".fusion"),
     "Rankers": (".learning", ".learning.linesearch", ".recipes", ".rankers"),

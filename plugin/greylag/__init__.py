@@ -1,6 +1,7 @@
 """Dependence features, feature selection and learned diversity for Pyserini pipelines.
 
-The public names are loaded when they are first used: importing greylag itself loads neither a JVM nor NumPy.
+The names here are those that most programs need; the others are imported from their packages, such as
+`greylag.diversity`. Names are loaded when they are first used: importing greylag itself loads neither a JVM nor NumPy.
 """
 
 import lazy_loader as _lazy

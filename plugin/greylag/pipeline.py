@@ -15,15 +15,15 @@ from greylag.errors import ParameterError
 from greylag.ranking import BoolArray, Query, Ranking, Run, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 
-Input_contra = TypeVar("Input_contra", contravariant=True)
-First = TypeVar("First")
+_Input_contra = TypeVar("_Input_contra", contravariant=True)
+_First = TypeVar("_First")
 Topics = Iterable[Query] | Mapping[str, str]
 Rankings = Iterable[Ranking] | Run
 Need = Literal["index", "vectors", "aspects", "groups"]
 """What a stage may need beside the ranking, and the parameter that takes it."""
 
 
-class Composable(ABC, Generic[Input_contra]):
+class Composable(ABC, Generic[_Input_contra]):
     """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function.
 
     A step that is a dataclass is pickled as its parameters, without what it has opened or cached.
@@ -33,13 +33,13 @@ class Composable(ABC, Generic[Input_contra]):
         return rebuilt(self) if is_dataclass(self) else super().__reduce_ex__(protocol)
 
     @abstractmethod
-    def __call__(self, value: Input_contra, /) -> Ranking:
+    def __call__(self, value: _Input_contra, /) -> Ranking:
         """Rank the documents of one query."""
 
-    def __rshift__(self, after: Callable[[Ranking], Ranking]) -> Pipeline[Input_contra]:
+    def __rshift__(self, after: Callable[[Ranking], Ranking]) -> Pipeline[_Input_contra]:
         return Pipeline(_steps(self) + _steps(after))
 
-    def __rrshift__(self: Composable[Ranking], before: Callable[[First], Ranking]) -> Pipeline[First]:
+    def __rrshift__(self: Composable[Ranking], before: Callable[[_First], Ranking]) -> Pipeline[_First]:
         return Pipeline(_steps(before) + _steps(self))
 
     @overload
@@ -121,7 +121,7 @@ class Stage(Composable[Ranking]):
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline(Composable[Input_contra]):
+class Pipeline(Composable[_Input_contra]):
     """Steps applied one after another; itself a step.
 
     Parameters
@@ -132,7 +132,7 @@ class Pipeline(Composable[Input_contra]):
 
     steps: tuple[Callable[[Any], Ranking], ...]
 
-    def __call__(self, value: Input_contra, /) -> Ranking:
+    def __call__(self, value: _Input_contra, /) -> Ranking:
         """Apply the steps in order."""
         result: Any = value
         for step in self.steps:

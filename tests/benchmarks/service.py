@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from greylag import MMR, GeneralRanker, LuceneIndex, ModelRanker, PositionalIndex, RankingModel, Reranker, build_index
+from greylag import MMR, GeneralRanker, LuceneIndex, ModelRanker, PositionalIndex, Reranker, build_index
 from greylag.features.spelling import parse_features
 from greylag.index.vectors import ArrayVectors
+from greylag.rankers import RankingModel
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
 from tests.benchmarks.harness import DATA, Row

@@ -37,7 +37,7 @@ from greylag.index import PositionalIndex, RM3Search, RocchioSearch
 from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
 from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
-from greylag.pipeline import Composable, Pipeline
+from greylag.pipeline import Composable, Pipeline, Source
 from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import GeneralRanker
@@ -121,7 +121,7 @@ def test_steps_pickle_by_reference(kind: type, folder: Folder) -> None:
     step = SAMPLES[kind](folder)
     assert type(step) is kind
     new = pickle.dumps(step)
-    given: Any = QUERY if isinstance(step, greylag.Source) or kind is Pipeline else folder.ranking
+    given: Any = QUERY if isinstance(step, Source) or kind is Pipeline else folder.ranking
     expected = step(given)
     used = pickle.dumps(step)  # what it has opened and cached does not go with it
     assert used == new

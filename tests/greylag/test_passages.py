@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import FeatureExtractor, GeneralRanker, ModelRanker, RankingModel, Reranker
+from greylag import GeneralRanker, ModelRanker, Reranker
 from greylag.diversity import MMR, PM2, Coverage, EssentialPages, XQuAD
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.errors import ParameterError
-from greylag.features import parse_features
+from greylag.features import FeatureExtractor, parse_features
 from greylag.index import PositionalIndex
 from greylag.index.beside import index_beside
 from greylag.index.lucene import build_index
 from greylag.index.vectors import ArrayVectors, latent
 from greylag.manifold import ManifoldRanker
 from greylag.passages import RankedPassage, rerank
+from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray, Ranking
 from tests.greylag.adapters.samples import PASSAGES, SCORED
 

@@ -2,30 +2,26 @@
 
 import greylag
 from greylag import (
-    CSSVM,
     MMR,
-    CoordinateAscent,
-    FeatureExtractor,
-    GreedySelection,
     LuceneIndex,
-    ManifoldRanker,
     ModelRanker,
     PositionalIndex,
     Query,
-    RankingModel,
     Run,
-    candidate_pool,
     compare,
     evaluate,
     read_qrels,
     read_run,
     read_topics,
-    training_data,
     write_run,
 )
-from greylag.diversity import DiversityModel, EssentialPages
+from greylag.diversity import CSSVM, DiversityModel, EssentialPages
+from greylag.features import FeatureExtractor, candidate_pool
+from greylag.learning import CoordinateAscent, GreedySelection, training_data
 from greylag.learning.linesearch import Objective
 from greylag.learning.structured import Coulomb, CuttingPlane
+from greylag.manifold import ManifoldRanker
+from greylag.rankers import RankingModel
 from greylag.recipes import train_on_data
 
 index = PositionalIndex.from_lucene("index")

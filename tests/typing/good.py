@@ -3,44 +3,34 @@
 from pathlib import Path
 
 from greylag import (
-    CSSVM,
     MMR,
-    AutomaticRecipe,
-    BaselineRecipe,
-    CoordinateAscent,
-    FeatureExtractor,
-    GreedySelection,
     GreylagError,
     LuceneIndex,
-    ManifoldRanker,
     ModelRanker,
-    MRFRecipe,
-    Pipeline,
     PositionalIndex,
     Query,
     Ranking,
-    RankingModel,
     Run,
-    SVMDiv,
     build_index,
-    candidate_pool,
     compare,
-    cross_validate,
     evaluate,
     read_qrels,
     read_run,
-    read_subtopic_qrels,
     read_topics,
     train,
-    training_data,
     write_run,
 )
-from greylag.diversity import PRESETS, CandidateMaker, DiversityModel, EssentialPages, training_examples
+from greylag.diversity import CSSVM, PRESETS, CandidateMaker, DiversityModel, EssentialPages, SVMDiv, training_examples
 from greylag.diversity import train as train_diversity
-from greylag.learning import RankingData
+from greylag.features import FeatureExtractor, candidate_pool
+from greylag.learning import CoordinateAscent, GreedySelection, RankingData, training_data
 from greylag.learning.linesearch import Objective
 from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.recipes import baselines, train_on_data
+from greylag.manifold import ManifoldRanker
+from greylag.pipeline import Pipeline
+from greylag.rankers import RankingModel
+from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, cross_validate, train_on_data
+from greylag.trec import read_subtopic_qrels
 
 
 def reverse(ranking: Ranking) -> Ranking:

@@ -150,7 +150,7 @@ def choose_diversifier(
     vectors : Vectors, optional
         Embeddings, for the methods that compare documents; in place of the index.
     aspects : mapping, sequence of Run or callable, optional
-        See `greylag.XQuAD`.
+        See `XQuAD`.
     methods : sequence of str, optional
         Stages such as "mmr" and "xquad(scale=max)", without their weights, or with one weight to use. By default all
         diversifiers that need no other resources than the given ones, with SVM-div if there is an index.

@@ -25,7 +25,7 @@ class PM2(AspectStage):
     Parameters
     ----------
     index, aspects, scale
-        See `greylag.XQuAD`.
+        See `XQuAD`.
     aspect_weight : float in [0, 1], default 0.5
         w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
     depth, k : int

@@ -71,7 +71,7 @@ class RM3Search(ExpandedSearch):
     - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
       `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the
       documents. This is Anserini's ``Rm3Reranker``, in single precision.
-    - `greylag.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
+    - `greylag.rankers.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
       the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
       (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
     - `greylag.manifold.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.

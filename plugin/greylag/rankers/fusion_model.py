@@ -30,7 +30,7 @@ class _Layout(TypedDict):
 
 @dataclass(frozen=True, repr=False)
 class FusionModel(SavedModel):
-    """A learned fusion: a method for `greylag.fuse_runs` and `greylag.PooledSources`.
+    """A learned fusion: a method for `greylag.fuse_runs` and `greylag.fusion.PooledSources`.
 
     Parameters
     ----------

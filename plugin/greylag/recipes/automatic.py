@@ -1,6 +1,6 @@
 """The automatic choice: baselines and learners, cross-validated on training queries, and the best of their averages.
 
-Everything is chosen on the training queries, so that `greylag.cross_validate` of an `AutomaticRecipe` is nested. All
+Everything is chosen on the training queries, so that `cross_validate` of an `AutomaticRecipe` is nested. All
 systems weight the same features with the same parameters of weighting, so that their average is a `RankingModel`, too.
 
 To add evidence, give `FeatureSources.features` a group of features. To add a learner, give `candidates` a line.

@@ -18,7 +18,7 @@ from greylag.recipes.sources import FeatureSources, PreparedLearner, TunedRM3
 class StackRecipe(Recipe):
     """RM3 tuned on training queries, and features that are selected beside it.
 
-    Everything is chosen on the training queries, so that `greylag.cross_validate` is nested.
+    Everything is chosen on the training queries, so that `greylag.recipes.cross_validate` is nested.
 
     Parameters
     ----------

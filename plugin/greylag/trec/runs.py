@@ -270,7 +270,7 @@ def write_rankings(
     path, tag, metadata
         As for `write_run`; ``+training-topics`` follows the tag if the run that is reranked has it.
     n_jobs : int, optional
-        Number of workers; see `greylag.parallel_map`.
+        Number of workers; see `greylag.runtime.parallel_map`.
     part : Part, default all queries
         The part of the queries to rank. The files of all parts in order are the file of all queries: only the first has
         the metadata, and one may be empty.

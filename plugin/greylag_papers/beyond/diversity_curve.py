@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from greylag import PositionalIndex, Ranking, Run, read_run, read_subtopic_qrels
+from greylag import PositionalIndex, Ranking, Run, read_run
 from greylag.diversity import fit_svmdiv
 from greylag.diversity.choice import alternatives, last_best
 from greylag.evaluation import Scores, compare, evaluate_by_subtopic, parse_measure
@@ -25,7 +25,7 @@ from greylag.stages import StageStep
 from greylag.studies import config
 from greylag.studies.study import Context, Outcome, Study
 from greylag.studies.tables import comparison_table, means, means_table
-from greylag.trec import SubtopicQrels, read_aspects
+from greylag.trec import SubtopicQrels, read_aspects, read_subtopic_qrels
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts

@@ -15,11 +15,12 @@ from typing import Annotated, TypeVar
 import numpy as np
 from pydantic import Field
 
-from greylag import ModelRanker, ParameterError, PooledSources, Run, read_qrels, read_topics
+from greylag import ModelRanker, ParameterError, Run, read_qrels, read_topics
 from greylag.core.tables import Row
 from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds
 from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
+from greylag.fusion import PooledSources
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, read_features
 from greylag.learning.data import linear_scores
 from greylag.learning.extraction import judged_topics

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from greylag import FeatureParameters, ParameterError, Run
+from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, split_folds
+from greylag.features import FeatureParameters
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import rerank_by_fold
 from greylag.reports import to_dict

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import PositionalIndex, read_run, read_subtopic_qrels
+from greylag import PositionalIndex, read_run
 from greylag.cli.diversify import commands
 from greylag.diversity import choose_diversifier, measure_crowding
 from greylag.evaluation import evaluate_by_subtopic
-from greylag.trec import read_aspects
+from greylag.trec import read_aspects, read_subtopic_qrels
 from tests.greylag.cli.conftest import DEMO, Command, Refused
 
 

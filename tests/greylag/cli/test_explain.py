@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from greylag import RankingModel
 from greylag.diversity import PRESETS, DiversityModel
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
+from greylag.rankers import RankingModel
 from greylag.rankers.explanation import explain_documents
 from greylag.ranking import Ranking
 from greylag.reports.explanation_tables import comparison_of_documents

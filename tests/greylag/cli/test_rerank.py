@@ -12,14 +12,11 @@ import pytest
 from greylag import (
     GeneralRanker,
     LuceneIndex,
-    ManifoldRanker,
     PositionalIndex,
     Ranking,
-    RankingModel,
     Run,
     read_qrels,
     read_run,
-    read_subtopic_qrels,
     read_topics,
     write_run,
 )
@@ -48,9 +45,11 @@ from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index.vectors import ArrayVectors
 from greylag.learning.structured import Coulomb, CuttingPlane
+from greylag.manifold import ManifoldRanker
 from greylag.pipeline import run_step
+from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, FloatArray
-from greylag.trec import read_titles
+from greylag.trec import read_subtopic_qrels, read_titles
 from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked
 
 

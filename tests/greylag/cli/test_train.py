@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from greylag import MMR, LuceneIndex, PooledSources, PositionalIndex, Run
+from greylag import MMR, LuceneIndex, PositionalIndex, Run
 from greylag.cli.search import search_first
 from greylag.core.spelling import parameters
 from greylag.diversity import DiversityModel, SVMDiv
 from greylag.evaluation import evaluate, evaluate_by_subtopic
 from greylag.evaluation.subtopics import relevant_documents
+from greylag.fusion import PooledSources
 from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
 from greylag.learning.structured import Coulomb, CuttingPlane

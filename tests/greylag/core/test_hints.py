@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from greylag import MMR, ModelRanker, PositionalIndex, RankingModel, evaluate
+from greylag import MMR, ModelRanker, PositionalIndex, evaluate
 from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.learning import training_data
 from greylag.pipeline import Source
+from greylag.rankers import RankingModel
 from greylag.ranking import Query, Ranking, Run
 
 INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})

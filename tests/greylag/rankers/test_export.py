@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag import LuceneIndex, ModelRanker, PositionalIndex, RankingModel, build_index, parse_features
+from greylag import LuceneIndex, ModelRanker, PositionalIndex, build_index
 from greylag.errors import ParameterError
+from greylag.features import parse_features
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm
-from greylag.rankers import engine_model
+from greylag.rankers import RankingModel, engine_model
 from greylag.rankers.export import ENGINES
 from greylag.ranking import Query
 

@@ -14,15 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import FeatureExtractor, GreedySelection, Ranking, RankingModel, Run, train, write_run
+from greylag import Ranking, Run, train, write_run
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.evaluation import evaluate
 from greylag.evaluation.folds import split_folds, without
+from greylag.features import FeatureExtractor
 from greylag.features.column import Column
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.learning import (
     CoordinateAscent,
+    GreedySelection,
     Learner,
     ListwiseRegression,
     RankingData,
@@ -32,7 +34,7 @@ from greylag.learning import (
 )
 from greylag.learning.letor import listed_grades, listed_run
 from greylag.learning.linesearch import Objective
-from greylag.rankers import ModelRanker
+from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import Automatic, IndexFreeRecipe, MRFRecipe, train_on_data
 from greylag.recipes.index_free import with_runs
 from greylag.recipes.lambdamart import LambdaMART

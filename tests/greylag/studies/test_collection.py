@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from greylag import FormatError, ParameterError, PooledSources, Query, Run, Source
+from greylag import FormatError, ParameterError, Query, Run
 from greylag.errors import CollectionError
-from greylag.fusion import fuse_runs
+from greylag.fusion import PooledSources, fuse_runs
 from greylag.index import RM3Search, RocchioSearch
 from greylag.index.analysis import QueryForm
 from greylag.index.lucene import LuceneIndex, build_index
+from greylag.pipeline import Source
 from greylag.ranking import SEEN
 from greylag.studies import CollectionSettings, Context, open_collection, open_index
 from greylag.studies.collection import Collection, FirstStage, Queries

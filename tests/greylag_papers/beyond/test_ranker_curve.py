@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import LuceneIndex, ModelRanker, PooledSources, PositionalIndex, read_qrels, read_topics
+from greylag import LuceneIndex, ModelRanker, PositionalIndex, read_qrels, read_topics
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
+from greylag.fusion import PooledSources
 from greylag.index import RM3Search
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, read_features
 from greylag.learning.linesearch import Objective

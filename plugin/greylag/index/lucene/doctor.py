@@ -26,10 +26,10 @@ from pyserini.pyclass import autoclass
 autoclass("io.anserini.index.Constants")
 print(autoclass("java.lang.System").getProperty("java.version"))
 """
-_SEARCHERS = "import greylag; greylag.start_jvm(); import pyserini.search.lucene"
+_SEARCHERS = "import greylag.index.lucene; greylag.index.lucene.start_jvm(); import pyserini.search.lucene"
 
 WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
-START_FIRST = "call greylag.start_jvm() before importing it; commands do not import it"
+START_FIRST = "call greylag.index.lucene.start_jvm() before importing it; commands do not import it"
 OPTIONAL = ("import", "searchers")
 """The checks that greylag does not depend on."""
 OF_JAVA = ("Java", "Pyserini")
@@ -126,7 +126,7 @@ def _searchers() -> str:
     """The import of Pyserini's searchers, by which newer versions ask for a key of OpenAI."""
     code, output = _ended(_SEARCHERS)
     if code == 0:
-        return "pyserini.search.lucene can be imported after greylag.start_jvm()"
+        return "pyserini.search.lucene can be imported after greylag.index.lucene.start_jvm()"
     if "openai.OpenAIError" not in output:
         raise DependencyError(f"pyserini.search.lucene fails ({_why(output)})")
     modules = re.findall(r'File ".*?[/\\](pyserini[/\\][^"]+?)(?:[/\\]__init__)?\.py"', output)

@@ -224,7 +224,7 @@ def _launch(heap: str) -> None:
     except JavaException as error:
         raise DependencyError(
             f"the JVM running in this process cannot load Anserini ({reason(error)}): "
-            "call greylag.start_jvm() before anything else starts a JVM"
+            "call greylag.index.lucene.start_jvm() before anything else starts a JVM"
         ) from error
 
 
@@ -256,7 +256,7 @@ def _try_to_start(java: Java) -> None:
             text = " ".join(output.read().decode(errors="replace").split())
             raise DependencyError(
                 f"Java {java.version} in {java.home} does not start within the limits of this process ({text:.200}): "
-                "raise them (ulimit -v, -d and -n), or call greylag.start_jvm with a smaller heap"
+                "raise them (ulimit -v, -d and -n), or call greylag.index.lucene.start_jvm with a smaller heap"
             )
 
 

@@ -305,7 +305,7 @@ def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: Lu
     last = done.stderr.splitlines()[-1]
     assert int(done.stdout) < jvm.OLDEST_JAVA
     assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini (")
-    assert last.endswith("): call greylag.start_jvm() before anything else starts a JVM")
+    assert last.endswith("): call greylag.index.lucene.start_jvm() before anything else starts a JVM")
 
 
 def test_other_threads_call_java_while_java_runs() -> None:

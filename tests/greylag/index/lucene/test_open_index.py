@@ -133,7 +133,7 @@ def test_what_importing_pyserini_first_does(monkeypatch: pytest.MonkeyPatch, tmp
         "working": "first, starts Java",
     }
     assert expected[home] in check.detail
-    assert check.remedy.startswith("call greylag.start_jvm() before") == (home != "working")
+    assert check.remedy.startswith("call greylag.index.lucene.start_jvm() before") == (home != "working")
     assert "\n" not in check.detail
 
 
