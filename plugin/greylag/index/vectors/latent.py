@@ -23,6 +23,8 @@ SAMPLE = 20_000
 FEW = 200
 """Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
 _LEAST = 1e-10  # of the largest singular value; below it are rounding errors of 0
+_GAP = 1e-9  # of the largest singular value; closer ones are equal, and their vectors any basis of what they span
+_VERSION = 2  # of the decomposition, so that what earlier versions kept is not used
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
 
@@ -33,8 +35,10 @@ class LatentVectors:
 
     With A = U S V' the singular value decomposition, truncated to 100 dimensions, of the documents' TF-IDF vectors (see
     `PositionalIndex.tfidf`), a document or query with the TF-IDF vector x has V'x; the documents of A have the rows of
-    U S. Terms that a single document of A has are left out. Of a collection with more than 20,000 documents, A has as
-    many, drawn with a fixed seed. It is decomposed once, and V is kept beside the index.
+    U S. Terms that a single document of A has are left out. So are dimensions whose singular value is 0, or equals that
+    of the first one left out, as in collections of templates: their directions would be arbitrary. Of a collection with
+    more than 20,000 documents, A has as many, drawn with a fixed seed. It is decomposed once, and V is kept beside the
+    index.
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 @lru_cache(maxsize=4)
 def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
-    key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
+    key = f"{_VERSION} {index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
     stored = store.load(key) if store else None
     if stored is None:
         stored = [*decompose(index)]
@@ -125,11 +129,14 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
         if min(whole.shape) <= FEW:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
-            right = right[:size][values[:size] > _LEAST * values[0]]
-            return terms, np.ascontiguousarray(right.T)
-        from scipy.sparse.linalg import svds  # slow to import
+        else:
+            from scipy.sparse.linalg import svds  # slow to import
 
-        _, values, right = svds(rows, size, v0=np.ones(min(rows.shape)))
+            # One more than is kept, to see the gap after it. ARPACK draws where it restarts: seeded.
+            more = min(size + 1, min(rows.shape) - 1)
+            _, values, right = svds(rows, more, v0=np.ones(min(rows.shape)), rng=np.random.default_rng(0))
     # `svds` gives no order; the signs of the rows do not matter to cosines.
     order = np.argsort(-values, kind="stable")
-    return terms, np.ascontiguousarray(right[order].T)
+    values, right = values[order], right[order]
+    least = max(_LEAST * values[0], values[size] + _GAP * values[0] if len(values) > size else 0.0)
+    return terms, np.ascontiguousarray(right[:size][values[:size] > least].T)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +118,58 @@ def test_stages_rank_by_latent_vectors(name: str, index: PositionalIndex) -> Non
 def test_latent_vectors_are_those_of_an_index(index: PositionalIndex) -> None:
     with pytest.raises(ParameterError, match="latent"):
         MMR(vectors=TfidfVectors(index), latent=True)
+
+
+DEGENERATE = {
+    "pairs": [f"title {i // 2} thing{i // 2}" for i in range(500)],
+    "blocks": [f"w{i // 2:04d} v{i // 2:04d}" for i in range(700)],
+    "templates": [f"the price of item{i % 40} in shop{i % 7} is {i}" for i in range(600)],
+    "rank three": ["alpha beta", "beta gamma", "gamma delta"] * 120 + [f"only{i}" for i in range(300)],
+    "one text": ["same words in all"] * 300,
+    "empty": [""] * 250,
+    "tiny": ["cat", "cat dog"],
+}
+PROGRAM = """
+import sys
+from greylag import rerank
+from tests.greylag.index.vectors.test_latent import DEGENERATE
+for texts in DEGENERATE.values():
+    for query in ("thing3 thing7 title", "w0003 v0009 item3 shop5 price", "alpha delta same cat"):
+        print([(passage.position, passage.score.hex()) for passage in rerank(query, texts)])
+"""
+
+
+def test_the_general_model_ranks_degenerate_collections_alike_in_every_process() -> None:
+    """Nothing is drawn from the operating system, and no order depends on hashes or on the number of threads.
+
+    What may draw in the package: `svds` here, where ARPACK restarts; NumPy's generators, each made with a seed;
+    SciPy's permutation test and scikit-learn's splits and classifiers, each with a seed; LightGBM, with its own.
+    Sums of BLAS, which depend on threads, have one thread here.
+    """
+    printed = set()
+    for seed, threads in (("0", "1"), ("1", "2"), ("random", "2")):
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": seed,
+            "OPENBLAS_NUM_THREADS": threads,
+            "NUMBA_NUM_THREADS": threads,
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=environment, timeout=300
+        )
+        printed.add(done.stdout)
+    assert len(printed) == 1
+    assert len(printed.pop().splitlines()) == 3 * len(DEGENERATE)
+
+
+@pytest.mark.parametrize("name", ["pairs", "blocks", "templates", "rank three"])
+def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decomposition(name: str) -> None:
+    """Projections, which do not depend on the basis that a decomposition gives of equal singular values."""
+    index = PositionalIndex.from_texts({f"{i:03d}": text for i, text in enumerate(DEGENERATE[name])})
+    terms, right = latent.decompose(index)
+    rows = TfidfVectors(index).documents([f"{i:03d}" for i in range(len(DEGENERATE[name]))]).toarray()[:, terms]
+    _, values, of_all = np.linalg.svd(rows, full_matrices=False)
+    limit = values[latent.DIMENSIONS] * (1 + 1e-8) if len(values) > latent.DIMENSIONS else 0.0
+    expected = of_all[: latent.DIMENSIONS][values[: latent.DIMENSIONS] > max(limit, 1e-9 * values[0])].T
+    assert right.shape == expected.shape
+    np.testing.assert_allclose(right @ right.T, expected @ expected.T, atol=1e-8)
