@@ -10,16 +10,17 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
 from greylag.core.hints import shown
+from greylag.core.registry import import_entry, load_entry, registered
 from greylag.core.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
 from greylag.errors import ParameterError
 from greylag.pipeline import Stage
@@ -27,13 +28,10 @@ from greylag.pipeline import Stage
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-GROUP = "greylag.stages"
 
-
-@cache
 def registered_stages() -> Mapping[str, EntryPoint]:
     """The stages of all installed packages by name; each is imported when it is first used."""
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    return registered("stage")
 
 
 @contextmanager
@@ -56,15 +54,11 @@ def find_stage(name: str) -> type[Stage]:
 
     `ParameterError` if there is none, it cannot be imported, or it is not a dataclass that extends `Stage`.
     """
-    if ":" not in name and name not in registered_stages():
-        known = registered_stages() or ["(none: install greylag, whose metadata names them)"]
-        raise ParameterError(f"unknown stage {name!r:.60}: {nearest(name, known)}")
-    entry = EntryPoint(name, name, GROUP) if ":" in name else registered_stages()[name]
-    try:
-        with modules_of(Path.cwd()) if ":" in name else nullcontext():
-            kind: Any = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise ParameterError(f"stage {name} cannot be imported: {error}") from error
+    if ":" in name:
+        with modules_of(Path.cwd()):
+            kind: Any = import_entry("stage", EntryPoint(name, name, "greylag.stages"))
+    else:
+        kind = load_entry("stage", name)
     if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):
         raise ParameterError(f"stage {name} is {shown(kind)}, not a dataclass that extends greylag.Stage")
     return kind

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from greylag.core.registry import registered
 from greylag.features.spelling import parse_feature
 from greylag.ranking import Run
 from greylag.testing import check_feature
@@ -21,6 +22,12 @@ SPELLINGS = (
     "vectors:(documents=VECTORS,queries=QUERIES) stage:mmr(k=3) stage:manifold(depth=9) stage:rm3>>coverage "
     "score@minmax FI/term/LM@z run:RUN@rank"
 ).split()
+
+
+def test_every_registered_kind_has_a_row() -> None:
+    tested = {spelling.split("@")[0].partition(":")[0] for spelling in SPELLINGS}
+    # A column is read from its file and not extracted; a Python function does what it likes.
+    assert set(registered("feature")) - tested == {"column", "python"}
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,7 @@ from greylag.pipeline import Pipeline, Stage
 from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker
+from greylag.stages import find_stage, registered_stages
 from greylag.testing import check_stage
 from tests.greylag.diversity import samples
 
@@ -102,6 +103,10 @@ def stage(request: pytest.FixtureRequest) -> Stage:
 @pytest.fixture(params=DIVERSIFIERS)
 def make(request: pytest.FixtureRequest) -> Callable[..., DiversityStage]:
     return DIVERSIFIERS[request.param]
+
+
+def test_every_registered_stage_has_a_row() -> None:
+    assert set(map(find_stage, registered_stages())) <= set(map(type, STAGES.values()))
 
 
 @pytest.mark.parametrize("name", STAGES)

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag.core.registry import forget
 from greylag.diversity import choose_diversifier
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.passages import rerank
 from greylag.ranking import Ranking, Run
-from greylag.stages import StageStep, find_stage, registered_stages
+from greylag.stages import StageStep, find_stage
 from greylag.trec import read_run, write_run
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
 from tests.greylag.diversity import samples
@@ -72,10 +73,10 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "theirs-1.0.dist-info" / "entry_points.txt").write_text(NAMES)
     (tmp_path / "theirs.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    registered_stages.cache_clear()
+    forget()
     find_stage.cache_clear()
     yield tmp_path
-    registered_stages.cache_clear()
+    forget()
     find_stage.cache_clear()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import typer
 
@@ -206,7 +206,19 @@ class Kind(NamedTuple):
     options: Mapping[str, Parameter]
 
 
-def help_of(kinds: Mapping[str, Kind]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
+class Described(Protocol):
+    """What has a summary and options."""
+
+    @property
+    def summary(self) -> str:
+        """A line about it."""
+
+    @property
+    def options(self) -> Mapping[str, Parameter]:
+        """The options by name."""
+
+
+def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
     """The callback of an option that takes a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one.
 
     The help of a command for which one of `kinds` is given, too, is that of its options.

@@ -16,6 +16,7 @@ from greylag.cli.options import (
     LETOR,
     SPELT,
     TOPICS,
+    Described,
     Features,
     Kind,
     RelevanceLevel,
@@ -52,10 +53,21 @@ from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, write_run
 from greylag.trec.texts import read_fields
 
-MODELS = {
-    **{name: Kind(ranker.summary, ranker.options) for name, ranker in RANKERS.items()},
+MODELS: Mapping[str, Described] = {
+    **RANKERS,
     **{name: Kind(summary, options_of(name)) for name, (summary, _) in DIVERSIFIERS.items()},
 }
+TAKING = {
+    "--pool": [name for name, ranker in RANKERS.items() if "pool" in ranker.takes],
+    "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
+    "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
+    "--letor": list(RANKERS),
+    "--titles": list(DIVERSIFIERS),
+    "--measure": list(RANKERS),
+    "--relevance-level": list(RANKERS),
+    "--most-topics": list(RANKERS),
+}
+"""The models that take an option which others do not take; the first that is wrong is told."""
 MODEL = typer.Option(
     "--model",
     is_eager=True,
@@ -69,7 +81,7 @@ PRESELECT = typer.Option(
     is_eager=True,
     callback=help_of({"mmr": Kind("features that are informative and not redundant", parameters(MMRPreselection))}),
     metavar=SPELT,
-    help="mrf, listwise, coordinate-ascent: preselect features, as in mmr(n_features=16).",
+    help=f"{', '.join(TAKING['--preselect'])}: preselect features, as in mmr(n_features=16).",
 )
 JUDGED = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
 TITLES = typer.Option(
@@ -77,17 +89,6 @@ TITLES = typer.Option(
     metavar="FILE",
     help="svmdiv, cssvm: titles, JSON lines with id and title, and other fields of criteria, such as the documents.",
 )
-TAKING = {
-    "--pool": [name for name, ranker in RANKERS.items() if "pool" in ranker.takes],
-    "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
-    "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
-    "--letor": list(RANKERS),
-    "--titles": list(DIVERSIFIERS),
-    "--measure": list(RANKERS),
-    "--relevance-level": list(RANKERS),
-    "--most-topics": list(RANKERS),
-}
-"""The models that take an option which others do not take; the first that is wrong is told."""
 RULES: Rules = {
     "--letor": (
         (),

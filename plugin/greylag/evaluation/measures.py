@@ -1,7 +1,8 @@
 """The measures and their names.
 
 `FAMILIES` is the table of measures: a new one is one entry, which says how it is spelled and what computes it.
-`parse_measure` is the only parser of measure names in greylag.
+`parse_measure` is the only parser of measure names in greylag. Measures are no entry points: a name is a family with a
+cut-off, a level and parameters, and those of other packages are measures of ir_measures, which are taken as they are.
 """
 
 from __future__ import annotations

@@ -1,24 +1,18 @@
-"""The spellings of features: a table of their kinds, and the functions that read them."""
+"""The spellings of features, whose kinds are entry points of the group ``greylag.features``."""
 
 from __future__ import annotations
 
 import re
-from typing import cast
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, cast
 
+from greylag.core.hints import shown
+from greylag.core.registry import load_entry, registered
+from greylag.errors import ParameterError
 from greylag.features.column import Column
-from greylag.features.evidence import (
-    DocumentStatistic,
-    LatentCosine,
-    Prior,
-    ReciprocalRank,
-    RunScore,
-    Score,
-    VectorCosine,
-)
-from greylag.features.feature import Feature, Normalisation, Normalised, PythonFeature, split_method, unique_features
+from greylag.features.feature import Feature, Normalisation, Normalised, split_method, unique_features
 from greylag.features.spec import FeatureSpec
-from greylag.features.stages import StageScore
-from greylag.features.written import WrittenForm
 
 
 def _name(spelling: str) -> str:
@@ -26,23 +20,23 @@ def _name(spelling: str) -> str:
     return spelling[: spelling.find(":") + 1] or spelling
 
 
-KINDS: dict[str, type[Feature]] = {
-    _name(kind.form): kind
-    for kind in (
-        Score,
-        ReciprocalRank,
-        DocumentStatistic,
-        Prior,
-        RunScore,
-        VectorCosine,
-        WrittenForm,
-        LatentCosine,
-        StageScore,
-        PythonFeature,
-        Column,
-    )
-}
-"""The kinds of features, by the name that their spelling begins with; every other spelling is a `FeatureSpec`."""
+@cache
+def find_feature(name: str) -> type[Feature]:
+    """The class of a registered kind of features; `ParameterError` if it cannot be imported or is none."""
+    kind: Any = load_entry("feature", name)
+    if not (isinstance(kind, type) and issubclass(kind, Feature) and is_dataclass(kind)):
+        raise ParameterError(f"feature {name} is {shown(kind)}, not a dataclass that extends greylag.features.Feature")
+    if _name(kind.form).removesuffix(":") != name:
+        raise ParameterError(f"feature {name} is spelt {kind.form}: it must begin with the name that is registered")
+    return kind
+
+
+def _kind(text: str) -> type[Feature]:
+    """The kind of features that a spelling begins with; `FeatureSpec` if it is not registered."""
+    name = _name(text)
+    known = name.removesuffix(":") in registered("feature")
+    kind = find_feature(name.removesuffix(":")) if known else FeatureSpec
+    return kind if not known or _name(kind.form) == name else FeatureSpec
 
 
 def parse_feature(text: str) -> Feature:
@@ -58,7 +52,7 @@ def parse_feature(text: str) -> Feature:
     base, method = split_method(text.strip())
     if method is not None:
         return Normalised(parse_feature(base), cast(Normalisation, method))
-    return KINDS.get(_name(base), FeatureSpec).parse(base)
+    return _kind(base).parse(base)
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:

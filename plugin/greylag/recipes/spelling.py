@@ -1,29 +1,29 @@
 """Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``stack(depth=100)``.
 
-To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. To add a
-learner, give `LEARNERS` one, and `RANKERS`, if it is for features of an index, too.
+To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. Learners
+are entry points of the group ``greylag.learners``, by which other packages may add theirs; one that has no line there
+is a model that weights all features.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, partial
 from typing import Any, Literal, NamedTuple, get_type_hints
 
+from greylag.core.hints import shown
+from greylag.core.registry import load_entry, registered
 from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options, several
 from greylag.errors import ParameterError
 from greylag.features.feature import Feature, unique_features
 from greylag.features.spec import Pool, candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm, StopWords, read_stop_words
-from greylag.learning.coordinate_ascent import CoordinateAscent
-from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
 from greylag.learning.preselect import MMRPreselection
-from greylag.recipes.automatic import Automatic, AutomaticRecipe
+from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
@@ -31,14 +31,6 @@ from greylag.recipes.sources import FeatureSources
 from greylag.recipes.stack import StackRecipe
 from greylag.runtime.inputs import named_files
 
-LEARNERS: Mapping[str, Any] = {
-    "automatic": Automatic,
-    "mrf": GreedySelection,
-    "listwise": ListwiseRegression,
-    "coordinate-ascent": CoordinateAscent,
-    "lambdamart": LambdaMART,
-}
-"""The learners of models without an index, of runs or of the columns of a file, by the name of the model."""
 Asked = Literal["features", "pool", "preselection"]
 
 
@@ -86,7 +78,8 @@ class Ranker:
     ----------
     summary : str
         A line about it.
-    options : mapping of str to Parameter
+    options_of : callable
+        Looks up the options, for which a learner is imported.
     recipe : callable
         The recipe, from the values of options and the parameters of `parse_model`.
     takes : tuple of str
@@ -96,10 +89,15 @@ class Ranker:
     """
 
     summary: str
-    options: Mapping[str, Parameter]
+    options_of: Callable[[], Mapping[str, Parameter]]
     recipe: Callable[..., Recipe]
     takes: tuple[Asked, ...] = ()
     union: bool = False
+
+    @property
+    def options(self) -> Mapping[str, Parameter]:
+        """The options by name."""
+        return self.options_of()
 
 
 class SpeltModel(NamedTuple):
@@ -159,10 +157,10 @@ def parse_model(
 def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART:
     """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
     name, options = read_call(text)
-    if name not in LEARNERS:
+    if name not in registered("learner"):
         why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
-        raise ParameterError(f"{why}: without one, {nearest(name, LEARNERS)}")
-    kind = LEARNERS[name]
+        raise ParameterError(f"{why}: without one, {nearest(name, registered('learner'))}")
+    kind = find_learner(name)
     for option in options:
         if option in RANKERS[name].options and option not in learner_options(name):
             raise ParameterError(f"{name} has the option {option} with --index only")
@@ -170,9 +168,27 @@ def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART
     return learner
 
 
+@cache
+def find_learner(name: str) -> Any:
+    """The class of a registered learner; `ParameterError` if it cannot be imported or is none."""
+    kind = load_entry("learner", name)
+    learns = isinstance(kind, type) and (callable(getattr(kind, "fit", None)) or issubclass(kind, LambdaMART))
+    if not (learns and is_dataclass(kind) and "objective" in {field.name for field in fields(kind)}):
+        raise ParameterError(f"learner {name} is {shown(kind)}, not a dataclass with an objective and a method fit")
+    return kind
+
+
 def learner_options(name: str) -> dict[str, Parameter]:
     """The options of a model without an index."""
-    return parameters(LEARNERS[name], "objective")
+    return parameters(find_learner(name), "objective")
+
+
+def _weighted_options(name: str) -> dict[str, Parameter]:
+    """The options of a learner with those of features and queries."""
+    own, others = learner_options(name), {**parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
+    if both := sorted(own.keys() & others.keys()):
+        raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
+    return {**own, **others}
 
 
 def model_files(text: str) -> list[str]:
@@ -182,7 +198,7 @@ def model_files(text: str) -> list[str]:
 
 
 def _weighted(
-    kind: Callable[..., Learner],
+    name: str,
     objective: Objective,
     values: dict[str, Any],
     *,
@@ -191,13 +207,13 @@ def _weighted(
     preselection: str | None,
 ) -> Recipe:
     tune = values.pop("tune", False)
-    if tune and (chosen := [name for name in ("mu", "k1", "b") if name in values]):
+    if tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
     # Learners and features share one list of options; a learner would refuse those of features.
-    of_features = {name: values.pop(name) for name in parameters(FeatureParameters) if name in values}
+    of_features = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
-        kind(objective, **values),
+        find_learner(name)(objective, **values),
         parameters=FeatureParameters(**of_features),
         preselection=None if preselection is None else MMRPreselection.parse(preselection),
     )
@@ -233,24 +249,24 @@ def _grid(name: str) -> dict[str, Parameter]:
 
 
 def _tuned(name: str, summary: str) -> Ranker:
-    return Ranker(
-        f"{summary}, tuned over the values of its options", {**_grid(name), **_QUERIES}, partial(_baseline, name)
-    )
+    options = {**_grid(name), **_QUERIES}
+    return Ranker(f"{summary}, tuned over the values of its options", lambda: options, partial(_baseline, name))
 
 
 def _of_features(name: str, summary: str) -> Ranker:
-    """A model of the features themselves, by a learner of `LEARNERS`."""
-    options = {**learner_options(name), **parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
-    return Ranker(summary, options, partial(_weighted, LEARNERS[name]), ("features", "pool", "preselection"))
+    """A model of the features themselves, by a registered learner."""
+    return Ranker(
+        summary, partial(_weighted_options, name), partial(_weighted, name), ("features", "pool", "preselection")
+    )
 
 
 _QUERIES = parameters(QueryOptions)
 _SOURCES = parameters(FeatureSources, "pool")
 _TAKES: tuple[Asked, ...] = ("features", "pool")
-RANKERS: Mapping[str, Ranker] = {
+_RANKERS: Mapping[str, Ranker] = {
     "automatic": Ranker(
         "the best of baselines and learned models, or an average",
-        {**_SOURCES, **parameters(AutomaticRecipe, "objective", "sources", "general")},
+        lambda: {**_SOURCES, **parameters(AutomaticRecipe, "objective", "sources", "general")},
         partial(_from_sources, AutomaticRecipe),
         _TAKES,
         union=True,
@@ -266,17 +282,25 @@ RANKERS: Mapping[str, Ranker] = {
     "rm3": _tuned("rm3", "RM3 after BM25"),
     "stack": Ranker(
         "features selected from tuned RM3, MRF and manifold ranking",
-        {**_SOURCES, **parameters(StackRecipe, "objective", "sources")},
+        lambda: {**_SOURCES, **parameters(StackRecipe, "objective", "sources")},
         partial(_from_sources, StackRecipe),
         _TAKES,
         union=True,
     ),
     "lambdamart": Ranker(
         "trees of the stack's features, by LightGBM",
-        {**_SOURCES, **parameters(LambdaMART, "objective")},
+        lambda: {**_SOURCES, **parameters(LambdaMART, "objective")},
         partial(_from_sources, _lambdamart),
         _TAKES,
         union=True,
     ),
 }
-"""The models that rank, by name."""
+RANKERS: Mapping[str, Ranker] = {
+    **_RANKERS,
+    **{
+        name: _of_features(name, f"all features, weighted by {entry.value}")
+        for name, entry in registered("learner").items()
+        if name not in _RANKERS
+    },
+}
+"""The models that rank, by name: greylag's, and a model for each learner of other packages."""

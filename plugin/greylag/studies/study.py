@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from greylag.core.spelling import nearest
+from greylag.core.registry import import_entry, registered, unknown
 from greylag.core.tables import Table
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import Run
@@ -25,8 +24,6 @@ from greylag.reports.report import Section
 from greylag.runtime.yaml_text import read_yaml
 from greylag.stages import modules_of
 from greylag.studies.config import Experiment, check_fields
-
-GROUP = "greylag.studies"
 
 S = TypeVar("S", bound=Experiment)
 T = TypeVar("T")
@@ -147,19 +144,17 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
         return study, check_fields(path, fields, study.settings)
 
 
-@cache
 def registered_studies() -> Mapping[str, EntryPoint]:
     """The studies of all installed packages by name; each is imported when it is first used."""
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    return registered("study")
 
 
 def find_study(name: object) -> Study[Any, Any]:
     """The registered study of this name."""
     studies = registered_studies()
     if not isinstance(name, str) or name not in studies:
-        known = studies or ["(none: install greylag, whose metadata names them)"]
-        raise ParameterError(f"unknown study {name!r:.60}: {nearest(str(name), known)}")
-    study: Study[Any, Any] = studies[name].load()
+        raise unknown("study", str(name))
+    study: Study[Any, Any] = import_entry("study", studies[name])
     return study
 
 

@@ -1,0 +1,57 @@
+"""The registry: what installed packages name as entry points, such as stages, features, learners and studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import Any
+
+from greylag.core.spelling import nearest
+from greylag.errors import ParameterError
+
+GROUPS = {kind: f"greylag.{kind}s" for kind in ("stage", "feature", "learner")} | {"study": "greylag.studies"}
+"""The groups of entry points, by what errors call their members."""
+
+
+@cache
+def _installed(kind: str) -> EntryPoints:
+    """The entry points of a kind, of all packages."""
+    return entry_points(group=GROUPS[kind])
+
+
+@cache
+def registered(kind: str) -> Mapping[str, EntryPoint]:
+    """The entry points of a kind of `GROUPS` by name; each is imported when it is first used."""
+    return {entry.name: entry for entry in sorted(_installed(kind), key=lambda entry: entry.name)}
+
+
+def unknown(kind: str, name: str) -> ParameterError:
+    """The error of a name that is not registered."""
+    known = registered(kind) or ["(none: install greylag, whose metadata names them)"]
+    return ParameterError(f"unknown {kind} {name!r:.60}: {nearest(name, known)}")
+
+
+def load_entry(kind: str, name: str) -> Any:
+    """Import what a name is registered for; `ParameterError` if it is unknown, ambiguous or cannot be imported."""
+    if name not in registered(kind):
+        raise unknown(kind, name)
+    values = {entry.value for entry in _installed(kind).select(name=name)}
+    if len(values) > 1:
+        packages = ", ".join(sorted(values))
+        raise ParameterError(f"{kind} {name} is registered several times, as {packages}: uninstall all but one")
+    return import_entry(kind, registered(kind)[name])
+
+
+def import_entry(kind: str, entry: EntryPoint) -> Any:
+    """Import an entry point; an error of its package becomes `ParameterError`."""
+    try:
+        return entry.load()
+    except Exception as error:  # whatever the code of another package raises
+        raise ParameterError(f"{kind} {entry.name} cannot be imported: {error}") from error
+
+
+def forget() -> None:
+    """Read the entry points anew, after packages were installed."""
+    _installed.cache_clear()
+    registered.cache_clear()

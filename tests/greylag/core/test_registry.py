@@ -1,0 +1,102 @@
+"""What another package registers is trained by, extracted and spelt as greylag's own; a broken package is one line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.core.registry import forget, load_entry
+from greylag.errors import ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.learning import GreedySelection
+from greylag.recipes import spelling
+from greylag.recipes.spelling import parse_learner
+from greylag.testing import check_feature, check_learner
+from tests.greylag.diversity import samples
+
+CODE = """
+from dataclasses import KW_ONLY, dataclass
+from greylag.features.evidence import Evidence
+from greylag.learning import GreedySelection
+import numpy as np
+
+@dataclass(frozen=True)
+class Longest(Evidence):
+    form = "longest:{least}"
+    reads_query = uses_ranking = needs_index = False
+    least: str
+
+    def bind(self, index, shared):
+        return lambda ranking: np.array([max(len(docid), int(self.least)) for docid in ranking.docids], dtype=float)
+
+@dataclass(frozen=True)
+class First(GreedySelection):
+    pass
+
+@dataclass(frozen=True)
+class Clashing(GreedySelection):
+    b: float = 0.5
+"""
+ENTRIES = """[greylag.features]
+longest = theirs_too:Longest
+wrong = theirs_too:Longest
+[greylag.learners]
+first = theirs_too:First
+clashing = theirs_too:Clashing
+absent = no_such_module:Learner
+none = theirs_too:CODE
+twice = theirs_too:First
+"""
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, text in (("theirs_too", ENTRIES), ("others", "[greylag.learners]\ntwice = others:Other\n")):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(text)
+    (tmp_path / "theirs_too.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    forget()
+    names = ("first", "clashing", "absent", "none")
+    theirs = {name: spelling._of_features(name, "theirs") for name in names}
+    monkeypatch.setattr(spelling, "RANKERS", {**spelling.RANKERS, **theirs})
+    yield
+    forget()
+
+
+def test_a_learner_of_another_package_trains() -> None:
+    learner = parse_learner("first(max_features=2)", "nDCG@10")
+    check_learner(learner)  # type: ignore[arg-type]
+    recipe, _ = spelling.parse_model("first(max_features=2,mu=500)", "nDCG@10", pool="sd")
+    assert recipe.learner == learner  # type: ignore[attr-defined]
+    assert isinstance(learner, GreedySelection)
+    assert type(learner).__name__ == "First"
+
+
+def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
+    ranking = samples.ranking(1, 6)
+    feature = parse_feature("longest:3")
+    check_feature(feature, samples.index(1, 15), [ranking])
+    values = FeatureExtractor(None, parse_features("longest:3,longest:3@rank"))(ranking)
+    assert np.array_equal(values, [[3.0, 0.5]] * 6)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "reason"),
+    [
+        (parse_feature, "wrong:1", "wrong is spelt longest:"),
+        (spelling.parse_model, "clashing", "clashing has the parameter b"),
+        (lambda text: parse_learner(text, "AP"), "absent", "absent cannot be imported: No module named"),
+        (lambda text: parse_learner(text, "AP"), "none", "none cannot be imported"),
+        (lambda text: parse_learner(text, "AP"), "twice", "others:Other, theirs_too:First"),
+        (lambda text: load_entry("learner", text), "frist", "unknown learner 'frist'"),
+    ],
+)
+def test_a_broken_entry_point_is_one_line(parse: object, text: str, reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason) as raised:
+        parse(text)  # type: ignore[operator]
+    assert "\n" not in str(raised.value)
