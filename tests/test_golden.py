@@ -63,7 +63,7 @@ evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run \
 """
 STUDIES = ["demo.svmdiv", "two_moons.manifold", "synthetic.svmdiv"]
 VOLATILE = {"provenance", "key", "summary", "files"}  # keys whose values are not results
-# These searches' weights hang on the last digits of scores, and so on NumPy's logarithm for the processor, with or without
+# Weights that hang on the last digits of scores, and so on NumPy's logarithm for the processor, with or without
 # AVX-512. All else is compared: what was chosen, training scores, and what the ensemble ranks.
 WITHOUT_WEIGHTS = {"sd.json", "cssvm.json"}
 NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?")

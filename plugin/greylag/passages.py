@@ -190,7 +190,7 @@ class Reranker:
             ranking = _by_bm25(query, list(texts), index(_OTHERS))
         else:
             values = [_finite(names.number(score, f"passage {keys[n]}"), keys[n]) for n, score in enumerate(scores)]
-            ranking = Ranking.sort(_QID, query, list(texts), values)
+            ranking = Ranking.sort(_QID, query or " ", list(texts), values)  # "" would be a query whose text is unknown
         k = min(top_k or every, every)
         ranked = self._stage(known, k, index)(ranking).head(k)
         positions = {name: n for n, name in enumerate(texts)}
@@ -512,7 +512,7 @@ def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
     from greylag.features.extract import FeatureExtractor  # slow to import
     from greylag.features.spec import FeatureSpec
 
-    as_given = Ranking(_QID, query, tuple(docids), np.zeros(len(docids)))
+    as_given = Ranking(_QID, query or " ", tuple(docids), np.zeros(len(docids)))
     return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
 
 

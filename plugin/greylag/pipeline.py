@@ -77,7 +77,8 @@ class Stage(Composable[Ranking]):
     Attributes
     ----------
     reads_query : bool, default True
-        Whether it reads the text of the query. If so, it is refused where there is none, as without ``--topics``.
+        Whether it reads the text of the query. If so, rankings whose query has none are refused, as are runs without
+        ``--topics``.
     needs : frozenset of {"index", "vectors", "aspects", "groups"}, default empty
         The parameters that it cannot rank without. In place of vectors, it takes an index.
     strength : str, optional
@@ -186,6 +187,11 @@ def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> 
         raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")
     if isinstance(first, Source) and any(isinstance(item, Ranking) for item in items):
         raise ParameterError(f"{name} searches: pass topics (a mapping of qid to text) or queries, not rankings")
+    for stage in step.steps if isinstance(step, Pipeline) else (step,):
+        if isinstance(stage, Stage) and stage.reads_query:
+            for item in items:
+                if isinstance(item, Ranking):
+                    item.check_query(type(stage).__name__)
 
 
 def _steps(step: Any) -> tuple[Callable[[Any], Ranking], ...]:

@@ -115,6 +115,14 @@ class Ranking(Printed):
         order = np.argsort(-values, kind="stable")
         return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])
 
+    def check_query(self, reader: str) -> None:
+        """Raise `ParameterError` if the query's text is unknown, which `reader`, a stage or feature, ranks by."""
+        if not self.query:
+            raise ParameterError(
+                f"query {self.qid} has no text, which {reader} reads: give the topics with the run, as in "
+                "read_run(path, topics) and run_from_pyserini(hits, topics=topics)"
+            )
+
     def head(self, k: int) -> Ranking:
         """The top `k` documents, k at least 0, or all of them if there are fewer."""
         if k < 0:

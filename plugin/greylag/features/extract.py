@@ -277,7 +277,14 @@ class FeatureExtractor:
             bases.append(places[spec.base])
         return [(method, *columns) for method, columns in by_method.items()]
 
+    @cached_property
+    def _asking(self) -> Feature | None:
+        """The first feature that reads the query's text."""
+        return next((base for base in self._bases if base.reads_query), None)
+
     def _count(self, ranking: Ranking) -> FeatureCounts:
+        if self._asking is not None:
+            ranking.check_query(f"the feature {self._asking}")
         numbers = self._numbers(ranking.docids)
         known = numbers >= 0
         if not known.all():

@@ -81,6 +81,7 @@ class Rocchio(Stage):
         relevant, others = judged_documents(self.index, self.feedback, ranking.qid)
         if not relevant:
             return ranking
+        ranking.check_query(type(self).__name__)
         terms = self.index.query_terms(ranking.query)
         moved = np.bincount(terms[terms >= 0], minlength=self.index.n_terms).astype(np.float64)
         # Unit length, as the documents' vectors have, or beta and gamma would depend on the length of the query.

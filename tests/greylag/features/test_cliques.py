@@ -32,7 +32,7 @@ def test_redundant_features_have_no_values_of_their_own(lengths: tuple[int, ...]
     words = ["cat", "cow", "dog", "pig", "hen"]
     index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=15)) for i in range(12)})
     extract = FeatureExtractor(index, POOL, FeatureParameters(max_clique=max_size))
-    queries = [" ".join(rng.choice(words, size=n)) for n in lengths]
+    queries = [" ".join(rng.choice(words, size=n)) or " " for n in lengths]
     tables = [extract(Ranking("q", query, tuple(f"d{i}" for i in range(12)), np.zeros(12))) for query in queries]
     values = np.concatenate([*tables, np.empty((0, len(POOL)))])
     redundant = redundant_features(POOL, lengths, FeatureParameters(max_clique=max_size))

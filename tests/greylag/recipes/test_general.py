@@ -64,14 +64,14 @@ def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
     assert reranked.scores.tolist() == pytest.approx([scores[docid] for docid in reranked.docids])
 
 
-@pytest.mark.parametrize("query", ["", "the of and", "w1x", "unheard", " ".join(["w1x w2x unheard"] * 200)])
+@pytest.mark.parametrize("query", [" ", "the of and", "w1x", "unheard", " ".join(["w1x w2x unheard"] * 200)])
 @pytest.mark.parametrize("n", [0, 1, 30])
 def test_odd_queries_and_few_candidates_keep_all_documents(query: str, n: int) -> None:
     ranking = ranked(query, n)
     reranked = GeneralRanker(INDEX)(ranking)
     assert sorted(reranked.docids) == sorted(ranking.docids)
     assert np.isfinite(reranked.scores).all()
-    if query in ("", "the of and"):  # only the first stage's score tells documents apart
+    if query in (" ", "the of and"):  # only the first stage's score tells documents apart
         assert reranked.docids == ranking.docids
 
 
