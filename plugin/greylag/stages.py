@@ -6,11 +6,12 @@ command line, `greylag.rerank`, the choice of a diversifier and features all fin
 
 from __future__ import annotations
 
-import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -28,19 +29,35 @@ from greylag.pipeline import Stage
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
+INSTALLED = "site-packages", "dist-packages"
+"""The names of folders in which packages do not belong together."""
+
 
 def registered_stages() -> Mapping[str, EntryPoint]:
     """The stages of all installed packages by name; each is imported when it is first used."""
     return registered("stage")
 
 
+_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("_FOLDERS", default=())
+"""Where stages ``MODULE:CLASS`` are looked for beside the working folder."""
+
+
 @contextmanager
 def modules_of(folder: Path) -> Iterator[None]:
-    """Modules may be files of this folder, too.
+    """Stages ``MODULE:CLASS`` may be files of this folder, too."""
+    token = _FOLDERS.set((folder, *_FOLDERS.get()))
+    try:
+        yield
+    finally:
+        _FOLDERS.reset(token)
 
-    It comes last, so that a file there does not hide a module of the same name that greylag imports.
-    """
-    added = {str(folder)} - {*sys.path}
+
+@contextmanager
+def _importable(folders: Sequence[Path]) -> Iterator[None]:
+    """Modules may be files of these folders, too."""
+    # Last, so that a file there does not hide a module of the same name; and only while a named module is imported, as
+    # other packages import optional ones, which must not be files beside the user's data.
+    added = [str(folder) for folder in folders if str(folder) not in sys.path]
     sys.path += added
     try:
         yield
@@ -55,13 +72,23 @@ def find_stage(name: str) -> type[Stage]:
     `ParameterError` if there is none, it cannot be imported, or it is not a dataclass that extends `Stage`.
     """
     if ":" in name:
-        with modules_of(Path.cwd()):
+        with _importable((*_FOLDERS.get(), Path.cwd())):
             kind: Any = import_entry("stage", EntryPoint(name, name, "greylag.stages"))
     else:
         kind = load_entry("stage", name)
     if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):
         raise ParameterError(f"stage {name} is {shown(kind)}, not a dataclass that extends greylag.Stage")
     return kind
+
+
+def _origin(name: str) -> str | None:
+    """The folder that a module's package lies in or, if it is installed there with others, the package's path."""
+    top = sys.modules.get(name.partition(".")[0])
+    path = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
+    if path is None:
+        return None
+    folder = os.path.dirname(os.path.abspath(path))
+    return path if os.path.basename(folder) in INSTALLED else folder
 
 
 def stage_parameters(stage: type[Stage]) -> dict[str, Field[Any]]:
@@ -127,9 +154,16 @@ class StageStep:
         return self.stage.readers
 
     @property
-    def source(self) -> str | None:
-        """The file of code that results depend on, as on any input, if the stage is not greylag's own."""
-        return None if self.stage.__module__.startswith("greylag.") else inspect.getsourcefile(self.stage)
+    def sources(self) -> list[str]:
+        """The files of code that results depend on, as on any input, if the stage is not greylag's own.
+
+        These are all modules that were imported from the folder of its module or, if that is installed, its package.
+        """
+        # Imported at once: when the stage is made, its folder is not on the path any more.
+        named = {self.stage.__module__, *([self.name.split(":")[0]] if ":" in self.name else [])}
+        own = {_origin(name) for name in named if name.split(".")[0] != "greylag"} - {None}
+        files = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if _origin(name) in own}
+        return sorted(filter(None, files))
 
     def adding(self, **options: Value) -> StageStep:
         """The stage with these options, too."""

@@ -1,5 +1,6 @@
 """The registry of stages: one of another package is used as greylag's own are, and what cannot be one is refused."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.passages import rerank
 from greylag.ranking import Ranking, Run
-from greylag.stages import StageStep, find_stage
+from greylag.stages import StageStep, find_stage, modules_of
 from greylag.trec import read_run, write_run
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
 from tests.greylag.diversity import samples
@@ -149,3 +150,27 @@ def test_a_class_of_a_file_in_the_working_folder(
     assert "in_folder:function is function" in refused(*words, "--stage", "in_folder:function")
     with pytest.raises(ParameterError, match="in_folder:Middle is not installed"):
         parse_features("stage:in_folder:Middle(mix=0)")
+
+
+def test_the_code_of_a_stage_is_all_that_it_imports_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whole_helper.py").write_text("SIGN = -1.0\n")
+    (tmp_path / "whole_stage.py").write_text("import whole_helper\n" + CODE)
+    (tmp_path / "whole_other.py").write_text("SIGN = 1.0\n")
+    monkeypatch.chdir(tmp_path)
+    sources = StageStep("whole_stage:ByWord").sources
+    assert sources == [str(tmp_path / "whole_helper.py"), str(tmp_path / "whole_stage.py")]
+    assert StageStep("mmr").sources == []
+
+
+def test_a_folder_of_modules_is_on_the_path_only_while_a_named_one_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "path_stage.py").write_text("import sys\nPATH = [*sys.path]\n" + CODE)
+    before = [*sys.path]
+    with modules_of(tmp_path):
+        assert sys.path == before
+        find_stage("path_stage:ByWord")
+        assert sys.path == before
+    seen = sys.modules["path_stage"].PATH
+    assert seen[: len(before)] == before
+    assert str(tmp_path) in seen[len(before) :]

@@ -15,13 +15,16 @@ from greylag.runtime.inputs import Names
 
 
 def feature_files(text: str) -> list[str]:
-    """The files of comma-separated features, and the source of stages of other packages among them."""
+    """The files of comma-separated features, and the code of stages of other packages among them."""
     from greylag.features.spelling import parse_features  # all kinds of features; most commands name none
     from greylag.features.stages import StageScore
 
     features = parse_features(text)
     steps = [step for feature in features if isinstance(feature.base, StageScore) for step in feature.base.steps]
-    return [*(file for feature in features for file in feature.files()), *filter(None, [step.source for step in steps])]
+    return [
+        *(file for feature in features for file in feature.files()),
+        *(file for step in steps for file in step.sources),
+    ]
 
 
 FEATURE_FILES = Names(feature_files)
@@ -30,11 +33,11 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 
 def stage_files(text: str) -> list[str]:
-    """The files of a stage's options and, of a stage of another package, that of its source."""
+    """The files of a stage's options and, of a stage of another package, those of its code."""
     from greylag.stages import StageStep
 
     step = StageStep.parse(text)
-    return [*step.files(), *filter(None, [step.source])]
+    return [*step.files(), *step.sources]
 
 
 STAGE_FILES = Names(stage_files)
