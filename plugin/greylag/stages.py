@@ -84,7 +84,7 @@ def find_stage(name: str) -> type[Stage]:
 def _origin(name: str) -> str | None:
     """The folder that a module's package lies in or, if it is installed there with others, the package's path."""
     top = sys.modules.get(name.partition(".")[0])
-    path = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
+    path: str | None = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
     if path is None:
         return None
     folder = os.path.dirname(os.path.abspath(path))

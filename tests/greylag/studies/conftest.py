@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from greylag.core.registry import GROUPS
 from greylag.studies import study
 from tests.greylag.studies import samples
 
@@ -17,6 +18,6 @@ def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def sum_study(monkeypatch: pytest.MonkeyPatch) -> None:
     """The study of `samples` is in the registry as "sum"."""
-    entry = EntryPoint("sum", f"{samples.__name__}:STUDY", study.GROUP)
+    entry = EntryPoint("sum", f"{samples.__name__}:STUDY", GROUPS["study"])
     everything = {**study.registered_studies(), "sum": entry}
     monkeypatch.setattr(study, "registered_studies", lambda: everything)
