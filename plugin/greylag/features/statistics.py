@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Located, Part, Shard
 from greylag.index.tables import UNKNOWN, Int32Array, Tables
 from greylag.ranking import IntArray
-from greylag.runtime.cache import Cache
+from greylag.runtime.cache import Cache, is_array
 
 _FILE = "windows.sqlite"
 _QUICK = 1 << 15  # postings that are read in less time than a file of counts is opened
@@ -147,7 +148,14 @@ class _ShardStatistics:
         if not len(table.cliques):
             return np.zeros(shape, dtype=np.int64)
         counts = self._store.load(table.key) if self._store else None
-        return counts if isinstance(counts, np.ndarray) and counts.shape == shape else None
+        return counts if self._are_counts(counts, table, shape) else None
+
+    def _are_counts(self, counts: Any, table: CliqueTable, shape: tuple[int, ...]) -> bool:
+        """Whether a value from a file can be cf and df: df is at most N and cf, and each token begins few matches."""
+        shard = self._part.shard
+        return is_array(
+            counts, "int64", shape, 0, max(1, table.cliques.shape[1]) * int(shard.document_lengths.sum())
+        ) and bool((counts[1] <= np.minimum(counts[0], shard.n_documents)).all())
 
     def _save(self, table: CliqueTable, counts: IntArray) -> IntArray:
         if self._store:

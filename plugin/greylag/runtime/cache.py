@@ -15,10 +15,12 @@ import stat
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from greylag.runtime import interrupts
 from greylag.runtime.encoding import decode, encode
@@ -48,6 +50,7 @@ _log = logging.getLogger("greylag")
 class Cache:
     """Values by key in a SQLite file, which need not exist.
 
+    A checksum shows damage, not who wrote a value: the caller checks it (see `is_array`) or computes it again.
     A damaged file is removed with a warning. If it cannot be read or written, or another process holds its lock,
     nothing is found and nothing is kept.
     """
@@ -121,6 +124,19 @@ class Cache:
                 path.unlink(missing_ok=True)
         except OSError:  # it cannot be replaced either
             self._resume = math.inf
+
+
+def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, most: float) -> bool:
+    """Whether a value from a file is an array of this type and shape (None: any length), all from `least` to `most`."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype == np.dtype(dtype)
+        and value.dtype.isnative
+        and value.flags.c_contiguous
+        and len(value.shape) == len(shape)
+        and all(size in (None, of_value) for size, of_value in zip(shape, value.shape, strict=True))
+        and bool(((value >= least) & (value <= most)).all())  # false for NaN
+    )
 
 
 class WorkLog(Cache):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,8 +14,11 @@ from threadpoolctl import threadpool_limits
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
-from greylag.runtime.cache import Cache
+from greylag.runtime.cache import Cache, is_array
 from greylag.runtime.compilation import compiled
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 DIMENSIONS = 100
 """The number of dimensions, at most."""
@@ -23,8 +27,8 @@ SAMPLE = 20_000
 FEW = 200
 """Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
 _LEAST = 1e-10  # of the largest singular value; below it are rounding errors of 0
-_GAP = 1e-9  # of the largest singular value; closer ones are equal, and their vectors any basis of what they span
-_VERSION = 2  # of the decomposition, so that what earlier versions kept is not used
+_TIED = 1e-8  # relative difference of singular values; below it the vectors of each depend on rounding
+_VERSION = 3  # of `decompose`: projections that another version kept are not used
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
 
@@ -35,10 +39,9 @@ class LatentVectors:
 
     With A = U S V' the singular value decomposition, truncated to 100 dimensions, of the documents' TF-IDF vectors (see
     `PositionalIndex.tfidf`), a document or query with the TF-IDF vector x has V'x; the documents of A have the rows of
-    U S. Terms that a single document of A has are left out. So are dimensions whose singular value is 0, or equals that
-    of the first one left out, as in collections of templates: their directions would be arbitrary. Of a collection with
-    more than 20,000 documents, A has as many, drawn with a fixed seed. It is decomposed once, and V is kept beside the
-    index.
+    U S. Terms that a single document of A has are left out. Of a collection with more than 20,000 documents, A has as
+    many, drawn with a fixed seed. It is decomposed once, and V is kept beside the index. Singular
+    values of 0 are left out, and those that equal the first one beyond the 100, as their vectors would be arbitrary.
 
     Parameters
     ----------
@@ -102,9 +105,9 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 @lru_cache(maxsize=4)
 def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     store = None if index.folder is None else Cache(index.folder / _FILE)
-    key = f"{_VERSION} {index.fingerprint} {DIMENSIONS} {SAMPLE}".encode()
+    key = f"{index.fingerprint} {DIMENSIONS} {SAMPLE} {_VERSION}".encode()
     stored = store.load(key) if store else None
-    if stored is None:
+    if stored is None or not _is_projection(stored, index.n_terms):
         stored = [*decompose(index)]
         if store:
             store.save(key, stored)
@@ -130,13 +133,37 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
         if min(whole.shape) <= FEW:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
         else:
-            from scipy.sparse.linalg import svds  # slow to import
+            values, right = _largest(rows, size + 1)  # one more than is kept, to see ties
+    beyond = values[size] if len(values) > size else 0.0
+    right = right[:size][values[:size] > max(_LEAST * values[0], (1 + _TIED) * beyond)]
+    return terms, np.ascontiguousarray(right.T)
 
-            # One more than is kept, to see the gap after it. ARPACK draws where it restarts: seeded.
-            more = min(size + 1, min(rows.shape) - 1)
-            _, values, right = svds(rows, more, v0=np.ones(min(rows.shape)), rng=np.random.default_rng(0))
-    # `svds` gives no order; the signs of the rows do not matter to cosines.
-    order = np.argsort(-values, kind="stable")
-    values, right = values[order], right[order]
-    least = max(_LEAST * values[0], values[size] + _GAP * values[0] if len(values) > size else 0.0)
-    return terms, np.ascontiguousarray(right[:size][values[:size] > least].T)
+
+def _largest(rows: csr_matrix, size: int) -> tuple[FloatArray, FloatArray]:
+    """The largest singular values of rows, descending, and their right singular vectors, shape (size, columns)."""
+    from scipy.sparse.linalg import LinearOperator, eigsh  # slow to import
+
+    is_wide = rows.shape[0] < rows.shape[1]
+    tall = rows.T if is_wide else rows
+    gram = LinearOperator(matvec=lambda x: tall.T @ (tall @ x), dtype=float, shape=(tall.shape[1],) * 2)
+    # As SciPy's `svds`, which gives ARPACK no generator: without one, it draws restarts from the operating system.
+    _, basis = eigsh(gram, size, v0=np.ones(tall.shape[1]), rng=np.random.default_rng(0))
+    basis, _ = np.linalg.qr(basis)  # ARPACK's vectors of close values need not be orthogonal
+    left, values, right = np.linalg.svd(tall @ basis, full_matrices=False)
+    return values, left.T if is_wide else right @ basis.T
+
+
+def _is_projection(stored: Any, n_terms: int) -> bool:
+    """Whether a value from a file can be a result of `decompose`: ascending terms, and orthonormal columns.
+
+    One without columns is computed again: it could not be told from a wrong one.
+    """
+    if not isinstance(stored, list) or len(stored) != 2:
+        return False
+    terms, right = stored
+    if not is_array(terms, "int64", (None,), 0, n_terms - 1) or not (np.diff(terms) > 0).all():
+        return False
+    if not is_array(right, "float64", (len(terms), None), -1 - _LEAST, 1 + _LEAST):
+        return False
+    dimensions = right.shape[1]
+    return 0 < dimensions <= DIMENSIONS and np.allclose(right.T @ right, np.eye(dimensions), rtol=0, atol=1e-6)

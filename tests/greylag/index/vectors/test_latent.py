@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from greylag.features.spelling import parse_features
 from greylag.index.lucene.build import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import ArrayVectors, LatentVectors, TfidfVectors, latent
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.cache import Cache
 from greylag.stages import StageStep
 
@@ -125,6 +126,9 @@ DEGENERATE = {
     "blocks": [f"w{i // 2:04d} v{i // 2:04d}" for i in range(700)],
     "templates": [f"the price of item{i % 40} in shop{i % 7} is {i}" for i in range(600)],
     "rank three": ["alpha beta", "beta gamma", "gamma delta"] * 120 + [f"only{i}" for i in range(300)],
+    "rank of 50": [" ".join(f"t{i % 50}x{k} t{i * 7 % 49 + 1}x{k}" for k in range(6)) for i in range(500)],
+    "ties beyond 60": [f"w{i // 2:04d} v{i // 2:04d}" for i in range(500)]
+    + [" ".join(f"u{(i * k) % 61}" for k in range(1, 9)) for i in range(300)],
     "one text": ["same words in all"] * 300,
     "empty": [""] * 250,
     "tiny": ["cat", "cat dog"],
@@ -134,7 +138,7 @@ import sys
 from greylag import rerank
 from tests.greylag.index.vectors.test_latent import DEGENERATE
 for texts in DEGENERATE.values():
-    for query in ("thing3 thing7 title", "w0003 v0009 item3 shop5 price", "alpha delta same cat"):
+    for query in ("thing3 thing7 title", "w0003 v0009 item3 shop5 price", "alpha delta same cat t1x2 u7"):
         print([(passage.position, passage.score.hex()) for passage in rerank(query, texts)])
 """
 
@@ -142,7 +146,7 @@ for texts in DEGENERATE.values():
 def test_the_general_model_ranks_degenerate_collections_alike_in_every_process() -> None:
     """Nothing is drawn from the operating system, and no order depends on hashes or on the number of threads.
 
-    What may draw in the package: `svds` here, where ARPACK restarts; NumPy's generators, each made with a seed;
+    What may draw in the package: `eigsh` here, where ARPACK restarts; NumPy's generators, each made with a seed;
     SciPy's permutation test and scikit-learn's splits and classifiers, each with a seed; LightGBM, with its own.
     Sums of BLAS, which depend on threads, have one thread here.
     """
@@ -162,7 +166,7 @@ def test_the_general_model_ranks_degenerate_collections_alike_in_every_process()
     assert len(printed.pop().splitlines()) == 3 * len(DEGENERATE)
 
 
-@pytest.mark.parametrize("name", ["pairs", "blocks", "templates", "rank three"])
+@pytest.mark.parametrize("name", ["pairs", "blocks", "templates", "rank three", "rank of 50", "ties beyond 60"])
 def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decomposition(name: str) -> None:
     """Projections, which do not depend on the basis that a decomposition gives of equal singular values."""
     index = PositionalIndex.from_texts({f"{i:03d}": text for i, text in enumerate(DEGENERATE[name])})
@@ -173,3 +177,59 @@ def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decompositi
     expected = of_all[: latent.DIMENSIONS][values[: latent.DIMENSIONS] > max(limit, 1e-9 * values[0])].T
     assert right.shape == expected.shape
     np.testing.assert_allclose(right @ right.T, expected @ expected.T, atol=1e-8)
+
+
+def _planted(terms: IntArray, right: FloatArray) -> dict[str, object]:
+    """Rows that have a right checksum and are none of `decompose`."""
+    spoilt, infinite = right.copy(), right.copy()
+    spoilt[0, 0], infinite[-1, -1] = np.nan, np.inf
+    far, negative = terms.copy(), terms.copy()
+    far[-1], negative[0] = 1 << 40, -1
+    return {
+        "nothing": [],
+        "text": "text",
+        "number": 5,
+        "texts": ["a", "b"],
+        "few rows": [terms, right[:1]],
+        "many rows": [terms, np.vstack([right, right])],
+        "one dimension": [terms, right.ravel()],
+        "no columns": [terms, right[:, :0]],
+        "terms of two dimensions": [terms[:, None], right],
+        "NaN": [terms, spoilt],
+        "infinite": [terms, infinite],
+        "huge": [terms, right * 1e300],
+        "zeros": [terms, right * 0],
+        "far term": [far, right],
+        "negative term": [negative, right],
+        "descending": [terms[::-1].copy(), right],
+        "float32": [terms, right.astype(np.float32)],
+        "int32": [terms.astype(np.int32), right],
+        "other order of bytes": [terms.astype(">i8"), right],
+        "texts in arrays": [terms.astype(str), right],
+        "without terms": [terms[:0], np.full((1, 1), np.nan)],
+        "columns first": [terms, np.asfortranarray(right)],
+    }
+
+
+def test_planted_projections_are_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = replace(PositionalIndex.from_texts(TEXTS), folder=tmp_path)
+    expected = LatentVectors(index).documents([*TEXTS]).tobytes()
+    loaded: dict[str, object] = _planted(*latent.decompose(index))
+    for name, row in loaded.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(Cache, "load", lambda self, key, row=row: row)
+            latent._decomposed.cache_clear()
+            assert LatentVectors(index).documents([*TEXTS]).tobytes() == expected, name
+    # The one that was kept is used.
+    latent._decomposed.cache_clear()
+    monkeypatch.setattr(latent, "decompose", None)
+    assert LatentVectors(index).documents([*TEXTS]).tobytes() == expected
+
+
+def test_projections_of_other_versions_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = replace(PositionalIndex.from_texts(TEXTS), folder=tmp_path)
+    terms, right = latent.decompose(index)
+    Cache(tmp_path / "latent.sqlite").save(
+        f"{index.fingerprint} {latent.DIMENSIONS} {latent.SAMPLE}".encode(), [terms, right[:, :1].copy()]
+    )
+    assert LatentVectors(index).documents(["d001"]).shape == (1, right.shape[1])
