@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -43,9 +42,6 @@ def experiment(
             "--init", metavar="NAME", help="Print an experiment file to start from: of a study, or one of greylag's."
         ),
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", metavar="STUDY", help="Print the JSON Schema of a study's files.")
-    ] = None,
 ) -> None:
     """Run the study that an experiment file describes, from documents and topics to scores and a report.
 
@@ -54,16 +50,12 @@ def experiment(
     For a collection of your own: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
     """
     shared: Shared = context.obj
-    given = {"a file": config, "--init": init, "--schema": schema}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) > 1 or (config is None and (check or out is not None)):
-        problem = " and ".join(named) or "--check or --out without a file"
-        raise ParameterError(f"{problem}: give a file, or --init or --schema alone")
+    if init is not None and config is not None:
+        raise ParameterError("a file and --init: give a file, or --init alone")
+    if config is None and (check or out is not None):
+        raise ParameterError("--check or --out without a file: give a file, or --init alone")
     if init is not None:
         tell(starting_point(init))
-        return
-    if schema is not None:
-        tell(json.dumps(template.schema(schema, find_study(schema).settings), indent=1))
         return
     if config is None:
         raise ParameterError("give an experiment file, such as demo, or --init pipeline for one to fill in")

@@ -107,9 +107,7 @@ def _several(value: object) -> object:
 class FirstStage(Settings):
     """The rankings that are reranked: a search, a run, or the union of several."""
 
-    model: Annotated[
-        tuple[SourceText, ...], Field(min_length=1), BeforeValidator(_several, json_schema_input_type=str | list[str])
-    ] = ("bm25",)
+    model: Annotated[tuple[SourceText, ...], Field(min_length=1), BeforeValidator(_several)] = ("bm25",)
     """A search as for greylag search --model: bm25 or ql, with parameters, as in bm25(k1=1.2,b=0.75), and expanded, as
     in bm25+rm3(fb_docs=5). Or run:FILE, a TREC run. Of several in a list, documents of any are candidates.
     """

@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import SkipJsonSchema
 
 from greylag.core.spelling import nearest
 from greylag.errors import FormatError, ParameterError
@@ -78,8 +77,8 @@ class Experiment(Settings):
     expected: Mapping[str, Mapping[str, float]] = {}
     """The scores that ``greylag experiment --check`` verifies."""
     # the folders of the data and of the file, which `check_fields` sets; no fields of the file
-    data_folder: SkipJsonSchema[Path] = Field(default=Path(), exclude=True)
-    file_folder: SkipJsonSchema[Path] = Field(default=Path(), exclude=True)
+    data_folder: Path = Field(default=Path(), exclude=True)
+    file_folder: Path = Field(default=Path(), exclude=True)
 
     def path(self, name: str) -> Path:
         """The location of a file that the experiment names."""

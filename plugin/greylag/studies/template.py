@@ -1,4 +1,4 @@
-"""Experiment files to start from, and their JSON Schema: both made from a study's settings and their docstrings."""
+"""Experiment files to start from, made from a study's settings and their docstrings."""
 
 from __future__ import annotations
 
@@ -33,13 +33,6 @@ def template(study: str, form: type[Experiment]) -> str:
     head = [*_comment(summary(form)), "# Fields that are commented out show their defaults.", ""]
     name = f"my-{study.replace('_', '-')}"
     return "\n".join([*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", "study", "expected"})]) + "\n"
-
-
-def schema(study: str, form: type[Experiment]) -> dict[str, Any]:
-    """The JSON Schema of a study's experiment files, with descriptions of all fields, for editors and validators."""
-    content = form.model_json_schema()
-    content["properties"]["study"] = {"const": study, "description": "The study."}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **content}
 
 
 def description(field: FieldInfo) -> str:

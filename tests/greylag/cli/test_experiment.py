@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -78,15 +77,10 @@ def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_schemas(command: Command, refused: Refused) -> None:
-    code, text, _ = command("experiment", "--schema", "pipeline")
-    assert code == 0
-    schema = json.loads(text)
-    assert schema["properties"]["topics"]["description"]
-    assert schema["$defs"]["Training"]["description"]
+def test_what_init_refuses(refused: Refused) -> None:
     assert "a file and --init: give a file, or --init" in refused("experiment", "demo", "--init", "pipeline")
-    for option in ("--init", "--schema"):
-        assert "unknown study 'nothing': " in refused("experiment", option, "nothing")
+    assert "unknown study 'nothing': " in refused("experiment", "--init", "nothing")
+    assert "--check or --out without a file" in refused("experiment", "--init", "pipeline", "--check")
     assert "give an experiment file, such as demo, or --init pipeline" in refused("experiment")
 
 

@@ -31,7 +31,7 @@ from tests.greylag.cli.conftest import Command
 
 WORDS = {
     "tag", "measure", "measures", "cost", "preselect", "fields", "language", "qid", "docid", "against",
-    "init", "schema", "search_model", "values", "part", "engine", "text_field",
+    "init", "search_model", "values", "part", "engine", "text_field",
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
 SETTINGS = {

@@ -1,19 +1,17 @@
-"""Files to start from and schemas: for every study, checked against its settings and the files in configs."""
+"""Files to start from: for every study, checked against its settings."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from pydantic import BaseModel
 
 from greylag.runtime.yaml_text import read_yaml
-from greylag.studies.config import check_fields, file_fields, part_of, shipped_files
+from greylag.studies.config import check_fields, file_fields, part_of
 from greylag.studies.study import find_study, registered_studies
-from greylag.studies.template import PLACEHOLDERS, description, schema, template
+from greylag.studies.template import PLACEHOLDERS, description, template
 
 
 def uncommented(text: str) -> str:
@@ -61,35 +59,3 @@ def parts(form: type[BaseModel]) -> Iterator[type[BaseModel]]:
 def test_every_field_is_described(study: str) -> None:
     for form in parts(find_study(study).settings):
         assert [name for name, field in file_fields(form).items() if not description(field)] == []
-
-
-def known(content: dict[str, Any], part: dict[str, Any]) -> dict[str, Any] | None:
-    """The properties of a part of a schema, its references followed; None if any key is allowed."""
-    parts = [part, *part.get("anyOf", ()), *part.get("allOf", ())]
-    references = [one["$ref"].rpartition("/")[2] for one in parts if "$ref" in one]
-    for target in [part, *(content["$defs"][name] for name in references)]:
-        if "properties" in target:
-            assert target["additionalProperties"] is False
-            properties: dict[str, Any] = target["properties"]
-            return properties
-    return None
-
-
-def check(content: dict[str, Any], part: dict[str, Any], value: Any) -> None:
-    properties = known(content, part)
-    if properties is not None and isinstance(value, dict):
-        assert value.keys() <= properties.keys()
-        for key, inner in value.items():
-            check(content, properties[key], inner)
-
-
-@pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.name)
-def test_files_in_configs_fit_their_schema(path: Path) -> None:
-    fields = read_yaml(path)
-    study = fields.get("study", "pipeline")
-    content = json.loads(json.dumps(schema(study, find_study(study).settings)))
-    check(content, content, fields)
-    assert set(content["required"]) <= fields.keys()
-    assert content["properties"]["study"]["const"] == study
-    assert content["properties"].keys() == file_fields(find_study(study).settings).keys()
-    assert all("description" in field or "$ref" in str(field) for field in content["properties"].values())
