@@ -7,6 +7,7 @@ import numpy as np
 from greylag import rerank
 from greylag.diversity import DPP, MMR, MSD
 from greylag.index.vectors import ArrayVectors
+from greylag.index.word_breaks import words as words_of
 from greylag.ranking import Ranking
 from tests.benchmarks.harness import Row, cpu_seconds
 from tests.benchmarks.start import process_seconds
@@ -29,6 +30,10 @@ def rows() -> Iterator[Row]:
         scores = np.sort(rng.random(100))[::-1].tolist()
         taken = cpu_seconds(lambda texts=texts, scores=scores: rerank("word1", texts, scores, top_k=10))  # type: ignore[misc]
         yield Row(f"rerank of 100 texts of {length} words", 1e3 * taken, "CPU ms", "at most 2")
+    for kind, letters in (("ASCII", "acgt"), ("other", "àçgt")):
+        whole, cut = letters * 250_000, f"{letters * 2} " * 111_111
+        spent = [cpu_seconds(lambda text=text: [*words_of(text)], 5) for text in (whole, cut)]  # type: ignore[misc]
+        yield Row(f"one {kind} word of 10^6 letters / words of 8", spent[0] / spent[1], "x", "at most 4")
 
 
 def compared(rng: np.random.Generator, n: int, m: int) -> Iterator[Row]:
