@@ -116,8 +116,8 @@ class Ranking(Printed):
         return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])
 
     def check_query(self, reader: str) -> None:
-        """Raise `ParameterError` if the query's text is unknown, which `reader`, a stage or feature, ranks by."""
-        if not self.query:
+        """Raise `ParameterError` if there are documents for `reader` to rank by the query's text, which is unknown."""
+        if not self.query and self.docids:
             raise ParameterError(
                 f"query {self.qid} has no text, which {reader} reads: give the topics with the run, as in "
                 "read_run(path, topics) and run_from_pyserini(hits, topics=topics)"

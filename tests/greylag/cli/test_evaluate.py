@@ -187,7 +187,7 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
         (["nowhere.run"], "nowhere.run: cannot be read"),
         (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
         (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic: give --subtopics"),
-        (["RUN", "--subtopics"], "is relevant to subtopic 0"),
+        (["RUN", "--subtopics"], "all judgements are of subtopic 0"),
         (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--all-pairs"], "give another run"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -118,20 +120,21 @@ def start(*words: object, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def interrupt_after(process: subprocess.Popen[str], log: Path, size: int) -> None:
-    """Interrupt a process when the log has this size."""
+def interrupt_after(process: subprocess.Popen[str], log: Path, results: int) -> None:
+    """Interrupt a process when the log has so many results, of which all but the last are counted by then."""
     while process.poll() is None:
-        if log.exists() and log.stat().st_size >= size:
-            process.send_signal(signal.SIGINT)
-            break
-        time.sleep(0.002)
+        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True)) as store:
+            if store.execute("SELECT count(*) FROM kept").fetchone()[0] >= results:
+                process.send_signal(signal.SIGINT)
+                break
+        time.sleep(0.01)
 
 
 def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
     process = start(*words, before=SLOWLY)
-    threading.Thread(target=interrupt_after, args=(process, log, 5_000)).start()
+    threading.Thread(target=interrupt_after, args=(process, log, 2)).start()
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == 130
     *before, line = errors.splitlines()

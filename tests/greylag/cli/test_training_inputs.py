@@ -160,7 +160,7 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
         ([*learn, "--features", "score"], "--features score is no column of a feature file"),
         ([*learn, "--qrels", made / "qrels.txt"], "--letor excludes --qrels: the file has topics, documents"),
         ([*learn, "--pool", "sd"], "--pool needs --index"),
-        ([*learn, "--model", "bm25"], "bm25 needs --index: without one, use automatic, mrf, listwise"),
+        ([*learn, "--model", "bm25"], "bm25 needs --index: without one, use automatic, coordinate-ascent"),
         ([*learn, "--model", "svmdiv"], "--letor is for --model automatic or mrf"),
         ([*learn, *spelt("mrf", "mu=2")], "mrf has the option mu with --index only"),
         ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': use penalty, max_features"),

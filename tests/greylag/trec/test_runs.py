@@ -24,6 +24,8 @@ from tests.robustness.mutations import mutate
 
 
 class Identity(Stage):
+    reads_query = False
+
     def __call__(self, ranking: Ranking, /) -> Ranking:
         return ranking
 
