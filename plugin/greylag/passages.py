@@ -6,7 +6,7 @@ Texts and scores come in, a list goes out, without a JVM.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +20,7 @@ from greylag.core.spelling import read_call, spell
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
 from greylag.index.vectors import ArrayVectors
+from greylag.index.vectors.protocol import unit_rows
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking
 from greylag.stages import check_options, find_stage, registered_stages, stage_parameters
@@ -139,12 +140,15 @@ class Reranker:
         passages : sequence of str, or mapping to str, of length n
             The texts, or the texts by identifiers of any kind, which are returned.
         scores : sequence of float, length n, optional
-            Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25.
+            Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25,
+            or the cosines with `query_vector`.
         vectors : array-like of float, shape (n, m), or callable, optional
             Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
             such as "mmr", in place of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
-            The query's embedding, or a function from its text, which "manifold" needs with `vectors`.
+            The query's embedding, or a function from its text. Without scores, its cosines with `vectors` are the
+            scores, which "mmr", "msd" and "dpp" take as they are (``scale="none"``). "manifold" needs it with
+            `vectors`.
         aspects : sequence of str, array-like of float, or callable, optional
             For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
             for them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder.
@@ -170,14 +174,19 @@ class Reranker:
                 raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
         self.check_needs(vectors=vectors, aspects=aspects, groups=groups)
         self._check_given(aspects=aspects, groups=groups)
+        if query_vector is not None:
+            self._check_query_vector(vectors, scores)
         if top_k is not None:
             check_counts(top_k=top_k)
-        every = max(1, len(texts))
+        if not texts:
+            return []
+        every = len(texts)
         known: dict[str, Any] = {"depth": every, "k": every, "transfer": True}
         if aspects is not None:
             known["aspects"] = _aspects(aspects, texts)
         if groups is not None:
-            known["groups"] = dict(zip(texts, groups, strict=True))
+            named = (_group(group, keys[n]) for n, group in enumerate(groups))
+            known["groups"] = dict(zip(texts, named, strict=True))
         if vectors is not None:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
             known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
@@ -186,7 +195,10 @@ class Reranker:
         def index(others: int) -> PositionalIndex:
             return self._index(texts, others)
 
-        if scores is None:
+        if scores is None and query_vector is not None:
+            ranking = _by_cosine(query, known["vectors"])
+            known["scale"] = "none"
+        elif scores is None:
             ranking = _by_bm25(query, list(texts), index(_OTHERS))
         else:
             values = [_finite(names.number(score, f"passage {keys[n]}"), keys[n]) for n, score in enumerate(scores)]
@@ -215,6 +227,15 @@ class Reranker:
             if value is None and need in self._needs:
                 raise ParameterError(f"method {self._method!r} needs {need}: give {need}=")
 
+    def _check_query_vector(self, vectors: Any, scores: Any) -> None:
+        """Check that the query's vector can be compared with others and that something reads it."""
+        if vectors is None:
+            raise ParameterError("query_vector is given without vectors: give the passages' vectors=, too")
+        if scores is not None and not any(stage.reads_query for _, stage, _ in self._steps):
+            raise ParameterError(
+                f"method {self._method!r} takes relevance from scores and does not read query_vector: leave out one"
+            )
+
     def _query_vector(self, query: str, given: Any) -> Mapping[str, Any] | Callable[[str], Any]:
         """What `ArrayVectors` takes for the vector of the query, which few methods ask for."""
         if given is None:
@@ -240,6 +261,8 @@ class Reranker:
             values = {name: value for name, value in {**known, **last}.items() if name in parameters} | options
             if "vectors" in values and "vectors" not in stage.needs:
                 del values["vectors"]
+            if place > 1 or "vectors" not in values:  # scores of a stage are ranks; aspects have a scale of their own
+                values = {name: value for name, value in values.items() if name != "scale" or name in options}
             if "index" in parameters and "vectors" not in values:
                 values["index"] = index(_OTHERS if name == "general" else 0)
             stages.append(stage(**values))
@@ -501,6 +524,12 @@ def _read_options(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any])
     return options
 
 
+def _group(group: Any, key: Any) -> Hashable:
+    if not isinstance(group, Hashable):
+        raise ParameterError(f"the group of passage {key} is {shown(group)}: give a string or a number")
+    return group
+
+
 def _finite(score: float, key: Any) -> float:
     if not math.isfinite(score):
         raise ParameterError(f"the score of passage {key} is {score}: it must be finite")
@@ -514,6 +543,12 @@ def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
 
     as_given = Ranking(_QID, query or " ", tuple(docids), np.zeros(len(docids)))
     return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
+
+
+def _by_cosine(query: str, vectors: ArrayVectors) -> Ranking:
+    """Rank passages by the cosine of their vectors with the query's."""
+    rows = unit_rows(np.concatenate([vectors.query(_QID, query), vectors.documents(vectors.docids)]))
+    return Ranking.sort(_QID, query or " ", list(vectors.docids), np.einsum("ij,j->i", rows[1:], rows[0]))
 
 
 def _aspects(given: Any, texts: Mapping[str, str]) -> Any:

@@ -95,6 +95,39 @@ def test_embeddings_in_place_of_words() -> None:
     assert [new.position for new in found] == positions(ManifoldRanker(vectors=vectors, alpha=0.9)(RANKING))
 
 
+def mmr_of_cosines(query: FloatArray, rows: FloatArray, weight: float) -> list[int]:
+    """MMR as Carbonell and Goldstein write it, with cosines of the query as relevance: the form of LangChain."""
+
+    def cosine(one: FloatArray, other: FloatArray) -> float:
+        return float(one @ other / np.sqrt((one @ one) * (other @ other)))
+
+    picks: list[int] = []
+    while len(picks) < len(rows):
+        left = [n for n in range(len(rows)) if n not in picks]
+        gains = [
+            weight * cosine(query, rows[n]) - (1 - weight) * max((cosine(rows[n], rows[m]) for m in picks), default=0)
+            for n in left
+        ]
+        picks.append(left[int(np.argmax(gains))])
+    return picks
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cosines_with_the_vector_of_the_query_are_the_relevance(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, query, weight = random.standard_normal((12, 6)), random.standard_normal(6), float(random.random())
+    passages = [f"passage {n}" for n in range(12)]
+    for vector in (query, lambda text: query):
+        found = rerank("any", passages, method="mmr", vectors=rows, query_vector=vector, relevance_weight=weight)
+        assert [new.position for new in found] == mmr_of_cosines(query, rows, weight)
+    # A stage after the first one has ranks for scores, and scales them.
+    joined = rerank("any", passages, method="mmr(relevance_weight=1)>>mmr", vectors=rows, query_vector=query)
+    given = [float(12 - place) for place in np.argsort(np.argsort(-rows @ query / np.sqrt((rows**2).sum(axis=1))))]
+    assert [new.position for new in joined] == [
+        new.position for new in rerank("any", passages, given, method="mmr", vectors=rows)
+    ]
+
+
 def test_any_stage() -> None:
     model = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
     found = rerank("dog", PASSAGES, SCORED, method=lambda index: ModelRanker(model, index, transfer=True))
@@ -112,6 +145,7 @@ def test_scores_in_any_order_identifiers_and_a_limit() -> None:
 def test_no_passages() -> None:
     for method in ("mmr", "coverage", "essential-pages", "manifold"):
         assert rerank("cat", [], [], method=method) == []
+    assert Reranker("mmr").rank("cat", [], [], vectors=[]) == []
     assert [new.position for new in rerank("", ["", ""], [1, 2])] == [1, 0]
 
 
@@ -140,6 +174,15 @@ def test_no_passages() -> None:
         ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
         ({"method": "manifold", "vectors": ROWS}, "'manifold' compares passages with the query: give query_vector="),
         ({"method": MMR, "k": 3}, "k: a function of the index sets"),
+        (
+            {"vectors": ROWS, "query_vector": ROWS[0]},
+            "'mmr' takes relevance from scores and does not read query_vector",
+        ),
+        ({"query_vector": ROWS[0], "scores": None}, "query_vector is given without vectors"),
+        ({"vectors": [[1.0], [1.0, 2.0]]}, "vectors have rows of different lengths"),
+        ({"scores": [1, 2, 3, 4, 10**400]}, "the score of passage 4 is beyond the range of floats"),
+        ({"method": "group-limit", "groups": [["a"]] * 5}, "the group of passage 0 is list .*: give a string"),
+        ({"scale": "minmax"}, "method 'mmr': scale is 'minmax': it must be range, none"),
     ],
 )
 def test_refuses_what_does_not_fit(arguments, message):
@@ -271,6 +314,15 @@ def test_without_background_documents_without_the_words_are_supposed() -> None:
     assert [f"{new.position}" for new in found] == [*expected.docids]
     assert [new.score for new in found] == expected.scores.tolist()
     assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
+
+
+def test_lone_surrogates_belong_to_no_word(tmp_path: Path) -> None:
+    background = lucene_index(tmp_path, {"d": "the cat sat", "e": "a dog ran"}, "en")
+    for reranker in (Reranker("mmr"), Reranker("mmr", background=background)):
+        found = reranker.rank("\ud800 cat", ["x \udfff y", "cat"])
+        assert [(new.position, new.score) for new in found] == [
+            (new.position, new.score) for new in reranker.rank("cat", ["x y", "cat"])
+        ]
 
 
 def test_a_background_of_another_language_is_refused(tmp_path: Path) -> None:

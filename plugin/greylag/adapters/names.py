@@ -34,7 +34,10 @@ def number(value: Any, what: str) -> float:
     """A score, which must be a number."""
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):
         raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"the score of {what} is beyond the range of floats: it must be finite") from None
 
 
 def text(value: Any, what: str) -> str:

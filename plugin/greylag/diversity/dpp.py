@@ -68,7 +68,7 @@ class DPP(VectorStage):
 
     Parameters
     ----------
-    index, vectors, latent, relevance_weight
+    index, vectors, latent, relevance_weight, scale
         See `greylag.MMR`; the weight is theta in the paper.
     depth, k : int
         See `greylag.diversity.DiversityStage`.

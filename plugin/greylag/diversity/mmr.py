@@ -25,10 +25,10 @@ class MMR(VectorStage):
 
         w rel(d) - (1 - w) max over picked s of cos(d, s)
 
-    with w the relevance weight (lambda in the paper), rel the incoming score scaled to [0, 1] over the candidates (all
-    0 if they are equal), and cos the cosine of the documents' vectors. That of TF-IDF vectors is in [0, 1], and 0 for a
-    document without terms: both terms have the same range, so that w = 0.5 weighs them equally whatever the scores of
-    the ranking. A cosine of embeddings may be negative; for the first pick, the maximum is 0.
+    with w the relevance weight (lambda in the paper), rel the incoming score, by default scaled to [0, 1], and cos the
+    cosine of the documents' vectors. That of TF-IDF vectors is in [0, 1], and 0 for a document without terms: both
+    terms have the same range, so that w = 0.5 weighs them equally whatever the scores of the ranking. A cosine of
+    embeddings may be negative; for the first pick, the maximum is 0.
 
     Parameters
     ----------
@@ -40,6 +40,9 @@ class MMR(VectorStage):
         Whether the index's vectors are `greylag.index.vectors.LatentVectors` in place of those of TF-IDF.
     relevance_weight : float in [0, 1], default 0.7
         1 keeps the incoming order; 0 is novelty alone, after the top document.
+    scale : {"range", "none"}, default "range"
+        "range" maps the candidates' scores linearly to [0, 1] (all to 0 if they are equal); "none" takes scores as they
+        are, such as cosines of the query and documents, whose range over few candidates says little.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
 

@@ -31,7 +31,7 @@ class MSD(VectorStage):
 
     Parameters
     ----------
-    index, vectors, latent, relevance_weight
+    index, vectors, latent, relevance_weight, scale
         See `greylag.MMR`.
     depth, k : int
         See `greylag.diversity.DiversityStage`.

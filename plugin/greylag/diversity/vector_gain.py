@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from greylag.core.checks import check_choice
 from greylag.diversity.stage import GreedyStage
 from greylag.greedy import Gain
 from greylag.index.vectors.dense import Dense
@@ -18,6 +19,7 @@ from greylag.ranking import BoolArray, FloatArray, Ranking, unit_range
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
+Scale = Literal["range", "none"]
 _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
 _SHORT, _LONG = 1e-140, 1e140  # lengths whose squares neither overflow nor lose digits
 
@@ -31,7 +33,6 @@ class VectorGain(Gain):
     Parameters
     ----------
     relevance : array, shape (n,)
-        In [0, 1].
     vectors : csr_matrix, shape (n, V), or float32 or float64 array, shape (n, m)
         Sparse rows of unit length or zero, or dense rows of any length.
     relevance_weight : float in [0, 1]
@@ -98,11 +99,11 @@ def exact_rows(vectors: Dense) -> FloatArray:
 
 @dataclass(frozen=True)
 class VectorStage(GreedyStage):
-    """A greedy stage that weighs the incoming score, scaled to [0, 1] over the candidates, against similar picks.
+    """A greedy stage that weighs the incoming score against similar picks.
 
     Parameters
     ----------
-    index, vectors, latent, relevance_weight
+    index, vectors, latent, relevance_weight, scale
         See `greylag.MMR`.
     depth, k : int
         See `greylag.diversity.DiversityStage`.
@@ -118,10 +119,12 @@ class VectorStage(GreedyStage):
     vectors: Vectors | None = None
     latent: bool = False
     relevance_weight: float = 0.7
+    scale: Scale = "range"
     _vectors: Vectors = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_choice("scale", self.scale, get_args(Scale))
         vectors = vectors_of(type(self).__name__, self.index, self.vectors, latent=self.latent)
         object.__setattr__(self, "_vectors", vectors)
 
@@ -132,4 +135,5 @@ class VectorStage(GreedyStage):
     def gain(self, candidates: Ranking) -> VectorGain:
         """The gain over these documents."""
         vectors = self._vectors.documents(candidates.docids)
-        return self.kind(unit_range(candidates.scores), vectors, self.relevance_weight)
+        relevance = unit_range(candidates.scores) if self.scale == "range" else candidates.scores
+        return self.kind(relevance, vectors, self.relevance_weight)

@@ -55,6 +55,7 @@ def test_embeddings_of_the_nodes_or_by_a_function() -> None:
         postprocessor = llama_index_postprocessor(vectors=vectors)
         found = postprocessor.postprocess_nodes(retrieved, query_str="cat")
         assert [node.node.node_id for node in found] == expected
+        assert postprocessor.postprocess_nodes([], query_str="cat") == []
     with pytest.raises(ParameterError, match="node 'n0' has no embedding: give vectors="):
         llama_index_postprocessor(vectors="embedding").postprocess_nodes(nodes(), query_str="cat")
 

@@ -144,7 +144,9 @@ class LuceneIndex:
     @calls_java
     def analyze(self, text: str) -> list[str]:
         """The index terms of `text`, in order, by the analyzer of the index's language or that of `from_searcher`."""
-        return list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), text).toArray())
+        return list(
+            java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), _java_text(text)).toArray()
+        )
 
     @cached_property
     def language(self) -> str:
@@ -264,6 +266,11 @@ class LuceneIndex:
         return terms
 
 
+def _java_text(text: str) -> str:
+    """Replace lone surrogates, which no text for Java may have, by U+FFFD, which belongs to no word."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def analyzer_of(language: str) -> Any:
     """The analyzer of `build_index`'s language."""
     if language == ENGLISH:
@@ -329,7 +336,7 @@ class _Retriever(Source, ABC):
 
     def _bag_of_words(self, text: str) -> Any:
         generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        return generator.buildQuery("contents", self.index._java_analyzer(), text)
+        return generator.buildQuery("contents", self.index._java_analyzer(), _java_text(text))
 
     @cached_property
     def _searcher(self) -> Any:

@@ -44,7 +44,10 @@ class ArrayVectors:
     _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        array = self.array if isinstance(self.array, np.ndarray) else np.asarray(self.array)
+        try:
+            array = np.asanyarray(self.array)
+        except ValueError:  # NumPy's own names neither vectors nor a remedy
+            raise ParameterError("vectors have rows of different lengths: give n x m numbers") from None
         if array.ndim != 2 or array.dtype.kind not in "fiu":
             raise ParameterError(
                 f"vectors are an array of shape {array.shape} and type {array.dtype}: give n x m numbers"
