@@ -25,6 +25,8 @@ OUTPUTS = ("out", "out_run", "model_out", "html", "figure")
 """The parameters of commands that name a file or folder to write."""
 RESUMED = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""
+LONGEST_NAME = 255 - len("..greylag-work")
+"""The bytes that an output's name may have, so that kept work can lie beside it."""
 CONNECTING = 10
 """Seconds to wait for a cluster."""
 _log = logging.getLogger("greylag")
@@ -59,10 +61,14 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Check that no output is an input, inside an input folder, or another output, under whatever names."""
+    """Check that outputs can be made, and that none is an input, inside an input folder, or another output."""
     seen: list[Path] = []
     inputs = list(inputs)
     for out in outputs:
+        if str(out) == "-":
+            raise ParameterError("- is no file: write to /dev/stdout for standard output")
+        if (size := len(os.fsencode(out.name))) > LONGEST_NAME:
+            raise ParameterError(f"{out.name:.40}... has a name of {size} bytes: give one of at most {LONGEST_NAME}")
         # Real paths show what links to the same name, which need not exist yet; samefile shows hard links.
         real = Path(os.path.realpath(out))
         for path in inputs:

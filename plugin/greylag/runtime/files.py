@@ -142,7 +142,8 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
         raise
     except (OSError, ValueError) as error:  # a path with NUL is a ValueError
         reason = getattr(error, "strerror", None) or error
-        raise FormatError(path, None, f"cannot be read: {reason}; check the path") from None
+        remedy = "for standard input give /dev/stdin" if str(path) == "-" else "check the path"
+        raise FormatError(path, None, f"cannot be read: {reason}; {remedy}") from None
 
 
 def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:

@@ -104,6 +104,20 @@ def test_what_features_and_stages_read_is_an_input(
     assert Path("in").read_text() == "in"
 
 
+def test_standard_streams_have_their_names_and_outputs_room_for_kept_work(
+    refused: Refused, tmp_path: Path, command: Command
+) -> None:
+    words = ["search", "--index", "no/i", "--topics", "t", "--out"]
+    assert "- is no file: write to /dev/stdout" in refused(*words, "-")
+    assert "has a name of 242 bytes: give one of at most 241" in refused(*words, tmp_path / ("é" * 121))
+    assert "for standard input give /dev/stdin" in refused("evaluate", "-", "--qrels", "-")
+    for name in "ab":
+        (tmp_path / name).write_text("1 Q0 d 1 2.5 x\n")
+    out = tmp_path / ("x" * 241)
+    assert command("fuse", "--run", tmp_path / "a", "--run", tmp_path / "b", "--out", out)[0] == 0
+    assert out.is_file()
+
+
 def test_other_outputs_are_accepted(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("x")
     (tmp_path / "out").write_text("x")
