@@ -122,6 +122,7 @@ def valid(made: Path) -> dict[str, list[str]]:
             "--folds=2",
         ],
         "evaluate": [str(made / "few.run"), qrels],
+        "check": [str(made / "few.run"), topics],
         "experiment": [str(made / "few.yaml"), "--out=out"],
         "doctor": [index],
     }

@@ -35,6 +35,7 @@ COMMANDS = {
     "diversify": "Find out which diversifier helps.",
     "explain": "Show what a model learned, or break down a document's score.",
     "evaluate": "Score runs and test their differences.",
+    "check": "Check runs by TREC's rules for submissions.",
     "experiment": "Run a study from an experiment file, such as the demo.",
     "doctor": "Check Java, Pyserini and an index.",
 }

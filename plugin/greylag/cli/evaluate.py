@@ -6,7 +6,7 @@ import json
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +25,6 @@ from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
 from greylag.evaluation.significance import Correction, Family, Significance, Test
-from greylag.evaluation.submission import DEPTH, check_submission
 from greylag.ranking import Run
 from greylag.reports.scores import Form, format_tables, score_tables, table
 from greylag.runtime.software import versions
@@ -36,18 +35,7 @@ MARKED = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
 RULES: Rules = {
-    "--check": (
-        ("--topics",),
-        (
-            *("--qrels", "--measure", "--relevance-level", "--baseline", "--all-pairs", "--test", "--correction"),
-            *("--family", "--margin", "--pick-best", "--unjudged", "--predicted", "--per-query", "--format"),
-            *("--subtopics", "--letor"),
-        ),
-        "it checks whether runs could be submitted to TREC for these topics, and scores nothing",
-    ),
     "--letor": ((), ("--qrels", "--subtopics", "--predicted"), "its grades are the judgements"),
-    "--docids": (("--check",), (), "it names the index that has the documents of a submission"),
-    "--depth": (("--check",), (), "it is the number of documents that a submission may have for a topic"),
     "--all-pairs": ((), ("--baseline",), "it compares every run with every other"),
     "--unjudged": (
         (),
@@ -64,7 +52,7 @@ RULES: Rules = {
     ),
     "--figure": (
         ("--baseline", "--all-pairs"),
-        ("--predicted", "--check"),
+        ("--predicted",),
         "it is a chart of the changes of each topic by the first measure",
     ),
     "--margin": (("--baseline", "--all-pairs"), (), "it is of differences between runs"),
@@ -87,7 +75,7 @@ Measures = Annotated[
     typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
 ]
 OnlyTopics = Annotated[
-    Path | None, typer.Option("--topics", help="Score, or check, these topics alone, such as the test part of a split.")
+    Path | None, typer.Option("--topics", help="Score these topics alone, such as the test part of a split.")
 ]
 Baseline = Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")]
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
@@ -121,14 +109,6 @@ TheFigure = Annotated[
     Path | None,
     typer.Option("--figure", help="Chart of changes by topic to write: .svg, or .pdf or .png by the extra figures."),
 ]
-Check = Annotated[
-    bool, typer.Option("--check", help="Check whether each RUN follows the rules of a submission to TREC.")
-]
-Docids = Annotated[
-    list[Path] | None,
-    typer.Option("--docids", help="With --check: the index of the collection, for documents that it lacks."),
-]
-Depth = Annotated[int, typer.Option("--depth", min=1, help="With --check: documents that a topic may have.")]
 BySubtopic = Annotated[
     bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
 ]
@@ -155,9 +135,6 @@ def evaluate(
     form: TheShape = "text",
     figure: TheFigure = None,
     subtopics: BySubtopic = False,
-    check: Check = False,
-    docids: Docids = None,
-    depth: Depth = DEPTH,
 ) -> None:
     """Score runs and, with --baseline or --all-pairs, test their differences.
 
@@ -165,14 +142,9 @@ def evaluate(
 
     With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
     show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
-
-    With --check, score nothing, but show by which rules TREC would refuse each RUN; the exit code is 2 if it would.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
-    if check and topics:
-        _check_runs(runs, shared.topics(topics), docids, depth)
-        return
     judged = _read_judgements(shared, qrels, letor, measures, level, topics, subtopics=subtopics)
     # The baseline has the first row; it may be among the runs, too.
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
@@ -256,7 +228,7 @@ def _read_judgements(
     """The judgements of a file, or the grades that a feature file lists."""
     path = qrels or letor
     if path is None:
-        raise ParameterError("--qrels is missing: name the judgements to score by, or --check the runs")
+        raise ParameterError("--qrels is missing: name the judgements to score by")
     measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
     if subtopics:
         by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
@@ -320,24 +292,6 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
                 f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
             )
     return shares
-
-
-def _check_runs(runs: Sequence[Path], topics: Collection[str], index: list[Path] | None, depth: int) -> None:
-    """Show how each run fares by the rules of a submission; exit with 2 if one is refused."""
-    known = None
-    if index is not None:
-        from greylag.index.lucene import LuceneIndex
-
-        known = LuceneIndex(index).known_docids
-    refused = []
-    for path in runs:
-        findings = check_submission(path, topics, known=known, depth=depth)
-        broken = [finding.rule for finding in findings if finding.broken]
-        tell("\n".join(map(str, findings)))
-        tell(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
-        refused += [str(path)] if broken else []
-    if refused:
-        raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")
 
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:

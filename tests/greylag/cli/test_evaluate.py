@@ -279,31 +279,6 @@ def test_predicted_judgements_that_are_refused(refused: Refused, runs: list[Path
     assert "nothing to correct by" in refused(*words[:4], words[2], runs[1])
 
 
-def test_a_submission_is_checked(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
-    """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
-    words = ["evaluate", "--check", "--topics", made / "topics.tsv", "--docids", made / "index"]
-    code, shown, _ = command(*words, made / "bm25.run")
-    assert (code, shown.count("\n"), shown.count("ok ")) == (0, 11, 10)
-    wrong = tmp_path / "wrong.run"
-    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
-    first = lines[0].split()
-    kept = [line for line in lines if line.split()[0] != lines[-1].split()[0]]
-    wrong.write_text("".join([lines[0].replace(f" {first[2]} ", " nowhere "), *kept[1:]]))
-    code, shown, _ = command(*words, wrong, made / "bm25.run")
-    assert code == 2
-    assert f"{wrong}: refused for missing, documents" in shown
-    assert "'nowhere' is not in the index" in shown
-    assert f"{made / 'bm25.run'}: follows the rules" in shown
-    assert "--qrels is missing" in refused("evaluate", made / "bm25.run")
-    for option, reason in (
-        (["--check"], "--check needs --topics"),
-        (["--check", "--topics", made / "topics.tsv", "--qrels", made / "qrels.txt"], "--check excludes --qrels"),
-        (["--check", "--topics", made / "topics.tsv", "-m", "AP"], "--check excludes --measure"),
-        (["--qrels", made / "qrels.txt", "--docids", made / "index"], "--docids needs --check"),
-    ):
-        assert reason in refused("evaluate", made / "bm25.run", *option)
-
-
 def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, tmp_path: Path) -> None:
     judged = [line.split() for line in (made / "qrels.txt").read_text().splitlines()]
     rounds = (f"{qid} {number % 5 + 0.5} {docid} {grade}\n" for number, (qid, _, docid, grade) in enumerate(judged))

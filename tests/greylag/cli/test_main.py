@@ -28,8 +28,11 @@ from tests.greylag.cli.conftest import Command, Refused
 MOST_OPTIONS = 120
 
 
-def test_the_commands_and_the_number_of_options() -> None:
-    assert " ".join(COMMANDS) == "index search features train fuse rerank diversify explain evaluate experiment doctor"
+def test_the_number_of_options() -> None:
+    assert (
+        " ".join(COMMANDS)
+        == "index search features train fuse rerank diversify explain evaluate check experiment doctor"
+    )
     group: Any = typer.main.get_command(app)
     options = [
         (name, parameter.opts[0])

@@ -1,0 +1,44 @@
+"""``greylag check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greylag.cli.options import Shared, Topics
+from greylag.cli.terminal import tell
+from greylag.errors import ParameterError
+from greylag.evaluation.submission import DEPTH, check_submission
+
+
+def check(
+    context: typer.Context,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")],
+    topics: Topics,
+    index: Annotated[
+        list[Path] | None,
+        typer.Option("--index", help="Index of the collection: report documents that it lacks."),
+    ] = None,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Most documents per topic.")] = DEPTH,
+) -> None:
+    """Check whether runs follow the rules of a submission to TREC.
+
+    Each rule is a line. The exit code is 2 if TREC would refuse a run. Nothing is repaired.
+    """
+    shared: Shared = context.obj
+    asked, known = shared.topics(topics), None
+    if index is not None:
+        from greylag.index.lucene import LuceneIndex
+
+        known = LuceneIndex(index).known_docids
+    refused = []
+    for path in runs:
+        findings = check_submission(path, asked, known=known, depth=depth)
+        broken = [finding.rule for finding in findings if finding.broken]
+        tell("\n".join(map(str, findings)))
+        tell(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
+        refused += [str(path)] if broken else []
+    if refused:
+        raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")

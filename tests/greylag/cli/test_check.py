@@ -1,0 +1,43 @@
+"""``greylag check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.greylag.cli.conftest import Command, Refused
+
+
+def test_a_run_that_follows_the_rules_and_one_that_does_not(
+    command: Command, made: Path, collection: list[object], tmp_path: Path
+) -> None:
+    """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
+    code, shown, _ = command("check", *collection, made / "bm25.run")
+    assert (code, shown.count("\n"), shown.count("ok ")) == (0, 11, 10)
+    wrong = tmp_path / "wrong.run"
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    first = lines[0].split()
+    kept = [line for line in lines if line.split()[0] != lines[-1].split()[0]]
+    wrong.write_text("".join([lines[0].replace(f" {first[2]} ", " nowhere "), *kept[1:]]))
+    code, shown, _ = command("check", *collection, wrong, made / "bm25.run")
+    assert code == 2
+    assert f"{wrong}: refused for missing, documents" in shown
+    assert "'nowhere' is not in the index" in shown
+    assert f"{made / 'bm25.run'}: follows the rules" in shown
+    code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")
+    assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["RUN"], "Missing option '--topics'"),
+        (["RUN", "--topics", "nowhere"], "nowhere"),
+        (["RUN", "--topics", "TOPICS", "--index", "nowhere"], "nowhere"),
+        (["RUN", "--topics", "TOPICS", "--depth", "0"], "--depth"),
+    ],
+)
+def test_mistakes(refused: Refused, made: Path, words: list[str], reason: str) -> None:
+    files = {"RUN": str(made / "bm25.run"), "TOPICS": str(made / "topics.tsv")}
+    assert reason in refused("check", *[files.get(word, word) for word in words])
