@@ -6,6 +6,7 @@ see `array_folder`. Those of the words as they are written are in ``INDEX.words.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,13 @@ import numpy as np
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
 from greylag.index.lucene.lucene_index import LuceneIndex
+from greylag.index.lucene.open_index import BUILD, STORE_TEXTS
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
 from greylag.index.words import WORD_DTYPES, CollectionWords, PlacedWords, Words, write_words
 from greylag.runtime.progress import step
 
+_log = logging.getLogger("greylag")
 _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
 
@@ -37,12 +40,14 @@ def verify_export(source: LuceneIndex) -> str:
 def open_words(paths: Sequence[Path]) -> CollectionWords | None:
     """The words of the shards in these folders, mapped from files, which are made first if necessary.
 
-    None if a shard does not store its texts.
+    None, with a warning, if a shard does not store its texts.
     """
     with LuceneIndex(paths) as source:
         sources = [_words_of(shard) for shard in source.shards]
-        if not all(is_made(arrays) or shard.stores_texts for arrays, shard in zip(sources, source.shards, strict=True)):
-            return None
+        for arrays, shard in zip(sources, source.shards, strict=True):
+            if not (is_made(arrays) or shard.stores_texts):
+                _log.warning("%s does not store its texts, so written:* are left out: %s", shard.name, STORE_TEXTS)
+                return None
         words = [Words(**{name: open_arrays(arrays)[name] for name in WORD_DTYPES}) for arrays in sources]
     firsts = offsets([len(of_shard.document_offsets) - 1 for of_shard in words]).tolist()
     return CollectionWords(tuple(map(PlacedWords, firsts, words)))
@@ -163,6 +168,5 @@ def _check(source: LuceneIndex, writer: Writer) -> None:
     for name, count in exported.items():
         if count != getattr(statistics, name):
             raise CollectionError(
-                f"{source.path}: exported {count} {name}, but Lucene counts {getattr(statistics, name)}: "
-                "rebuild the index with positions (greylag index, or Anserini's -storePositions -optimize)"
+                f"{source.path}: exported {count} {name}, but Lucene counts {getattr(statistics, name)}: {BUILD}"
             )

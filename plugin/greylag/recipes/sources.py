@@ -6,7 +6,6 @@ written, and which words the collection uses alike. To add evidence, give `Featu
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -35,7 +34,6 @@ from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
 from greylag.trec import at_level
 
 T = TypeVar("T")
-_log = logging.getLogger("greylag")
 
 GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
 """The values to try for BM25, RM3, and query likelihood."""
@@ -133,11 +131,6 @@ class FeatureSources:
         n_jobs: int | None = None,
     ) -> PreparedSources:
         """The rankings with a relevant document; features are computed once their parameters are tuned."""
-        if index.words is None:
-            left_out = ", ".join(map(str, WRITTEN))
-            _log.info(
-                "the index does not store its texts, so %s are left out: build it again by greylag index", left_out
-            )
         judged = [rankings[qid] for qid in judged_topics(rankings, qrels, objective.rel)]
         qrels = at_level(qrels, objective.rel)
         grades = (grade for ranking in judged for grade in qrels[ranking.qid].values())

@@ -26,7 +26,18 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
     assert last == "greylag is ready"
     assert [line.split(":")[0].split() for line in lines] == [
         ["note" if name == "import" and "first, starts" not in out else "ok", name]
-        for name in ("versions", "Java", "Pyserini", "JVM", "import", "index", "positions", "integrity", "export")
+        for name in (
+            "versions",
+            "Java",
+            "Pyserini",
+            "JVM",
+            "import",
+            "index",
+            "positions",
+            "integrity",
+            "texts",
+            "export",
+        )
     ]
     again = shutil.copytree(made / "index", tmp_path / "again")
     code, out, _ = command("doctor", "--index", made / "index", "--index", again)

@@ -19,11 +19,13 @@ from greylag.features.spelling import parse_features
 from greylag.index import words as module
 from greylag.index.analysis import Unit, written_words
 from greylag.index.lucene.build import build_index
+from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import offsets
 from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import Ranking
+from tests.greylag.index.lucene import oracle
 
 TEXTS = st.lists(st.lists(st.sampled_from("Heat heat heating a I'm naïve 😀 x2 of hé 3.5".split())).map(" ".join))
 FEATURES = parse_features("written:words,written:characters")
@@ -116,6 +118,28 @@ def test_stored_texts_come_in_blocks(lucene: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("greylag.index.lucene.bulk_calls.BLOCK_TEXTS", 2)
     with LuceneIndex(lucene / "whole") as index:
         assert dict(zip(index.docids(), index.texts(), strict=True)) == DOCS
+
+
+@pytest.mark.parametrize("stored", [{"storeContents": True}, {"storeRaw": True}, {}])
+def test_texts_of_an_index_of_anserini(
+    stored: dict[str, bool], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Contents are read where they are stored, be it within the documents as they came."""
+    (tmp_path / "docs").mkdir()
+    lines = [json.dumps({"id": docid, "contents": text, "title": "T"}) for docid, text in DOCS.items()]
+    (tmp_path / "docs" / "docs.jsonl").write_text("\n".join(lines))
+    oracle.anserini_index(tmp_path / "docs", tmp_path / "index", storePositions=True, optimize=True, **stored)
+    index, ranking = PositionalIndex.from_lucene(tmp_path / "index"), Ranking("q", "heated café", (*DOCS,), np.zeros(3))
+    detail = {check.name: (check.detail, check.remedy) for check in diagnose(tmp_path / "index")}["texts"]
+    if stored:
+        expected = FeatureExtractor(PositionalIndex.from_texts(DOCS), FEATURES)(ranking)
+        assert FeatureExtractor(index, FEATURES)(ranking).tobytes() == expected.tobytes()
+        assert not caplog.records
+        assert detail[1] == ""
+    else:
+        assert index.words is None
+        assert f"{tmp_path / 'index'} does not store its texts, so written:* are left out" in caplog.text
+        assert "-storeContents" in detail[1]
 
 
 def test_an_index_without_texts_says_so(lucene: Path) -> None:

@@ -107,9 +107,9 @@ def repeated_term(terms: Any) -> str | None:
     return terms_repeated[0] if terms_repeated else None
 
 
-def stored(reader: Any, name: str) -> bool:
-    """Whether the first document is stored with a field."""
-    return bool(reader.maxDoc()) and reader.storedFields().document(0).get(name) is not None
+def stored(reader: Any, name: str) -> str | None:
+    """A stored field of the first document; None if it is not stored or there is no document."""
+    return reader.storedFields().document(0).get(name) if reader.maxDoc() else None
 
 
 def texts(reader: Any, name: str, first: int, count: int) -> list[str]:

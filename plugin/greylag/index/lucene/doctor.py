@@ -13,10 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from greylag.errors import DependencyError, GreylagError
+from greylag.errors import CollectionError, DependencyError, GreylagError
 from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.open_index import BUILD
+from greylag.index.lucene.open_index import BUILD, STORE_TEXTS
 from greylag.index.lucene.prebuilt import OPENAI_KEY
 
 _Paths = str | Path | Sequence[str | Path]
@@ -30,7 +30,7 @@ _SEARCHERS = "import greylag.index.lucene; greylag.index.lucene.start_jvm(); imp
 
 WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.index.lucene.start_jvm() before importing it; commands do not import it"
-OPTIONAL = ("import", "searchers")
+OPTIONAL = ("import", "searchers", "texts")
 """The checks that greylag does not depend on."""
 OF_JAVA = ("Java", "Pyserini")
 """The checks that only work on Lucene indexes depends on."""
@@ -71,6 +71,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
         integrity = partial(_all_shards, index, LuceneIndex.check_integrity, checksums)
         of_index = {"index": partial(_index, index), "positions": positions, "integrity": integrity}
         later += [(name, probe, BUILD) for name, probe in of_index.items()]
+        later.append(("texts", partial(_all_shards, index, _check_texts, "stored, so written:* is known"), STORE_TEXTS))
     for probe in (*later, *probes):
         if all(check.ok for check in checks):
             checks.append(_check(*probe))
@@ -153,6 +154,11 @@ def _index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         documents, tokens, terms, _ = index.statistics()
     return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms"
+
+
+def _check_texts(index: LuceneIndex) -> None:
+    if not index.stores_texts:
+        raise CollectionError("not stored, so the written form of words (written:*) is left out")
 
 
 def _all_shards(path: _Paths, check: Callable[[LuceneIndex], None], passed: str) -> str:

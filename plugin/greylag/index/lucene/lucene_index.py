@@ -6,11 +6,13 @@ JVM, which starts on first use.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -216,18 +218,36 @@ class LuceneIndex:
 
     @property
     def stores_texts(self) -> bool:
-        """Whether documents are stored with their field ``contents``, judged by the first one."""
-        return calls_java(lambda: bulk_calls.stored(self._reader(), "contents"))()
+        """Whether documents are stored with their texts, judged by the first one; see `texts`."""
+        return self._text_field is not None
 
     def texts(self) -> Iterator[str]:
-        """The stored field ``contents`` of every document, in the order of Lucene's document numbers."""
+        """The text of every document, in the order of Lucene's document numbers.
+
+        It is the stored field ``contents`` or else ``contents`` of the JSON object that the stored field ``raw`` is, as
+        Anserini's ``-storeRaw`` keeps those of a JsonCollection.
+        """
         calls_java(self._refuse_deletions)()
-        number = calls_java(lambda: self._reader().maxDoc())()
+        number, field = calls_java(lambda: self._reader().maxDoc())(), self._text_field or "contents"
         with step("reading texts", number) as current:
             for first in range(0, number, bulk_calls.BLOCK_TEXTS):
                 count = min(bulk_calls.BLOCK_TEXTS, number - first)
-                yield from calls_java(bulk_calls.texts)(self._reader(), "contents", first, count)
+                block = calls_java(bulk_calls.texts)(self._reader(), field, first, count)
+                yield from map(self._contents_of, block) if field == "raw" else block
                 current.reach(first + count)
+
+    @cached_property
+    def _text_field(self) -> str | None:
+        stored = calls_java(bulk_calls.stored)
+        if stored(self._reader(), "contents") is not None:
+            return "contents"
+        raw = stored(self._reader(), "raw")
+        return None if raw is None or _contents(raw) is None else "raw"
+
+    def _contents_of(self, raw: str) -> str:
+        if (text := _contents(raw)) is None:
+            raise CollectionError(f"{self.name}: {raw:.40}... is stored as a document, without contents: {BUILD}")
+        return text
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
         """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
@@ -264,6 +284,15 @@ class LuceneIndex:
         if terms is None:
             raise CollectionError(f"{self.name} has no indexed field {field!r}: {BUILD}")
         return terms
+
+
+def _contents(raw: str) -> str | None:
+    """The contents of a document of a JsonCollection; None of another form."""
+    with suppress(ValueError):
+        match json.loads(raw):
+            case {"contents": str(text)}:
+                return text
+    return None
 
 
 def _java_text(text: str) -> str:

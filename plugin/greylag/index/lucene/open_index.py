@@ -18,7 +18,8 @@ from greylag.index.lucene.prebuilt import prebuilt_index
 SMALL = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
 
-BUILD = "build it with greylag index (or Anserini's -storePositions -optimize)"
+BUILD = "build it with greylag index (or Anserini's -storePositions -storeContents -optimize)"
+STORE_TEXTS = "build it with greylag index, without --no-texts (or Anserini's -storeContents)"
 
 
 class Statistics(NamedTuple):
