@@ -21,7 +21,7 @@ _LONG_WORD = re.compile(r"[^\s/]{320,}")  # longer than the name of a file can b
 
 
 def one_line(text: str) -> str:
-    """The text on one line: line breaks and control characters become spaces, and very long words are cut."""
+    """Return the text on one line: line breaks and control characters become spaces, and very long words are cut."""
     return _LONG_WORD.sub(
         lambda word: f"{word[0][:60]}...", _GAP.sub(lambda gap: " " if _BREAK.search(gap[0]) else gap[0], text).strip()
     )

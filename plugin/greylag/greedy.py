@@ -21,7 +21,7 @@ class Gain(Protocol):
     """Marginal gains of n candidates, given those already picked."""
 
     def gains(self) -> FloatArray:
-        """The gain from adding each candidate, shape (n,); the values of picked candidates are ignored."""
+        """Return the gain from adding each candidate, shape (n,); the values of picked candidates are ignored."""
 
     def add(self, candidate: int) -> None:
         """Pick a candidate."""
@@ -34,7 +34,7 @@ class ModularGain:
         self._worth = worth
 
     def gains(self) -> FloatArray:
-        """The worth of each candidate, shape (n,)."""
+        """Return the worth of each candidate, shape (n,)."""
         return self._worth
 
     def add(self, candidate: int) -> None:
@@ -51,7 +51,7 @@ def greedy_picks(gain: Gain, k: int, n: int | None = None) -> IntArray:
 
 
 def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, FloatArray]:
-    """`greedy_picks`, and the gain of each pick when it was picked."""
+    """Run `greedy_picks`; return the picks and the gain of each when it was picked."""
     gains = gain.gains()
     if n is not None and np.shape(gains) != (n,):
         raise ParameterError(f"{type(gain).__name__}: gains of shape {np.shape(gains)} for {n} candidates")

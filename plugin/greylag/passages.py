@@ -237,7 +237,7 @@ class Reranker:
             )
 
     def _query_vector(self, query: str, given: Any) -> Mapping[str, Any] | Callable[[str], Any]:
-        """What `ArrayVectors` takes for the vector of the query, which few methods ask for."""
+        """Return the query's vector, or a function that reports that it is missing."""
         if given is None:
 
             def missing(text: str) -> Any:
@@ -251,7 +251,7 @@ class Reranker:
     def _stage(
         self, known: Mapping[str, Any], k: int, index: Callable[[int], PositionalIndex]
     ) -> Callable[[Ranking], Ranking]:
-        """The stages with their options and as much of what is `known` as each takes; the last one picks k."""
+        """Make the stages, with their options and as much of what is `known` as each takes; the last one picks k."""
         if callable(self._method):
             return self._method(index(0))
         stages: list[Callable[[Any], Ranking]] = []
@@ -270,7 +270,7 @@ class Reranker:
         return pipeline
 
     def _index(self, texts: Mapping[str, str], others: int = 0) -> PositionalIndex:
-        """The index of texts, beside the background, or else `others` empty documents for each."""
+        """Make the index of texts, beside the background, or else `others` empty documents for each."""
         from greylag.index.beside import index_beside  # imports Numba, which embeddings do not need
         from greylag.index.positional import PositionalIndex
 
@@ -327,7 +327,7 @@ def langchain_compressor(
     aspects: Callable[[str, list[str]], Any] | None = None,
     **options: Any,
 ) -> Any:
-    """A ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
+    """Return a ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
 
     Each returned document has the new score in its metadata, as ``greylag_score``.
 
@@ -363,7 +363,7 @@ def langchain_compressor(
         """Reranks by `greylag.Reranker`."""
 
         def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
-            """The documents in their new order."""
+            """Return the documents in their new order."""
             scores: list[float] = [*range(len(documents), 0, -1)]
             if score is not None:
                 scores = _of_metadata(documents, score, "score=", "give score=None to go by the order of the documents")
@@ -396,7 +396,7 @@ def llama_index_postprocessor(
     aspects: Callable[[str, list[str]], Any] | None = None,
     **options: Any,
 ) -> Any:
-    """A ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
+    """Return a ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def llama_index_postprocessor(
 
         @classmethod
         def class_name(cls) -> str:
-            """The name under which LlamaIndex serialises it."""
+            """Return the name under which LlamaIndex serialises it."""
             return "GreylagPostprocessor"
 
         def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
@@ -488,7 +488,7 @@ def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> A
 def _of_adapter(
     method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
 ) -> Reranker:
-    """The reranker of an adapter, which is made once and serves all queries."""
+    """Return the reranker of an adapter, which is made once and serves all queries."""
     for name, given in of_query.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
@@ -502,7 +502,7 @@ def _of_adapter(
 
 
 def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:
-    """A field of the metadata of LangChain's documents."""
+    """Return a field of the metadata of LangChain's documents."""
     if bare := next((document for document in documents if field not in document.metadata), None):
         there = ", ".join(bare.metadata) or "nothing"
         raise ParameterError(
@@ -513,7 +513,7 @@ def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: s
 
 
 def _read_options(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a stage, those in the spelling and those given in Python; none of them is unknown or missing."""
+    """Merge a stage's options from its spelling and from Python; raise if one is unknown or missing."""
     stage, of_query = find_stage(name), ("index", *DATA)
     options = {key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in spelt.items()}
     options |= given

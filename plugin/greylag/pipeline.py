@@ -106,7 +106,7 @@ class Stage(Composable[Ranking]):
                 raise ParameterError(f"{name}: no query in common with the run")
 
     def scored(self, ranking: Ranking) -> Ranking:
-        """The documents that have a value in the feature ``stage:NAME``, scored by it; by default all, as ranked."""
+        """Score the documents that have a value in the feature ``stage:NAME``; by default all, as ranked."""
         return self(ranking)
 
     def rerank_known(self, ranking: Ranking, known: BoolArray, rerank: Callable[[Ranking], Ranking]) -> Ranking:
@@ -149,7 +149,7 @@ class Pipeline(Composable[_Input_contra]):
 def run_step(
     step: Callable[[Any], Ranking], inputs: Topics | Rankings, *, n_jobs: int | None = None, tag: str = "greylag"
 ) -> Run:
-    """`Composable.run` for any source or stage, including a plain function."""
+    """Run any source or stage as `Composable.run` does, including a plain function."""
     items = _items(inputs)
     _check_fit(step, items)
     tag = marked(tag, inputs.tag) if isinstance(inputs, Run) else tag

@@ -97,7 +97,7 @@ class Ranking(Printed):
         return Table(caption, ("rank", "docid", "score"), [*ranked])
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or polars, as `Run.to_frame` makes it."""
+        """Make a data frame of pandas or polars, as `Run.to_frame` does."""
         return Run((self,)).to_frame(library)
 
     @classmethod
@@ -124,24 +124,24 @@ class Ranking(Printed):
             )
 
     def head(self, k: int) -> Ranking:
-        """The top `k` documents, k at least 0, or all of them if there are fewer."""
+        """Return the top `k` documents, k at least 0, or all of them if there are fewer."""
         if k < 0:
             raise ParameterError(f"query {self.qid}: k is {k}: it must be at least 0")
         return self if k >= len(self) else self._with(self.docids[:k], self.scores[:k])
 
     def rescore(self, scores: ArrayLike) -> Ranking:
-        """The same documents ranked by new scores, shape (n,); ties keep the current order."""
+        """Return the same documents ranked by new scores, shape (n,); ties keep the current order."""
         return Ranking.sort(self.qid, self.query, self.docids, scores)
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
-        """The documents at the 0-based positions `order`, each once, in that order, with scores n, n - 1, ..., 1."""
+        """Reorder the documents by the 0-based positions `order`, each once, with scores n, n - 1, ..., 1."""
         positions = np.asarray(order).tolist()
         if sorted(positions) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
         return self._with(tuple(map(self.docids.__getitem__, positions)), np.arange(len(positions), 0.0, -1.0))
 
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
-        """The documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
+        """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
         positions = np.asarray(picked, dtype=np.int64)
         rest = np.ones(len(self), dtype=bool)
         rest[positions] = False
@@ -149,12 +149,12 @@ class Ranking(Printed):
         return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:
-        """The documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
+        """Select the documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
         docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
         return self._with(docids, self.scores[chosen])
 
     def _with(self, docids: tuple[str, ...], scores: FloatArray) -> Ranking:
-        """A ranking of these documents of the same query; they are not checked again."""
+        """Make a ranking of these documents of the same query, which are not checked again."""
         # Checking docids for duplicates again would take longer than most stages.
         ranking = object.__new__(Ranking)
         scores.flags.writeable = False
@@ -177,7 +177,7 @@ class Ranking(Printed):
 
 
 def marked(tag: str, *before: str) -> str:
-    """The tag of a run that was made of runs with the tags `before`, with the mark `SEEN` if one of them has it."""
+    """Add the mark `SEEN` to a run's tag if one of the tags `before` it has the mark."""
     return tag + SEEN if SEEN not in tag and any(SEEN in each for each in before) else tag
 
 
@@ -226,7 +226,7 @@ class Run(Printed, Mapping[str, Ranking]):
         return len(self.rankings)
 
     def select_queries(self, qids: Collection[str]) -> Run:
-        """The rankings of these queries, in the order of this run. Queries that it lacks are ignored."""
+        """Select the rankings of these queries, in the order of this run; queries that it lacks are ignored."""
         wanted = frozenset(qids)
         return Run(tuple(ranking for ranking in self.rankings if ranking.qid in wanted), self.tag)
 
@@ -237,7 +237,7 @@ class Run(Printed, Mapping[str, Ranking]):
         return Table(caption, ("qid", "query", "documents", "first"), rows)
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or polars: qid, query, docno, score and rank (from 0, as in PyTerrier).
+        """Make a data frame of pandas or polars: qid, query, docno, score and rank (from 0, as in PyTerrier).
 
         Scores are those of the rankings, which may tie; the order is that of the column rank.
         """

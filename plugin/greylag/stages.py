@@ -34,7 +34,7 @@ INSTALLED = "site-packages", "dist-packages"
 
 
 def registered_stages() -> Mapping[str, EntryPoint]:
-    """The stages of all installed packages by name; each is imported when it is first used."""
+    """Return the stages of all installed packages by name; each is imported when it is first used."""
     return registered("stage")
 
 
@@ -67,10 +67,7 @@ def _importable(folders: Sequence[Path]) -> Iterator[None]:
 
 @cache
 def find_stage(name: str) -> type[Stage]:
-    """The class of a registered stage, or that of ``MODULE:CLASS``, which may be a file in the working folder.
-
-    `ParameterError` if there is none, it cannot be imported, or it is not a dataclass that extends `Stage`.
-    """
+    """Find the class of a registered stage, or that of ``MODULE:CLASS``, which may be a file in the working folder."""
     if ":" in name:
         with _importable((*_FOLDERS.get(), Path.cwd())):
             kind: Any = import_entry("stage", EntryPoint(name, name, "greylag.stages"))
@@ -82,7 +79,7 @@ def find_stage(name: str) -> type[Stage]:
 
 
 def _origin(name: str) -> str | None:
-    """The folder that a module's package lies in or, if it is installed there with others, the package's path."""
+    """Return the folder of a module's package or, if others are installed there, the package's path."""
     top = sys.modules.get(name.partition(".")[0])
     path: str | None = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
     if path is None:
@@ -92,30 +89,22 @@ def _origin(name: str) -> str | None:
 
 
 def stage_parameters(stage: type[Stage]) -> dict[str, Field[Any]]:
-    """The parameters of a stage by name."""
+    """Return the parameters of a stage by name."""
     return {field.name: field for field in fields(stage) if field.init}  # type: ignore[arg-type]
 
 
 def required_parameters(stage: type[Stage]) -> list[str]:
-    """The parameters without a default."""
+    """Return the parameters without a default."""
     parameters = stage_parameters(stage).items()
     return [name for name, field in parameters if field.default is field.default_factory is MISSING]
 
 
 @dataclass(frozen=True)
 class StageStep:
-    """A stage with its options, spelt ``NAME(OPTION=VALUE,...)``.
-
-    Parameters
-    ----------
-    name : str
-        One of `registered_stages`, or ``MODULE:CLASS``.
-    options : tuple of pairs of str and value, default ()
-        Parameters of the stage: numbers, ``true``, ``false`` or words, kept in the order of their names. For those in
-        `Stage.readers`, the name of a file. ``member`` is the number, from 1, of one model of an ensemble.
-    """
+    """A stage with its options, spelt ``NAME(OPTION=VALUE,...)``; the name is registered or ``MODULE:CLASS``."""
 
     name: str
+    # Numbers, true, false or words, by name; files for `Stage.readers`; `member` numbers an ensemble's models from 1.
     options: tuple[tuple[str, Value], ...] = ()
 
     def __post_init__(self) -> None:
@@ -155,10 +144,8 @@ class StageStep:
 
     @property
     def sources(self) -> list[str]:
-        """The files of code that results depend on, as on any input, if the stage is not greylag's own.
-
-        These are all modules that were imported from the folder of its module or, if that is installed, its package.
-        """
+        """List the files of code that results depend on, as on any input, if the stage is not greylag's own."""
+        # All modules that were imported from the folder of its module or, if that is installed, its package.
         # Imported at once: when the stage is made, its folder is not on the path any more.
         named = {self.stage.__module__, *([self.name.split(":")[0]] if ":" in self.name else [])}
         own = {_origin(name) for name in named if name.split(".")[0] != "greylag"} - {None}
@@ -166,25 +153,22 @@ class StageStep:
         return sorted(filter(None, files))
 
     def adding(self, **options: Value) -> StageStep:
-        """The stage with these options, too."""
+        """Return the stage with these options, too."""
         return StageStep(self.name, (*self.options, *options.items()))
 
     def files(self) -> list[str]:
-        """The names of the files among the options."""
+        """Return the names of the files among the options."""
         return [spell(value) for name, value in self.options if name in self.readers]
 
     def place_files(self, place: Callable[[str], str]) -> StageStep:
-        """The stage with ``place(file)`` in place of each of its files."""
+        """Return the stage with ``place(file)`` in place of each of its files."""
         files = self.readers
         options = {name: read_value(place(spell(value))) for name, value in self.options if name in files}
         return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
 
     def make(self, index: PositionalIndex | None, **given: Any) -> Stage:
-        """The stage over an index; `ParameterError` if an option is unknown, missing or outside its domain.
-
-        A value in `given`, such as vectors, replaces the file of that name, if the stage has such an option and
-        it is not spelt. A stage with vectors needs no index.
-        """
+        """Make the stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
+        # A value in `given`, such as vectors, replaces the file of that name, unless it is spelt.
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
@@ -210,18 +194,15 @@ def _types(stage: type[Stage]) -> dict[str, Any]:
 
 
 def _spelt_parameters(stage: type[Stage]) -> list[str]:
-    """The parameters that have a spelling; the others, and the index, are for Python."""
+    """Return the parameters that have a spelling; the others, and the index, are for Python."""
     types = _types(stage)
     parameters = [name for name in stage_parameters(stage) if name != "index"]
     return [name for name in parameters if name in stage.readers or domain(types[name])]
 
 
 def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], given: Sequence[str]) -> None:
-    """Check that options are among the `known` parameters of a stage and of their types, and that none is missing.
-
-    Files and values without a spelling, such as arrays, are not checked here. Parameters that are `given` may be
-    missing: the caller adds them.
-    """
+    """Check that options are `known` parameters of a stage and of their types, and that none is missing."""
+    # Files and values without a spelling are not checked. The caller adds the parameters that are `given`.
     types, readers = _types(stage), stage.readers
     for name, value in options.items():
         if name not in known:
@@ -235,7 +216,7 @@ def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequenc
 
 
 def _member(model: Any, number: Value) -> Any:
-    """A model of an ensemble, numbered from 1."""
+    """Return a model of an ensemble, numbered from 1."""
     members = getattr(model, "members", ())
     if not isinstance(number, int) or not 1 <= number <= len(members):
         raise ParameterError(f"the model has {len(members)} members, and no member {number}")

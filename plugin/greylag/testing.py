@@ -214,7 +214,7 @@ def _check_declarations(stage: Stage) -> None:
 
 
 def _permuted(stage: Stage, ranking: Ranking) -> Ranking:
-    """The result for a ranking, which has the same query and documents."""
+    """Rank a shuffled input, and check that the result has the same query and documents."""
     name, result = type(stage).__name__, stage(ranking)
     _require(isinstance(result, Ranking), f"{name} returns a {type(result).__name__}, not a Ranking")
     _require((result.qid, result.query) == (ranking.qid, ranking.query), f"{name} changes the query")
@@ -243,7 +243,7 @@ def _check_documents(stage: Stage, ranking: Ranking, knows_all: bool) -> None:
 
 
 def _sent(value: Any) -> Any:
-    """The value as another process gets it."""
+    """Return the value as another process gets it."""
     import cloudpickle  # as joblib sends it
 
     try:
@@ -253,7 +253,7 @@ def _sent(value: Any) -> Any:
 
 
 def _only(ranking: Ranking, docid: str) -> Ranking:
-    """The ranking of one of the documents."""
+    """Keep one document of the ranking."""
     return ranking.select(np.array([other == docid for other in ranking.docids], dtype=bool))
 
 

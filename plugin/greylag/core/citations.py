@@ -25,7 +25,7 @@ class Reference:
 
 @cache
 def references() -> tuple[Reference, ...]:
-    """All references, in the file's order."""
+    """Return all references, in the file's order."""
     found = []
     for kind, key, body in _ENTRY.findall((files("greylag") / "references.bib").read_text(encoding="utf-8")):
         fields = dict(_FIELD.findall(body))
@@ -36,7 +36,7 @@ def references() -> tuple[Reference, ...]:
 
 
 def cite(text: str) -> list[str]:
-    """A line of BibTeX for each method that a text names."""
+    """Return a line of BibTeX for each method that a text names."""
     return [
         reference.bibtex
         for reference in references()

@@ -12,12 +12,12 @@ PYSERINI = "greylag.adapters.qrels_from_pyserini"
 
 
 def shown(value: Any) -> str:
-    """The type and the beginning of a value, on one line."""
+    """Return the type and the beginning of a value, on one line."""
     return f"{type(value).__name__} {value!r:.60}".replace("\n", " ")
 
 
 def remedy(value: Any) -> str:
-    """The function of greylag that reads a value of another package, or "" if there is none."""
+    """Return the function of greylag that reads a value of another package, or "" if there is none."""
     item = next(iter(value.values()), None) if isinstance(value, Mapping) else value
     kinds = (
         (

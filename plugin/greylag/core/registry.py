@@ -16,18 +16,18 @@ GROUPS = {kind: f"greylag.{kind}s" for kind in ("stage", "feature", "learner")} 
 
 @cache
 def _installed(kind: str) -> EntryPoints:
-    """The entry points of a kind, of all packages."""
+    """Return the entry points of a kind, of all packages."""
     return entry_points(group=GROUPS[kind])
 
 
 @cache
 def registered(kind: str) -> Mapping[str, EntryPoint]:
-    """The entry points of a kind of `GROUPS` by name; each is imported when it is first used."""
+    """Return the entry points of a kind of `GROUPS` by name; each is imported when it is first used."""
     return {entry.name: entry for entry in sorted(_installed(kind), key=lambda entry: entry.name)}
 
 
 def unknown(kind: str, name: str) -> ParameterError:
-    """The error of a name that is not registered."""
+    """Return the error of a name that is not registered."""
     known = registered(kind) or ["(none: install greylag, whose metadata names them)"]
     return ParameterError(f"unknown {kind} {name!r:.60}: {nearest(name, known)}")
 

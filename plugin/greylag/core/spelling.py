@@ -29,7 +29,7 @@ _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number"
 
 
 def read_call(text: str) -> tuple[str, dict[str, Value]]:
-    """The name and the options of ``NAME`` or ``NAME(OPTION=VALUE,...)``, in the order in which they are spelt."""
+    """Read the name and the options of ``NAME(OPTION=VALUE,...)``, in the order of the spelling."""
     match = _CALL.fullmatch(text.strip())
     inside = match["options"] if match else None
     pairs = [part.partition("=") for part in _COMMA.split(inside or "") if part]
@@ -44,14 +44,14 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
 
 
 def read_value(text: str) -> Value:
-    """A value as it is spelt: a number, true or false, a word, or several in brackets."""
+    """Read a value as it is spelt: a number, true or false, a word, or several in brackets."""
     if text.startswith("[") and text.endswith("]"):
         return tuple(read_scalar(part.strip()) for part in text[1:-1].split(","))
     return read_scalar(text)
 
 
 def read_scalar(text: str) -> Scalar:
-    """A number, true or false, or a word."""
+    """Read a number, true or false, or a word."""
     if text in ("true", "false"):
         return text == "true"
     if not _NUMBER.fullmatch(text):
@@ -60,7 +60,7 @@ def read_scalar(text: str) -> Scalar:
 
 
 def spell(value: Value) -> str:
-    """A value as `read_value` reads it."""
+    """Spell a value as `read_value` reads it."""
     if isinstance(value, tuple):
         return f"[{','.join(map(spell, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -68,26 +68,16 @@ def spell(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option of a class: a parameter of a dataclass that can be spelt.
-
-    Parameters
-    ----------
-    name : str
-    annotation : type
-        As in the class; a tuple is spelt in brackets, or as a single value.
-    default : value or MISSING
-        MISSING if the option has to be given.
-    owner : type
-        The class, whose docstring has the parameter's meaning.
-    """
+    """An option of a class: a parameter of a dataclass that can be spelt."""
 
     name: str
     annotation: Any
+    # MISSING if the option is required
     default: Any
     owner: type
 
     def read(self, value: Value) -> Any:
-        """The value of the parameter; raises `ParameterError` if it is of another type."""
+        """Read the value of the parameter; raises `ParameterError` if it has another type."""
         if not accepts(self.annotation, value):
             raise ParameterError(f"{self.name} is {spell(value)!r:.60}: it must be {domain(self.annotation)}")
         kind = _items(self.annotation)
@@ -113,7 +103,7 @@ class Parameter:
 
 
 def parameters(kind: type, *without: str) -> dict[str, Parameter]:
-    """The options of a dataclass by name: the parameters that can be spelt, but for those named."""
+    """Return the options of a dataclass by name: the parameters that can be spelt, except those named."""
     hints = get_type_hints(kind)
     return {
         field.name: Parameter(field.name, hints[field.name], field.default, kind)
@@ -123,7 +113,7 @@ def parameters(kind: type, *without: str) -> dict[str, Parameter]:
 
 
 def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Parameter]) -> dict[str, Any]:
-    """The values of options by name; raises `ParameterError` if one is unknown, missing, or of another type."""
+    """Read the values of options by name; raises `ParameterError` if one is unknown, missing, or of another type."""
     for name in options:
         if name not in known:
             raise ParameterError(f"{of} has no option {name!r:.60}: {nearest(name, known)}")
@@ -134,29 +124,29 @@ def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Para
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown name: the names that are like it, or all if there are none."""
+    """Return the end of an error about an unknown name: similar names, or all if there are none."""
     similar = get_close_matches(name, list(known), n=3, cutoff=0.5)
     return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known) or 'none'}"
 
 
 def _alternatives(annotation: Any) -> list[Any]:
-    """The types of a union."""
+    """Return the types of a union."""
     return list(get_args(annotation)) if get_origin(annotation) in (Union, UnionType) else [annotation]
 
 
 def _items(annotation: Any) -> Any:
-    """The type of the items of ``tuple[TYPE, ...]``; None for other types."""
+    """Return the type of the items of ``tuple[TYPE, ...]``; None for other types."""
     kinds = [kind for kind in _alternatives(annotation) if get_origin(kind) is tuple]
     return get_args(kinds[0])[0] if kinds and len(get_args(kinds[0])) == 2 and get_args(kinds[0])[1] is ... else None
 
 
 def several(annotation: Any) -> Any:
-    """The type ``tuple[TYPE, ...]``."""
+    """Return the type ``tuple[TYPE, ...]``."""
     return tuple.__class_getitem__((annotation, ...))
 
 
 def accepts(annotation: Any, value: Any) -> bool:
-    """Whether a value is of a type; integers are numbers, and one item is accepted in place of a tuple."""
+    """Return whether a value has a type; integers are numbers, and an item is accepted for a tuple."""
     if kind := _items(annotation):
         return all(accepts(kind, item) for item in (value if isinstance(value, tuple) else (value,)))
     for kind in _alternatives(annotation):
@@ -171,7 +161,7 @@ def accepts(annotation: Any, value: Any) -> bool:
 
 
 def domain(annotation: Any) -> str:
-    """The values of a type that can be spelt, for errors; empty if there are none."""
+    """Return the values of a type that can be spelt, for errors; empty if there are none."""
     if several := _items(annotation):
         return f"{domain(several)}, or several in brackets" if several in _WORDS else ""
     kinds = _alternatives(annotation)

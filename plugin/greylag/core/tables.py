@@ -66,7 +66,7 @@ class Table:
 
 
 def visible(text: str) -> str:
-    r"""The text with escapes such as ``\x1b`` for characters that change the terminal, or the order of its letters."""
+    r"""Escape characters that change the terminal or the order of its letters, as in ``\x1b``."""
     return _HIDDEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -79,7 +79,7 @@ def as_text(table: Table | str) -> str:
 
 
 def as_tsv(table: Table) -> str:
-    """The rows of a table below its header, separated by tabs; numbers are unrounded and unmarked."""
+    """Format a table as TSV below its header; numbers are unrounded and unmarked."""
     text = io.StringIO()
     plain = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
     csv.writer(text, "excel-tab", lineterminator="\n").writerows([table.header, *plain])
@@ -87,7 +87,7 @@ def as_tsv(table: Table) -> str:
 
 
 def as_markdown(table: Table) -> str:
-    """A table of Markdown as of GitHub, with its caption as a paragraph below."""
+    """Format a table as GitHub's Markdown, with its caption as a paragraph below."""
 
     def escaped(text: str) -> str:
         return _MARKDOWN.sub(r"\\\g<0>", text)
@@ -105,7 +105,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table, label: str = "") -> str:
-    """A table of LaTeX, with the rules of the package booktabs; a `label` needs a caption."""
+    """Format a table as LaTeX with the rules of the package booktabs; a `label` needs a caption."""
 
     def cell(value: Cell) -> str:
         if isinstance(value, Marked):
@@ -130,7 +130,7 @@ def as_latex(table: Table, label: str = "") -> str:
 
 
 def as_html(table: Table, label: str = "") -> str:
-    """An HTML table; `label` becomes the id of its caption."""
+    """Format a table as HTML; `label` becomes the id of its caption."""
     sides = [' class="number"' if _is_numeric(table, column) else "" for column in range(len(table.header))]
     head = "".join(
         f'<th scope="col"{side}>{escape(name)}</th>' if name else "<td></td>"
@@ -149,7 +149,7 @@ class Printed:
     most: ClassVar[int] = 10  # rows that are shown
 
     def _table(self) -> Table:
-        """The table; rows after the first `most` may be left empty."""
+        """Return the table; rows after the first `most` may be left empty."""
         raise NotImplementedError
 
     def _head(self) -> Table:
@@ -176,7 +176,7 @@ def imported(module: str, package: str) -> Any:
 
 
 def as_frame(columns: Mapping[str, type], rows: Iterable[Sequence[Any]], library: Library = "pandas") -> Any:
-    """A data frame of rows, whose columns have names and types: str, int or float."""
+    """Make a data frame of rows, whose columns have names and types: str, int or float."""
     values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
     if library == "polars":
         polars = imported("polars", "polars")
@@ -193,7 +193,7 @@ def as_frame(columns: Mapping[str, type], rows: Iterable[Sequence[Any]], library
 
 
 def html_text(text: str) -> str:
-    """A text of several lines as HTML."""
+    """Format a text of several lines as HTML."""
     return visible(f"<pre>{escape(text)}</pre>")
 
 
@@ -224,6 +224,6 @@ def _html_row(row: Row, sides: Sequence[str], decimals: int) -> str:
 
 
 def _is_numeric(table: Table, column: int) -> bool:
-    """Whether a column has numbers, or texts such as +0.0123* and 0.012, in every cell that is not empty."""
+    """Return whether all cells of a column but empty ones have numbers, or texts such as +0.0123* and 0.012."""
     cells = [row[column] for row in table.rows if row[column] not in (None, "")]
     return bool(cells) and all(not isinstance(cell, str) or _NUMBER.fullmatch(cell) for cell in cells)

@@ -48,12 +48,10 @@ _log = logging.getLogger("greylag")
 
 
 class Cache:
-    """Values by key in a SQLite file, which need not exist.
+    """Values by key in a SQLite file, which need not exist."""
 
-    A checksum shows damage, not who wrote a value: the caller checks it (see `is_array`) or computes it again.
-    A damaged file is removed with a warning. If it cannot be read or written, or another process holds its lock,
-    nothing is found and nothing is kept.
-    """
+    # A checksum shows damage, not who wrote a value: the caller checks it (see `is_array`) or computes it again.
+    # A damaged file is removed with a warning. Without access or the lock, nothing is found and nothing is kept.
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,7 +59,7 @@ class Cache:
         self._resume = 0.0
 
     def load(self, key: bytes) -> Any:
-        """The value of a key, or None."""
+        """Load the value of a key, or None."""
         if not self.path.exists():
             return None
 
@@ -85,7 +83,7 @@ class Cache:
         return bool(self._attempt(insert))
 
     def _attempt(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """The result of `work` in one transaction, or None if it failed."""
+        """Return the result of `work` in one transaction, or None if it failed."""
         with self._lock:
             if time.monotonic() < self._resume or not self._is_usable():
                 return None
@@ -108,14 +106,14 @@ class Cache:
         return None
 
     def _is_usable(self) -> bool:
-        """Whether there is no such file or a regular one: SQLite would wait for a pipe."""
+        """Return whether the path is free or a regular file: SQLite would wait for a pipe."""
         try:
             return stat.S_ISREG(os.lstat(self.path).st_mode)
         except OSError:
             return True
 
     def _fail(self, reason: str) -> None:
-        """Called if the file cannot be read or written."""
+        """Give up on a file that cannot be read or written."""
 
     def _drop(self, reason: str) -> None:
         _log.warning("%s is damaged (%s): what it held is computed again", self.path, reason)
@@ -127,7 +125,7 @@ class Cache:
 
 
 def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, most: float) -> bool:
-    """Whether a value from a file is an array of this type and shape (None: any length), all from `least` to `most`."""
+    """Return whether a value from a file is an array of this type and shape (None: any length), in [least, most]."""
     return (
         type(value) is np.ndarray
         and value.dtype == np.dtype(dtype)
@@ -140,10 +138,9 @@ def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, 
 
 
 class WorkLog(Cache):
-    """The results of unfinished work, under keys that begin with a digest of all that they depend on.
+    """The results of unfinished work, under keys that begin with a digest of all that they depend on."""
 
-    The file is made after `PATIENCE` seconds, for its owner alone; one that others own or may write is not used.
-    """
+    # The file is made after `PATIENCE` seconds, for its owner alone; a file that others own or may write is not used.
 
     def __init__(self, path: Path, depends: Callable[[], str]) -> None:
         super().__init__(path)
@@ -152,7 +149,7 @@ class WorkLog(Cache):
         self._counts: Counter[str] = Counter()
 
     def load_result(self, key: str) -> Any:
-        """The result of this key, or None."""
+        """Load the result of this key, or None."""
         result = self.load(self._key(key)) if self._is_begun() else None
         self._counts[_step(key)] += result is not None
         return result
@@ -167,7 +164,7 @@ class WorkLog(Cache):
         return is_kept
 
     def summary(self) -> str:
-        """A line about the kept results; "" if there are none."""
+        """Return a line about the kept results; "" if there are none."""
         if not self.path.is_file() or not self._is_begun():
             return ""
         steps = ", ".join(f"{what} ({count})" for what, count in self._counts.items() if what and count)
@@ -224,18 +221,15 @@ class WorkLog(Cache):
 
 
 def beside(output: Path) -> Path:
-    """The path of the log of the work on an output file."""
+    """Return the path of the log of the work on an output file."""
     target = Path(os.path.realpath(output))
     return target.with_name(f".{target.name}{SUFFIX}")
 
 
 @contextmanager
 def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
-    """Keep the results of the maps in the block in a file, and use those that are there.
-
-    `depends` gives a digest of all that the results of the block depend on. The file is removed at the end of the
-    block, and stays if the block fails, with a line that says so.
-    """
+    """Keep the results of the maps in the block in a file, and use those that are there."""
+    # `depends` gives a digest of all that the results depend on. The file stays if the block fails.
     log = WorkLog(path, depends)
     try:
         with keeping(log):
@@ -251,13 +245,13 @@ def resuming(path: Path, depends: Callable[[], str]) -> Iterator[None]:
 
 
 def _step(key: str) -> str:
-    """The name of the step whose result has this key; "" inside of a fold."""
+    """Return the name of the step whose result has this key; "" inside of a fold."""
     path, _, what = key.rpartition(":")[0].partition(":")
     return what if path.count("/") == 1 else ""
 
 
 def _unseal(key: bytes, sealed: Any) -> Any:
-    """The value of a sealed content; `sqlite3.DatabaseError` if it is something else."""
+    """Return the value of sealed content; raise `sqlite3.DatabaseError` if it is something else."""
     content = sealed[_DIGEST:] if isinstance(sealed, bytes) else b""
     if not content or sealed[:_DIGEST] != _digest(key, content):
         raise sqlite3.DatabaseError("a row has a wrong checksum")

@@ -36,7 +36,7 @@ def compiled(**options: Any) -> Callable[[Any], Any]:
 
 
 class _Announcer(Listener):
-    """Says why the first command after an installation or an update takes longer."""
+    """Logs why the first command after an installation or an update takes longer."""
 
     def on_start(self, event: Event) -> None:
         function = event.data["dispatcher"]
@@ -58,7 +58,7 @@ def _announce() -> None:
 
 @cache
 def _warn() -> None:
-    """Warn once."""
+    """Log the warning once."""
     _log.warning(
         "compiled code cannot be cached, so every process compiles it again; set NUMBA_CACHE_DIR to a writable folder"
     )

@@ -26,13 +26,13 @@ _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "
 
 
 def encode(value: Any) -> bytes:
-    """The bytes of a value; `TypeError` if it, or a part of it, is of another type."""
+    """Encode a value as bytes; `TypeError` if it, or something in it, has another type."""
     arrays: list[bytes] = []
     return json.dumps(_encoded(value, arrays)).encode() + b"\n" + b"".join(arrays)
 
 
 def decode(content: bytes) -> Any:
-    """The value of such bytes; `ValueError` if they are something else."""
+    """Decode such bytes; `ValueError` if they are something else."""
     line, _, rest = content.partition(b"\n")
     try:
         return _Decoder(rest).value(json.loads(line))
@@ -74,7 +74,7 @@ class _Decoder:
         self._rest, self._at = rest, 0
 
     def value(self, encoded: Any) -> Any:  # noqa: PLR0911
-        """The value of a part of the line."""
+        """Decode an element of the line."""
         if not isinstance(encoded, dict):
             return encoded
         ((kind, content),) = encoded.items()
@@ -111,7 +111,7 @@ class _Decoder:
 
 
 def _is_record(kind: Any) -> bool:
-    """Whether this is a frozen dataclass or named tuple of greylag, at the top level of its module."""
+    """Return whether this is a frozen dataclass or named tuple of greylag, at the top level of its module."""
     if not isinstance(kind, type) or kind.__module__.partition(".")[0] not in _PACKAGES:
         return False
     frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]

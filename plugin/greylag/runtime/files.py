@@ -64,16 +64,13 @@ class Faults:
 
 
 def read_text(path: str | Path, faults: Faults) -> bytes:
-    """The content of a file as UTF-8 with LF line ends; see `read_text_blocks`."""
+    """Read a file as UTF-8 with LF line ends; see `read_text_blocks`."""
     return b"".join(read_text_blocks(path, faults))
 
 
 def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> Iterator[bytes]:
-    """The content of a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes.
-
-    NUL bytes and files with white space only are refused. UTF-16, and bytes that are not UTF-8 (read as Latin-1), are
-    faults. Lenient reading gives one block, since the encoding is that of the whole file.
-    """
+    """Read a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes."""
+    # Lenient reading gives one block, since the encoding is that of the whole file.
     blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
     before, parts, total, blank = 0, list[bytes](), 0, True
     for part in chain(blocks, [b""]):
@@ -91,7 +88,7 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> It
 
 
 def _clean(content: bytes, faults: Faults, before: int) -> bytes:
-    """A part of a file as UTF-8 with LF line ends; `before` is the number of lines before it."""
+    """Convert a block of a file to UTF-8 with LF line ends; `before` is the number of lines before it."""
     content = _as_utf8(content, faults, before)
     if b"\r" in content:  # one byte is found in a tenth of the time
         content = content.replace(b"\r\n", b"\n")
@@ -121,7 +118,7 @@ def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The content of a file, from `read_blocks`; raises `FormatError` also if it does not fit in memory."""
+    """Read a file with `read_blocks`; raises `FormatError` also if it does not fit in memory."""
     try:
         return b"".join(read_blocks(path))
     except MemoryError:
@@ -129,7 +126,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_blocks(path: str | Path) -> Iterator[bytes]:
-    """The content of a file or pipe, `unpacked`, in blocks of 1 MB."""
+    """Read a file or pipe, `unpacked`, in blocks of 1 MB."""
     try:
         with Path(path).open("rb") as raw, io.BufferedReader(raw) as file:
             mode = os.fstat(raw.fileno()).st_mode
@@ -147,7 +144,7 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
 
 
 def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
-    """The content of a file that may be compressed by gzip or bzip2, which its first bytes tell."""
+    """Decompress content if its first bytes are those of gzip or bzip2."""
     head = file.peek(10)
     if head.startswith(GZIP_MAGIC):
         return cast(IO[bytes], gzip.GzipFile(fileobj=file))
@@ -157,20 +154,17 @@ def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
 def read_rows(
     path: str | Path, columns: str, faults: Faults, *others: str, comments: bool = False
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Number, from 1, and columns of each line; see `split_rows`."""
+    """Read the number, from 1, and the columns of each line; see `split_rows`."""
     return split_rows(read_text_blocks(path, faults), columns, faults, *others, comments=comments)
 
 
 def split_rows(
     blocks: Iterable[bytes], columns: str, faults: Faults, *others: str, comments: bool = False
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Number, from 1, and columns of each line that is not blank; ASCII white space separates columns, as in trec_eval.
-
-    `columns` are their names, separated by spaces. A line with another number of columns is a fault. If the first line
-    has as many columns as one of the `others`, so must all. With `comments`, lines that begin with # are left out, as
-    by trec_eval. One with all columns is a fault below the first other line, since it may be meant, and above it if it
-    is a line of a query whose identifier begins with #.
-    """
+    """Split each line that is not blank at ASCII white space, as trec_eval; yield its number, from 1, and columns."""
+    # `columns` are names, separated by spaces; if the first line has as many columns as one of the `others`, all must.
+    # With `comments`, lines that begin with # are left out, as by trec_eval. A comment with all columns is a fault
+    # below the first other line, since it may be meant, and above it if it belongs to a query whose name begins with #.
     width, good = len(columns.split()), 0
     forms = (columns, *others)
     lines = chain.from_iterable(map(io.BytesIO, blocks))
@@ -198,7 +192,7 @@ def split_rows(
 
 
 def _is_line(row: list[bytes], columns: str) -> bool:
-    """Whether a comment is a line with these columns: its # begins a name, and its numbers are numbers."""
+    """Return whether a comment is a line with these columns: its # begins a name, and its numbers are numbers."""
     names = columns.split()
     numbers = [text for name, text in zip(names, row, strict=False) if name in NUMBERS]
     return len(row) == len(names) and row[0] != b"#" and not any(math.isnan(parse_number(text)) for text in numbers)
@@ -230,7 +224,7 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
 
 
 def split_json_lines(content: bytes, path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of `read_json_lines`, from the content of the file at `path`."""
+    """Parse the objects of `read_json_lines` from the content of the file at `path`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             try:
@@ -246,7 +240,7 @@ def split_json_lines(content: bytes, path: str | Path) -> Iterator[tuple[int, di
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text; `ValueError` if it is not JSON or an object has a key twice."""
+    """Parse a JSON text; `ValueError` if it is not JSON or an object has a key twice."""
     return json.loads(text, object_pairs_hook=_unique)
 
 
@@ -259,7 +253,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_number(text: bytes) -> float:
-    """A decimal number or infinity, as C reads it; NaN for anything else, such as Python's 1_0."""
+    """Parse a decimal number or infinity, as C reads it; NaN for anything else, such as Python's 1_0."""
     try:
         number = float(text)
     except ValueError:
@@ -268,7 +262,7 @@ def parse_number(text: bytes) -> float:
 
 
 def is_name(name: str) -> bool:
-    """Whether a TREC file can contain the name: it is not empty, has no ASCII white space or NUL, and is UTF-8."""
+    """Return whether a TREC file can contain the name: not empty, UTF-8, without ASCII white space and NUL."""
     encoded = name.encode(errors="surrogatepass")
     return encoded.replace(b"\0", b" ").split() == [encoded] == [name.encode(errors="replace")]
 
@@ -284,7 +278,7 @@ def check_names(what: str, names: Iterable[str]) -> None:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether the path is a regular file, which can be read twice."""
+    """Return whether the path is a regular file, which can be read twice."""
     try:
         return _kind(path) == stat.S_IFREG
     except (OSError, ValueError):  # a path with NUL is a ValueError
@@ -292,14 +286,14 @@ def is_file(path: str | Path) -> bool:
 
 
 def file_stamp(path: str | Path) -> Stamp:
-    """The inode, size, and times of modification and change (ns) of a file, of which any change differs in one."""
+    """Return a file's inode, size, and times of modification and change (ns); any change differs in one."""
     # A copy or `os.utime` may restore size and time of modification, but not the time of change or another's inode.
     state = os.stat(path)
     return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def file_digest(path: str | Path) -> str:
-    """SHA-256 of a file's content (hex)."""
+    """Compute the SHA-256 of a file's content (hex)."""
     return _digest(os.path.realpath(path), file_stamp(path))
 
 
@@ -310,7 +304,7 @@ def _digest(path: str, _: Stamp) -> str:
 
 
 def file_stamps(path: Path) -> list[tuple[str, Stamp]]:
-    """The relative path and stamp of the file `path`, or of every file in the folder `path`, in order."""
+    """Return the relative path and stamp of the file `path`, or of every file in the folder `path`, in order."""
     files = sorted(below for below in path.rglob("*") if below.is_file()) if path.is_dir() else [path]
     return [(str(file.relative_to(path)), file_stamp(file)) for file in files]
 
@@ -323,11 +317,8 @@ def write_text(path: str | Path, text: str) -> None:
 
 @contextmanager
 def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file for writing such that it is replaced only when the block succeeds, by one process at a time.
-
-    Text is UTF-8 with LF line ends. If the name ends in ``.gz`` the file is gzipped, reproducibly. Symbolic links are
-    followed. Devices and pipes are written to directly. Raises `ParameterError` if the file cannot be written.
-    """
+    """Open a file for writing such that it is replaced only when the block succeeds, by one process at a time."""
+    # Names in ``.gz`` are gzipped reproducibly. Symbolic links are followed; devices and pipes are written to directly.
     try:
         target = Path(os.path.realpath(path))
         if _kind(path) not in (None, stat.S_IFREG):
@@ -358,7 +349,7 @@ def _open(target: Path, mode: str, name: str | Path, binary: bool) -> Iterator[I
 
 
 def _kind(path: str | Path) -> int | None:
-    """The type of the file, or None if there is none."""
+    """Return the type of the file, or None if there is none."""
     try:
         return stat.S_IFMT(os.stat(path).st_mode)
     except FileNotFoundError:

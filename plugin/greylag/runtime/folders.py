@@ -42,11 +42,9 @@ _log = logging.getLogger("greylag")
 
 @contextmanager
 def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
-    """Lock a name; yield names beside it for the new content and the replaced one, which are removed afterwards.
-
-    What a killed process left under these names is removed first, or given back its name; without its lock, it is
-    in the way. A second process waits, or gets a `TimeoutError`.
-    """
+    """Lock a name; yield names beside it for the new content and the replaced one, which are removed afterwards."""
+    # What a killed process left under these names is removed first, or gets its name back; without its lock, it is
+    # in the way. A second process waits, or gets a `TimeoutError`.
     from filelock import FileLock, Timeout
 
     os.stat(os.path.join(target.parent, "."))  # FileLock would make the folder
@@ -92,7 +90,7 @@ def _taken(path: Path) -> FileExistsError:
 
 
 def _unlocked(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Names that no other process has."""
+    """Select names that no other process has locked."""
     part, old = (_beside(target, uuid.uuid4().hex) for _ in range(2))
     try:
         yield part, old
@@ -113,11 +111,9 @@ def sweep(folder: Path) -> None:
 def make_folder(
     target: Path, fill: Callable[[Path], None], *, done: Callable[[], bool] = lambda: False, mark: str = ""
 ) -> None:
-    """Make a folder that is complete or absent, in whatever way the process ends; a second process waits.
-
-    One that exists must be empty or made by this function, and is replaced, unless `done` returns true once no other
-    process makes it. `fill` fills the empty folder that it is given, and `read_mark` returns the `mark`.
-    """
+    """Make a folder that is complete or absent, in whatever way the process ends; a second process waits."""
+    # A folder that exists must be empty or made here. It is replaced, unless `done` returns true once no other
+    # process makes it. `fill` fills an empty folder, and `read_mark` returns the `mark`.
     target = target.absolute()
     with alone(target) as (part, old):
         try:
@@ -140,7 +136,7 @@ def make_folder(
 
 @contextmanager
 def alone(target: Path) -> Iterator[tuple[Path, Path]]:
-    """`claimed`, in a folder that is made if it is absent, and removed again if it is empty afterwards."""
+    """Call `claimed` in a folder that is made if it is absent, and removed again if it is empty afterwards."""
     target = target.absolute()
     parents = [folder for folder in target.parents if not os.path.lexists(folder)]
     with ExitStack() as stack:
@@ -156,7 +152,7 @@ def alone(target: Path) -> Iterator[tuple[Path, Path]]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A private temporary folder; those that killed processes left are removed."""
+    """Make a private temporary folder; those that killed processes left are removed."""
     with ExitStack() as stack:
         try:
             temporary = Path(tempfile.gettempdir())
@@ -170,7 +166,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def in_folder() -> bool:
-    """Whether the working folder still exists."""
+    """Return whether the working folder still exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -179,7 +175,7 @@ def in_folder() -> bool:
 
 
 def read_mark(folder: Path) -> str:
-    """The content of a folder's marker file; "" if there is none."""
+    """Read the content of a folder's marker file; "" if there is none."""
     try:
         return (folder / MARK).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -205,7 +201,7 @@ def sync(path: Path, *, drop: bool = False) -> None:
 
 
 def why(error: OSError) -> str:
-    """The reason for an operating system error, and what to do about it if that is known."""
+    """Return the reason for an operating system error, and what to do about it if that is known."""
     return f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
 
 
@@ -229,7 +225,7 @@ def _restore(target: Path, part: Path, old: Path) -> None:
 
 
 def _is_marked(folder: Path) -> bool:
-    """Whether this is a folder with greylag's mark, or empty."""
+    """Return whether this is a folder with greylag's mark, or empty."""
     return folder.is_dir() and not folder.is_symlink() and ((folder / MARK).is_file() or not any(folder.iterdir()))
 
 

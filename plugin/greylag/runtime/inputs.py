@@ -20,11 +20,9 @@ class Names:
 
 
 def named_files(hint: Any, value: Any) -> Iterator[str]:
-    """The files that a value of this type names, also within sequences, mappings and records.
-
-    `hint` is a type with its `Annotated` parts, as ``get_type_hints(..., include_extras=True)`` gives it. The marks of
-    a sequence or mapping are those of its items. Values with a method `files`, such as features, say themselves.
-    """
+    """Yield the files that a value of this type names, also within sequences, mappings and records."""
+    # `hint` has its `Annotated` marks, as from ``get_type_hints(..., include_extras=True)``; those of a sequence or
+    # mapping hold for its items. Values with a method `files`, such as features, list theirs.
     marks = list(_marks(hint))
     for leaf in _leaves(value):
         if isinstance(leaf, Path):
@@ -39,21 +37,21 @@ def named_files(hint: Any, value: Any) -> Iterator[str]:
 
 
 def record_files(record: Any, *without: str) -> Iterator[str]:
-    """The files that the fields of a dataclass or pydantic model name, but for the fields `without`."""
+    """Yield the files that the fields of a dataclass or pydantic model name, but for the fields `without`."""
     for name, hint in get_type_hints(type(record), include_extras=True).items():
         if name in vars(record) and name not in without:
             yield from named_files(hint, getattr(record, name))
 
 
 def _marks(hint: Any) -> Iterator[Names]:
-    """The marks anywhere in a type."""
+    """Yield the marks anywhere in a type."""
     yield from (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Names))
     for part in get_args(hint):
         yield from _marks(part)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The texts, paths and records in a value. Keys of mappings name no files."""
+    """Yield the texts, paths and records in a value. Keys of mappings name no files."""
     if isinstance(value, str | Path) or is_dataclass(value) or hasattr(type(value), "model_fields"):
         yield value
     elif isinstance(value, Mapping | Sequence | Set):

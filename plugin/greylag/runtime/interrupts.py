@@ -23,7 +23,7 @@ def prepare() -> None:
 
 
 def caused(error: BaseException) -> bool:
-    """Whether an exception is due to an interrupt, of which Numba and imports make other exceptions."""
+    """Return whether an exception is due to an interrupt, of which Numba and imports make other exceptions."""
     return isinstance(error, KeyboardInterrupt) or bool(_pressed)
 
 

@@ -47,7 +47,7 @@ class Keeper(Protocol):
     """Keeps the results of finished items, so that interrupted work goes on from there."""
 
     def load_result(self, key: str) -> Any:
-        """The result kept under the key, or None."""
+        """Load the result kept under the key, or None."""
 
     def save_result(self, key: str, result: Any) -> bool:
         """Keep a result; whether it is kept."""
@@ -63,7 +63,7 @@ class _Position:
     maps: int = 0
 
     def number(self) -> str:
-        """The path of the next map."""
+        """Return the path of the next map."""
         self.maps += 1
         return f"{self.path}/{self.maps}"
 
@@ -79,18 +79,18 @@ def keeping(keeper: Keeper) -> Iterator[None]:
 
 
 def reserved_path() -> str:
-    """A path for the argument `at` of `parallel_map`, the same whenever the command is repeated."""
+    """Return a path for the argument `at` of `parallel_map`, the same whenever the command is repeated."""
     return (_current.get() or _Position()).number()
 
 
 def thread_count(n_jobs: int | None) -> int | None:
-    """The number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
+    """Return the number of threads for loops inside one item's work: `n_jobs`, but one in a worker."""
     _check_jobs(n_jobs)
     return 1 if (_current.get() or _Position()).in_worker else n_jobs
 
 
 def rebuilt(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """For ``__reduce__``: pickle a dataclass as its parameters, without what it has cached."""
+    """Pickle a dataclass as its parameters, without what it has cached, for ``__reduce__``."""
     return _rebuild, (type(value), {field.name: getattr(value, field.name) for field in fields(value) if field.init})
 
 
@@ -166,7 +166,7 @@ def parallel_map(
 
 
 def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
-    """The backend that joblib uses, its number of workers, and what to ask it for."""
+    """Choose joblib's backend, its number of workers, and its options."""
     from joblib.parallel import get_active_backend
 
     backend, configured = get_active_backend(prefer=prefer)
@@ -185,7 +185,7 @@ def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
 def _mapped(
     compute: Compute, items: Iterable[Any], size: int, what: str, total: int | None, keeper: Keeper | None, path: str
 ) -> Iterator[Any]:
-    """The results in order. A window of items is computed, in any order, before its results are taken."""
+    """Yield the results in order. A window of items is computed, in any order, before its results are taken."""
     numbered, tally = enumerate(items), missing_documents.Tally()
     with progress.step(what, total) as step:
         while window := dict(islice(numbered, size)):
@@ -209,12 +209,12 @@ def _mapped(
 
 
 def _is_done(kept: Any) -> bool:
-    """Whether a kept value is the result of an item with its counts."""
+    """Return whether a kept value is the result of an item with its counts."""
     return isinstance(kept, tuple) and len(kept) == 2 and isinstance(kept[1], dict)
 
 
 def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Position, path: str) -> Compute:
-    """Computes in this thread, where an item's maps keep their results, too."""
+    """Compute in this thread, where an item's maps keep their results, too."""
 
     def compute(items: Items, step: progress.Step) -> Iterator[Numbered]:
         for number, item in items:
@@ -227,7 +227,7 @@ def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Pos
 
 
 def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_generator: bool) -> Compute:
-    """Computes in the workers of joblib's backend."""
+    """Compute in the workers of joblib's backend."""
 
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         from joblib import Parallel, delayed
@@ -252,11 +252,10 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_
 
 
 class _Call:
-    """Calls a map's function for an item, in a worker.
+    """Calls a map's function for an item, in a worker."""
 
-    For other processes the function is pickled once, as the array `content`: an argument of the calls, which backends
-    send to a worker once. A worker unpickles it once a map, as it may have read files that have changed since.
-    """
+    # For other processes the function is pickled once, as the array `content`, which backends send to a worker once.
+    # A worker unpickles it once per map, as it may have read files that have changed since.
 
     def __init__(self, function: Callable[..., Any] | None, content: Any = None, folder: str | None = None) -> None:
         self.function, self.content, self.folder = function, content, folder
@@ -267,7 +266,7 @@ class _Call:
         return {**vars(self), "content": None}
 
     def __call__(self, content: Any, number: int, item: Any, *shared: Any) -> tuple[Numbered, list[logging.LogRecord]]:
-        """The result of an item, and the messages that another process has to relay."""
+        """Return the result of an item, and the messages that this process has to relay."""
         function = self.function or self._unpacked(content)
         with (
             _at(_Position(in_worker=True)),
@@ -279,7 +278,8 @@ class _Call:
         return (number, result, tally.counts), [records.get() for _ in range(records.qsize())]
 
     def _unpacked(self, content: Any) -> Callable[..., Any]:
-        """The function. That the software is the same is checked here, since Dask unpickles calls in its own loop."""
+        """Return the function."""
+        # Dask unpickles calls in its own loop, so that the software is compared here.
         here = numerical()
         if differing := [
             f"{name} {here[name]}, not {there}" for name, there in self.software.items() if there != here[name]
@@ -297,7 +297,7 @@ class _Call:
 
 
 def _packed(function: Callable[..., Any], *, moves: bool) -> _Call:
-    """A call for other processes; with `moves`, they outlive a change of this process's folder."""
+    """Pack a call for other processes; with `moves`, it survives a change of this process's folder."""
     import cloudpickle
     import numpy as np
 
@@ -311,13 +311,13 @@ def _packed(function: Callable[..., Any], *, moves: bool) -> _Call:
 
 @lru_cache(maxsize=2)  # each may hold large files
 def _functions(name: str) -> list[Any]:
-    """A list for the function of a map, empty until it is unpickled."""
+    """Return a list for the function of a map, empty until it is unpickled."""
     return []
 
 
 @contextmanager
 def _recorded(is_foreign: bool) -> Iterator[SimpleQueue[logging.LogRecord]]:
-    """The messages that this thread logs in the block, in another process; in this one they go to the log directly."""
+    """Record the messages that this thread logs in the block, in another process; here they go to the log directly."""
     records: SimpleQueue[logging.LogRecord] = SimpleQueue()
     if not is_foreign:
         yield records

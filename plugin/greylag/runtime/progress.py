@@ -23,7 +23,7 @@ _bar: ContextVar[Any] = ContextVar("bar of the current step", default=...)  # ..
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the work, or a part of one, which has no bar for itself."""
+    """A step of the work, or a phase of one, which has no bar of its own."""
 
     what: str
     total: int | None
@@ -31,7 +31,7 @@ class Step:
     is_part: bool
 
     def reach(self, done: int) -> None:
-        """Show that this much is done."""
+        """Advance the step to this amount."""
         if self.bar is None or self.bar is ...:
             return
         if self.is_part:
@@ -43,14 +43,14 @@ class Step:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Show what is done in the block as part of this step."""
+        """Show what is done in the block as a phase of this step."""
         with _at(self.bar):
             yield
 
 
 @contextmanager
 def step(what: str, total: int | None = None) -> Iterator[Step]:
-    """Begin a step, such as "features", of so many items; inside of another step, a part of it."""
+    """Begin a step, such as "features", of so many items; inside another step, it is a phase of that."""
     outer = _bar.get()
     if outer is not ...:
         yield Step(what, total, outer, is_part=True)
@@ -72,7 +72,7 @@ def step(what: str, total: int | None = None) -> Iterator[Step]:
 
 
 def each(items: Sequence[T], what: str) -> Iterator[T]:
-    """The items, as a step in which each is dealt with."""
+    """Yield the items, as a step in which each is processed."""
     with step(what, len(items)) as current:
         for number, item in enumerate(items, 1):
             with current.inside():
@@ -81,13 +81,13 @@ def each(items: Sequence[T], what: str) -> Iterator[T]:
 
 
 def reached(what: str, done: int, total: int) -> None:
-    """Show how much of a part of the current step is done, if there is a step."""
+    """Advance the phase of the current step, if there is a step."""
     Step(what, total, _bar.get(), is_part=True).reach(done)
 
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Show nothing of what is done in the block."""
+    """Hide progress inside the block."""
     with _at(None):
         yield
 

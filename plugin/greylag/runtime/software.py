@@ -13,7 +13,7 @@ from pathlib import Path
 
 @cache
 def code() -> str:
-    """A digest of the source of greylag and greylag_papers."""
+    """Compute a digest of the source of greylag and greylag_papers."""
     digest = hashlib.sha256()
     for package in ("greylag", "greylag_papers"):
         spec = find_spec(package)
@@ -25,7 +25,7 @@ def code() -> str:
 
 @cache  # reading them takes a quarter of a second
 def versions() -> dict[str, str]:
-    """The versions of Python, greylag and each installed package that greylag requires."""
+    """Return the versions of Python, greylag and each installed package that greylag requires."""
     numbers = {"Python": platform.python_version(), "greylag": version("greylag")}
     for requirement in sorted(requires("greylag") or ()):
         name = re.split(r"[^\w.-]", requirement)[0]
@@ -38,6 +38,6 @@ def versions() -> dict[str, str]:
 
 @cache
 def numerical() -> dict[str, str]:
-    """The software that all workers of a map need alike, since results depend on it to the last bit."""
+    """Return the software that all workers of a map need alike, since results depend on it to the last bit."""
     packages = ("greylag", "joblib", "numba", "numpy", "scipy")
     return {**{name: version(name) for name in packages}, "the source code": code()[:12]}

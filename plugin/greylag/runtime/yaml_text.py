@@ -84,7 +84,7 @@ def _number(loader: _Loader, node: Any) -> float:
 
 
 def _scalar(loader: _Loader, node: Any, kind: str) -> str:
-    """The text of a scalar, which a tag such as ``!!int`` may give another kind than its own."""
+    """Return the text of a scalar, which a tag such as ``!!int`` may give another kind than its own."""
     text = str(loader.construct_scalar(node))
     if not re.fullmatch(_SCALARS[kind][0], text):
         raise _refusal(f"{text!r:.60} is no {kind}", node)
@@ -100,7 +100,7 @@ def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
 
 
 def parse_yaml(text: bytes) -> Any:
-    """The value of a text, one of JSON's; `NotYAMLError` if it is none or has more than `LARGEST` bytes."""
+    """Parse a text as values of JSON; `NotYAMLError` if it is none or has more than `LARGEST` bytes."""
     if len(text) > LARGEST:
         raise NotYAMLError(f"it has {len(text)} bytes, more than {LARGEST}")
     try:
@@ -120,14 +120,15 @@ def parse_yaml(text: bytes) -> Any:
 
 
 def write_yaml(content: Mapping[str, Any], *, width: int, in_line: bool = False) -> str:
-    """YAML that is read back; PyYAML leaves line breaks of Unicode as they are, unless all of Unicode is escaped."""
+    """Format YAML that is read back."""
+    # PyYAML leaves Unicode's line breaks as they are, unless all of Unicode is escaped.
     options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": in_line, "Dumper": _Dumper}
     text: str = yaml.dump(content, allow_unicode=True, **options)
     return text if {"\x85", "\u2028", "\u2029"}.isdisjoint(text) else str(yaml.dump(content, **options))
 
 
 def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, Any]:
-    """The fields of an experiment file or the like, unchecked; all values are those of JSON."""
+    """Read the fields of an experiment file or the like, unchecked; all values are those of JSON."""
     try:
         content = parse_yaml(read_bytes(path))
     except NotYAMLError as error:
