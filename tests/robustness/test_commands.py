@@ -113,6 +113,7 @@ def valid(made: Path) -> dict[str, list[str]]:
         "train": [index, topics, run, qrels, "--out=out", "--model=mrf", "--features=FI/term/LM"],
         "rerank": [index, topics, run, "--out=out", "--stage=manifold"],
         "explain": [str(made / "model.json"), index, topics, "--qid=1", "--docid=d1"],
+        "export": [str(made / "model.json"), "solr"],
         "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],
         "diversify": [
             str(made / "few.run"),

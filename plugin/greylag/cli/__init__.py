@@ -34,6 +34,7 @@ COMMANDS = {
     "rerank": "Rerank or diversify a run.",
     "diversify": "Find out which diversifier helps.",
     "explain": "Show what a model learned, or break down a document's score.",
+    "export": "Print a model for a search engine.",
     "evaluate": "Score runs and test their differences.",
     "check": "Check runs by TREC's rules for submissions.",
     "experiment": "Run a study from an experiment file, such as the demo.",

@@ -52,17 +52,6 @@ def explain(
         Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
     ] = None,
     transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="ENGINE",
-            help="Print feature definitions and weights for opensearch, elasticsearch, solr or vespa.",
-        ),
-    ] = None,
-    text_field: Annotated[
-        str, typer.Option("--text-field", help="The engine's field of the text, for --format.")
-    ] = "contents",
 ) -> None:
     """Show what a model learned, from what, and how well; with --qid and --docid, break down a document's score.
 
@@ -71,16 +60,8 @@ def explain(
     A contribution is weight times value. Below each feature are its cliques, by contribution. A clique's weight is its
     feature's, times the number of times that the query has the clique or, for a feedback term, times the term's
     probability. tf, cf and df are the frequency in the document, the collection frequency and the document frequency.
-
-    With --format, a model of features that a search engine computes to the same value is printed as the engine takes
-    it.
     """
     shared: Shared = context.obj
-    if engine is not None:
-        from greylag.rankers.export import engine_model
-
-        tell(engine_model(RankingModel.load(model), engine, text_field))
-        return
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
     if not any((*given.values(), against, run, html, as_json, everything, transfer)):
         summary = load_model(model).summary()

@@ -227,20 +227,3 @@ def test_cliques_that_neither_document_has_are_folded() -> None:
     found = comparison_of_documents(*explain_documents(model, index, ranking, ["a", "b"]), 5)
     assert [row[0] for row in found.rows] == ["FI/term/LM", "  york", "  2 cliques without occurrences", "score"]
     assert sum(row[1] for row in found.rows[1:3]) == pytest.approx(found.rows[0][1])
-
-
-def test_weights_for_a_search_engine(command: Command, refused: Refused, tmp_path: Path) -> None:
-    RankingModel(parse_features("FI/term/BM25,score"), (2.0, 0.5)).save(tmp_path / "model.json")
-    code, out, err = command("explain", tmp_path / "model.json", "--format", "solr", "--text-field", "body")
-    assert (code, err) == (0, "")
-    store = json.loads(out)["PUT /solr/COLLECTION/schema/model-store"]
-    assert store["params"]["weights"] == {"bm25": pytest.approx(3.8), "score": 0.5}
-    assert "qf=body" in out
-    code, out, _ = command("explain", tmp_path / "model.json", "--format", "vespa")
-    assert code == 0
-    assert out.startswith("rank-profile greylag inherits FIRST {\n")
-    assert "unknown engine 'lucene': " in refused("explain", tmp_path / "model.json", "--format", "lucene")
-    RankingModel(parse_features("latent,score@z"), (2.0, 0.5)).save(tmp_path / "other.json")
-    message = refused("explain", tmp_path / "other.json", "--format", "opensearch")
-    assert "2 of the model's 2 features: latent: " in message
-    assert "score@z: engines score a document without the others" in message
