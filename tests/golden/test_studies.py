@@ -1,0 +1,33 @@
+"""Studies; and the hashes themselves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.golden import HASHES, MADE_BY, WRITE, check, digest, run
+
+STUDIES = {"two_moons.manifold": (), "demo.svmdiv": pytest.mark.long, "synthetic.svmdiv": pytest.mark.long}
+
+
+@pytest.mark.parametrize("study", [pytest.param(name, marks=marks) for name, marks in STUDIES.items()])
+def test_a_study_finishes_as_it_did(study: str, tmp_path: Path) -> None:
+    command = f"experiment {study} --out {study}"
+    run(command.split(), tmp_path)
+    check(f"{study}/finished.json", tmp_path / study / "finished.json", command)
+
+
+def test_each_hash_is_of_a_file_that_a_test_writes() -> None:
+    tested = {f"{study}/finished.json" for study in STUDIES} | MADE_BY.keys() - {"index"}
+    kept = json.loads(HASHES.read_text())
+    if WRITE:
+        HASHES.write_text(json.dumps({name: kept[name] for name in sorted(kept.keys() & tested)}, indent=1) + "\n")
+    else:
+        assert kept.keys() == tested
+
+
+def test_a_changed_digit_changes_a_hash(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.run", tmp_path / "second.run"
+    first.write_text("1 Q0 d1 1 0.123456789 t\n")
+    second.write_text("1 Q0 d1 1 0.123456788 t\n")
+    assert digest(first) != digest(second)
