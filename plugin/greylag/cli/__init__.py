@@ -38,6 +38,7 @@ COMMANDS = {
     "evaluate": "Score runs and test their differences.",
     "check": "Check runs by TREC's rules for submissions.",
     "experiment": "Run a study from an experiment file, such as the demo.",
+    "compile": "Compile the loops of ranking ahead.",
     "doctor": "Check Java, Pyserini and an index.",
 }
 MAX_MESSAGE = 2000

@@ -17,25 +17,13 @@ def doctor(
         list[Path] | None,
         typer.Option("--index", help="Index to check, too. Given several times: the shards of one collection."),
     ] = None,
-    compiling: Annotated[
-        bool, typer.Option("--compile", help="Compile what ranking uses, instead; half a minute or more.")
-    ] = False,
 ) -> None:
     """Check Java, Pyserini and an index, and say what to do about what is missing.
 
     The last line says whether greylag is ready, or what is missing. The exit code is 1 if something fails, or if an
     --index is given and Java or Pyserini is missing; all that needs no index works without these. A note is about
     Pyserini's own searchers, which greylag does not need.
-
-    Compiled loops are made by the first command that needs them, which takes seconds more than the next. With
-    --compile, they are made at once, and kept for all processes: for an image of a service, for example.
     """
-    if compiling:
-        from greylag.cli.compiling import steps
-
-        for name, seconds in steps():
-            tell(f"{seconds:6.1f} s  {name}")
-        return
     from greylag.index import PositionalIndex
     from greylag.index.lucene.doctor import OF_JAVA, diagnose
 

@@ -53,7 +53,7 @@ register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 @cache
 def _announce() -> None:
     """Log once that compiling takes the time."""
-    _log.info("compiling what is used for the first time; greylag doctor --compile does so ahead")
+    _log.info("compiling what is used for the first time; greylag compile does so ahead")
 
 
 @cache

@@ -17,7 +17,7 @@ from greylag.cli import main
 Command = Callable[..., tuple[int, str, str]]
 Refused = Callable[..., str]
 DEMO = Path(greylag.__file__).parent / "demo"
-COMPILING = "greylag: info: compiling what is used for the first time; greylag doctor --compile does so ahead\n"
+COMPILING = "greylag: info: compiling what is used for the first time; greylag compile does so ahead\n"
 
 
 @pytest.fixture

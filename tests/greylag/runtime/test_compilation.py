@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 def test_compiling_is_announced_once(folder: Path) -> None:
     more = "\n\n@compiled()\ndef thrice(x):\n    return 3 * x\n\nthrice(1)\n"
     (folder / "greylag_module.py").write_text(MODULE.replace("basicConfig(", "basicConfig(level=logging.INFO, ") + more)
-    announced = "compiling what is used for the first time; greylag doctor --compile does so ahead\n"
+    announced = "compiling what is used for the first time; greylag compile does so ahead\n"
     assert run(folder) == ("42 0\n", announced)
     assert run(folder) == ("42 1\n", "")
 

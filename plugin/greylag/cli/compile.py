@@ -1,4 +1,4 @@
-"""Compiling the loops of ranking ahead, for ``greylag doctor --compile``."""
+"""``greylag compile``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import typer
 
+from greylag.cli.terminal import tell
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
@@ -31,6 +33,16 @@ _TEXTS = {
 }
 _QUERY = Query("compile", "heat flow of the boundary layer")
 _MORE = "document:length,document:entropy,written:words,written:characters,latent,FI/term/early,FI/term/LM-F-10"
+
+
+def compile(context: typer.Context) -> None:
+    """Compile the loops of ranking ahead, for all processes; half a minute or more.
+
+    Without it, the first command that needs a loop compiles it, which takes seconds. It is for an image of a service,
+    for example.
+    """
+    for name, seconds in steps():
+        tell(f"{seconds:6.1f} s  {name}")
 
 
 def steps() -> Iterator[tuple[str, float]]:
