@@ -14,24 +14,7 @@ ALL_BUT = 0.9
 
 
 def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Check that judgements are of a run's queries and documents.
-
-    Parameters
-    ----------
-    run : Run
-    judgements : mapping
-        By qid, of documents or of subtopics.
-
-    Returns
-    -------
-    list of str
-        Warnings, such as that nearly all judged topics have no ranking.
-
-    Raises
-    ------
-    ParameterError
-        If nothing can be scored: identifiers of queries and documents are exchanged, or no ranked document is judged.
-    """
+    """Check that judgements are of a run's queries and documents; return warnings, raise if none can be scored."""
     common = [qid for qid in run if qid in judgements]
     judged = {qid: set(_grades(of_query)) for qid, of_query in judgements.items()}
     documents = set[str]().union(*judged.values())
@@ -72,7 +55,7 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
 
 
 def _grades(of_query: Mapping[str, Any]) -> Mapping[str, int]:
-    """The grades by docid; of judgements by subtopic, the highest of each document."""
+    """Return the grades by docid; judgements by subtopic give each document its highest grade."""
     grades: dict[str, int] = {}
     for docid, grade in _pairs(of_query):
         grades[docid] = max(grade, grades.get(docid, grade))

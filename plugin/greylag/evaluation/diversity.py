@@ -38,18 +38,16 @@ DECAYED = 100  # ranks beyond it have no influence on NRBP in float64
 
 
 def novelty_gains(covered: BoolArray) -> FloatArray:
-    """The gain G_r at every rank, shape (n,)."""
+    """Compute the gain G_r at every rank, shape (n,)."""
     # How often each subtopic was covered at better ranks.
     before: IntArray = np.cumsum(covered, axis=0) - covered
     return np.asarray((covered * (1 - ALPHA) ** before).sum(axis=1), dtype=np.float64)
 
 
 def ideal_order(pool: BoolArray, k: int) -> IntArray:
-    """The rows of the pool in greedy order of novelty gain, at most k; ties go to the first row.
-
-    The optimal order is NP-hard to find (Clarke et al. 2008). ndeval uses this greedy order and breaks ties by
-    descending docid, the order of the pool.
-    """
+    """Order rows of the pool greedily by novelty gain, at most k; ties go to the first row."""
+    # The optimal order is NP-hard to find (Clarke et al. 2008). ndeval uses this order, with docids descending in the
+    # pool.
     weights = np.ones(pool.shape[1])
     free = np.ones(len(pool), dtype=bool)
     order = []
@@ -63,7 +61,7 @@ def ideal_order(pool: BoolArray, k: int) -> IntArray:
 
 
 def alpha_ndcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """alpha-nDCG@k: the sum over r <= k of G_r / log2(r + 1), over its value for `ideal_order` (Clarke et al. 2008)."""
+    """Compute alpha-nDCG@k: sum over r <= k of G_r / log2(r + 1), over that of `ideal_order` (Clarke et al. 2008)."""
     return _dcg(novelty_gains(covered[:k])) / _dcg(novelty_gains(pool[ideal_order(pool, k)]))
 
 
@@ -72,21 +70,18 @@ def _dcg(gains: FloatArray) -> float:
 
 
 def alpha_dcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """alpha-DCG@k: the sum over r <= k of G_r / log2(r + 1), divided as ERR-IA is."""
+    """Compute alpha-DCG@k: the sum over r <= k of G_r / log2(r + 1), divided as ERR-IA is."""
     return _of_most(covered, pool, k, lambda ranks: np.log2(ranks + 1))
 
 
 def err_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """ERR-IA@k: the sum over r <= k of G_r / r, divided by its value if every document covered every subtopic.
-
-    The divisor is M times the sum over r <= k of (1 - alpha)^(r-1) / r (Clarke et al. 2011). ndeval omits the division
-    at k = 1, where its values can exceed 1.
-    """
+    """Compute ERR-IA@k: the sum over r <= k of G_r / r, over its value if every document covered every subtopic."""
+    # The divisor is M times the sum of (1 - alpha)^(r-1) / r (Clarke et al. 2011). ndeval omits it at k = 1.
     return _of_most(covered, pool, k, lambda ranks: ranks)
 
 
 def _of_most(covered: BoolArray, pool: BoolArray, k: int, discount: Callable[[IntArray], Any]) -> float:
-    """The discounted sum of gains, divided by its value if every document covered every subtopic."""
+    """Divide the discounted sum of gains by its value if every document covered every subtopic."""
     gains = novelty_gains(covered[:k])
     ranks = np.arange(1, max(len(gains), min(k, 1075)) + 1)  # 0.5^1075 is 0 in float64
     most = pool.shape[1] * ((1 - ALPHA) ** (ranks - 1) / discount(ranks)).sum()
@@ -94,59 +89,52 @@ def _of_most(covered: BoolArray, pool: BoolArray, k: int, discount: Callable[[In
 
 
 def nerr_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """nERR-IA@k: ERR-IA@k over its value for `ideal_order`."""
+    """Compute nERR-IA@k: ERR-IA@k over its value for `ideal_order`."""
     return err_ia(covered, pool, k) / err_ia(pool[ideal_order(pool, k)], pool, k)
 
 
 def nrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """NRBP: (1 - (1 - alpha) beta) / M times the sum over r <= k of beta^(r-1) G_r, beta = 0.5 (Clarke et al. 2009)."""
+    """Compute NRBP: (1 - (1 - alpha) beta) / M sum over r <= k of beta^(r-1) G_r, beta = 0.5 (Clarke et al. 2009)."""
     gains = novelty_gains(covered[:k])
     decay = BETA ** np.arange(len(gains), dtype=np.float64)
     return float((1 - (1 - ALPHA) * BETA) / pool.shape[1] * (gains @ decay))
 
 
 def nnrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """nNRBP: NRBP over its value for `ideal_order`."""
+    """Compute nNRBP: NRBP over its value for `ideal_order`."""
     return nrbp(covered, pool, k) / nrbp(pool[ideal_order(pool, DECAYED)], pool, DECAYED)
 
 
 def map_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """MAP-IA: average precision, averaged over subtopics (Agrawal et al. 2009)."""
+    """Compute MAP-IA: average precision, averaged over subtopics (Agrawal et al. 2009)."""
     precision = covered[:k].cumsum(axis=0) / np.arange(1, len(covered[:k]) + 1)[:, None]
     return float(((precision * covered[:k]).sum(axis=0) / pool.sum(axis=0)).mean())
 
 
 def p_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """P-IA@k: precision at k, averaged over subtopics (Agrawal et al. 2009, with equally likely intents)."""
+    """Compute P-IA@k: precision at k, averaged over equally likely subtopics (Agrawal et al. 2009)."""
     return float(covered[:k].sum() / (k * pool.shape[1]))
 
 
 def subtopic_recall(covered: BoolArray, _: BoolArray, k: int) -> float:
-    """S-recall@k: the proportion of subtopics that the top k documents cover (Zhai et al. 2003); NTCIR's I-rec@k.
-
-    Coverage@k is the same over all subtopics of a query, also those without a relevant document (Thakur et al. 2025).
-    """
+    """Compute S-recall@k: the share of subtopics that the top k cover (Zhai et al. 2003); NTCIR's I-rec@k."""
+    # Coverage@k counts all subtopics of a query, also those without a relevant document (Thakur et al. 2025).
     return float(covered[:k].any(axis=0).mean())
 
 
 def d_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:
-    """D-nDCG@k: the nDCG of the mean grade over subtopics; the ideal ranking is by that mean (Sakai and Song 2011).
-
-    The gain of a grade is the grade, and the discount log2(r + 1).
-    """
+    """Compute D-nDCG@k: the nDCG of the mean grade over subtopics, with discount log2(r + 1) (Sakai and Song 2011)."""
     ideal = np.sort(pool.mean(axis=1))[::-1][:k]
     return _dcg(grades[:k].mean(axis=1)) / _dcg(ideal)
 
 
 def d_sharp_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:
-    """D#-nDCG@k: the mean of I-rec@k and D-nDCG@k (Sakai and Song 2011, with gamma = 0.5)."""
+    """Compute D#-nDCG@k: the mean of I-rec@k and D-nDCG@k (Sakai and Song 2011, with gamma = 0.5)."""
     return GAMMA * subtopic_recall(grades > 0, pool > 0, k) + (1 - GAMMA) * d_ndcg(grades, pool, k)
 
 
 def subtopic_loss(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """subtopic-loss@k: the weight of the subtopics that the top k documents leave uncovered (Yue and Joachims 2008).
-
-    See `greylag.evaluation.subtopics` for the weights.
-    """
+    """Compute subtopic-loss@k: the weight of subtopics that the top k leave uncovered (Yue and Joachims 2008)."""
+    # Weights are those of `greylag.evaluation.subtopics`.
     documents = pool.sum(axis=0)
     return float(uncovered_weight(documents, np.asarray(covered[:k].any(axis=0))) / documents.sum())

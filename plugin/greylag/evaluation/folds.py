@@ -18,6 +18,6 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
 
 
 def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
-    """The queries that are not in a part, in their order: those to train on while it is held out."""
+    """Return the queries outside a fold, in their order: those to train on while it is held out."""
     held_out = frozenset(part)
     return tuple(qid for qid in qids if qid not in held_out)

@@ -128,7 +128,7 @@ def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrel
 
 
 def holes_table(significance: Significance) -> Table:
-    """The differences of `compare_with_holes`, with a sentence for each by the first measure."""
+    """Report the differences of `compare_with_holes`, with a sentence for each by the first measure."""
     rows: list[Row] = []
     sentences = []
     for c in significance.comparisons:
@@ -142,7 +142,7 @@ def holes_table(significance: Significance) -> Table:
 
 
 def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
-    """The run's means less the other's if those unjudged documents alone are relevant that it ranks higher."""
+    """Compute the run's lead in means if, of unjudged documents, only those that it ranks higher are relevant."""
     differences = np.zeros(len(measures))
     for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
         columns = [column for column, measure in enumerate(measures) if measure.cutoff == cutoff]
@@ -157,7 +157,7 @@ def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> 
 
 
 def _ranked_higher(docids: Sequence[str], others: Sequence[str], judged: Mapping[str, int]) -> list[str]:
-    """The documents without a judgement that come earlier in the first list than in the second, or not in that."""
+    """Return documents without a judgement that come earlier in the first list than in the second, or only there."""
     ranks = {docid: rank for rank, docid in enumerate(others)}
     return [d for rank, d in enumerate(docids) if d not in judged and rank < ranks.get(d, len(docids))]
 
@@ -176,7 +176,7 @@ def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure,
 
 
 def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
-    """The share of the documents to each measure's cut-off that are judged, over the queries with documents."""
+    """Compute the share of documents to each measure's cut-off that are judged, over the queries with documents."""
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in measures]
     scores = evaluate(run, qrels, cutoffs)
     present = [qid not in scores.missing for qid in scores.qids]
@@ -185,7 +185,7 @@ def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray
 
 
 def _with_grade(qrels: Qrels, docids: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Qrels:
-    """The judgements, with the highest grade of all for documents, by qid, that have none."""
+    """Give documents without judgements, by qid, the highest grade of all."""
     grades = (grade for judged in qrels.values() for grade in judged.values())
     highest = max(*(measure.rel for measure in measures), 1, *grades)
     return {qid: {**dict.fromkeys(docids[qid], highest), **judged} for qid, judged in qrels.items()}

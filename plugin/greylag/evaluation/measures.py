@@ -102,7 +102,7 @@ class Measure:
 
 
 def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False, p: float = PERSISTENCE) -> str:
-    """A measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
+    """Spell a measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
     differing = {"rel": rel > 1, "judged_only": judged_only, "p": p != PERSISTENCE}
     values = {"rel": rel, "judged_only": judged_only, "p": p}
     parameters = [f"{parameter}={values[parameter]}" for parameter, differs in differing.items() if differs]
@@ -112,19 +112,8 @@ def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = Fal
 
 
 def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
-    """ERR = sum over ranks r of (1/r) R_r prod over i < r of (1 - R_i), with R_r = (2^grade_r - 1) / 2^top_grade.
-
-    Parameters
-    ----------
-    grades : array-like, shape (n,)
-        Grades of the ranked documents, best rank first. Negative grades count as 0.
-    top_grade : int
-        The highest grade of the scale; at least the maximum of `grades`.
-
-    References
-    ----------
-    Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009, equations 4 and 5.
-    """
+    """Compute ERR = sum over ranks r of R_r / r prod over i < r of (1 - R_i), R_r = (2^grade_r - 1) / 2^top_grade."""
+    # Chapelle, Metzler, Zhang and Grinspan, CIKM 2009, equations 4 and 5. Negative grades count as 0.
     relevance = np.exp2(np.maximum(grades, 0.0) - top_grade) - np.exp2(-float(top_grade))
     unsatisfied = np.cumprod(np.concatenate(([1.0], 1.0 - relevance)))[:-1]
     return float(np.sum(relevance * unsatisfied / np.arange(1, len(relevance) + 1)))
@@ -135,12 +124,12 @@ def _err(grades: Sequence[int], _: Sequence[int], top_grade: int, __: Measure) -
 
 
 def _ndcg(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
-    """trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
+    """Compute trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
     return _dcg(grades) / _dcg(ideal) if ideal else 0.0
 
 
 def _dcg(grades: Sequence[int]) -> float:
-    """The sum over ranks r of grade_r / log2(r + 1) over positive grades, in the order of ranks."""
+    """Sum grade_r / log2(r + 1) over positive grades, in the order of ranks."""
     total = 0.0
     for rank, grade in enumerate(grades, 1):
         if grade > 0:
@@ -149,27 +138,25 @@ def _dcg(grades: Sequence[int]) -> float:
 
 
 def _judged(grades: Sequence[int], *_: object) -> float:
-    """The share of the retrieved documents that are judged, with any grade."""
+    """Compute the share of the retrieved documents that are judged, with any grade."""
     return sum(grade > UNJUDGED for grade in grades) / len(grades) if grades else 0.0
 
 
 def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """RBP = (1 - p) times the sum over relevant documents at ranks r of p^(r-1) (Moffat and Zobel 2008, equation 3)."""
+    """Compute RBP = (1 - p) sum over relevant documents at ranks r of p^(r-1) (Moffat and Zobel 2008, equation 3)."""
     p = measure.p
     return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade >= measure.rel)
 
 
 def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """The gain of RBP if all documents without judgements, and all below the ranking, were relevant."""
+    """Compute RBP's gain if all documents without judgements, and all below the ranking, were relevant."""
     p = measure.p
     return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade == UNJUDGED) + p ** len(grades)
 
 
 def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """The highest precision at a rank with this recall or more, which trec_eval rounds to whole documents.
-
-    trec_eval itself reads memory that it has not written if a query has no relevant document.
-    """
+    """Find the highest precision at a rank with this recall or more, which trec_eval rounds to whole documents."""
+    # trec_eval itself reads memory that it has not written if a query has no relevant document.
     needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.9)
     relevant, highest = 0, 0.0
     for rank, grade in enumerate(grades, 1):
@@ -299,7 +286,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
 
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
-    """A name without the parameters in its brackets, and these by name; the whole text if others are among them."""
+    """Split the parameters in brackets off a name; return the whole text if it has unknown ones."""
     match = re.fullmatch(r"([^()]*)\(([^()]*)\)([^()]*)", text)
     pairs = [part.replace(" ", "").partition("=") for part in match[2].split(",")] if match else []
     given = {name: value for name, _, value in pairs}
@@ -318,7 +305,7 @@ def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ..
 
 
 def _named_in_ir_measures(name: str) -> Any:
-    """The measure of this name in ir_measures; None if it has none or is not installed, or for numbers as in Python."""
+    """Return ir_measures' measure of this name; None without ir_measures, or if it has none or numbers as in Python."""
     if re.search(r"=\s*[-+]?(0[xob]|[0-9.]+_)", name, re.IGNORECASE):
         return None
     try:

@@ -31,7 +31,7 @@ class PickBest:
     wins: FloatArray  # the proportion of queries on which each system is best; ties share a query; shape (M,)
 
     def at(self, rank: int) -> float:
-        """The mean over queries of the `rank`-th best score; rank 1 is pick-best."""
+        """Return the mean over queries of the `rank`-th best score; rank 1 is pick-best."""
         if not 1 <= rank <= self.ordered.shape[1]:
             raise ParameterError(f"rank must be between 1 and {self.ordered.shape[1]}, not {rank}")
         return float(self.ordered[:, rank - 1].mean())

@@ -7,7 +7,7 @@ POWER = 0.8
 
 
 def critical_t(n: int, *, comparisons: int = 1, sides: int = 2) -> float:
-    """The t from which on a difference is significant at level 0.05 / comparisons.
+    """Return the t from which on a difference is significant at level 0.05 / comparisons.
 
     That is the first step of Holm's correction and of Benjamini and Hochberg's. Later steps are easier, so that both
     show a difference at least as often as a test with this critical value.
@@ -26,7 +26,7 @@ def critical_t(n: int, *, comparisons: int = 1, sides: int = 2) -> float:
 
 
 def detectable_difference(error: float, n: int, *, critical: float | None = None, power: float = POWER) -> float:
-    """The true difference that a paired t-test shows with a given probability.
+    """Return the true difference that a paired t-test shows with a given probability.
 
     It is error * delta, with delta the noncentrality at which P(t > critical) = power for n - 1 degrees of freedom.
 

@@ -89,7 +89,7 @@ class Corrections(Printed):
         return tables
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, unrounded."""
+        """Return all figures, unrounded."""
         tables = {"means": self.means, "differences": self.differences}
         return {"topics": self.topics, "others": self.others} | {
             name: [{**asdict(row), "measure": str(row.measure)} for row in rows] for name, rows in tables.items()
@@ -111,7 +111,7 @@ class Corrections(Printed):
 
 
 def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatArray) -> Estimate:
-    """The mean of a population of topics, from scores of two kinds on n of them and of one kind on N more.
+    """Return the mean of a population of topics, from scores of two kinds on n of them and of one kind on N more.
 
     With Y by people and f by predictions on the n topics, and f' on the N others, prediction-powered inference has
 
@@ -178,7 +178,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
 
 
 def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
-    """The slope of y on f, both centred, less its value by chance; 0 if it is not above that."""
+    """Return the slope of y on f, both centred, less its value by chance; 0 if it is not above that."""
     spread, product = float(f @ f), float(f @ y)
     if product <= 0:
         return 0.0
@@ -191,7 +191,7 @@ def _shrunk_slope(y: FloatArray, f: FloatArray) -> float:
 def _student(
     mean: float, near: float, freedom: int, far: float = 0.0, freedom_far: int = 1
 ) -> tuple[tuple[float, float], float]:
-    """The 95 % interval and p of a mean whose variance has one part, or two with other degrees of freedom."""
+    """Return the 95 % interval and p of a mean whose variance has one term, or two with other degrees of freedom."""
     from scipy import special
 
     variance = near + far

@@ -83,7 +83,7 @@ class Scores(Printed):
         return Table(f"means over {len(self.qids)} queries", ("measure", "mean"), [*self.by_measure.items()])
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or polars: qid, and a column for each measure."""
+        """Return a data frame of pandas or polars: qid, and a column for each measure."""
         rows = zip(self.qids, *self.values.T.tolist(), strict=True)
         return as_frame({"qid": str, **dict.fromkeys(map(str, self.measures), float)}, rows, library)
 
@@ -156,7 +156,7 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
 
 
 def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:
-    """The score of a query from grades by document and subtopic; 0 without a relevant document."""
+    """Score a query from grades by document and subtopic; 0 without a relevant document."""
     compute, kept = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
     if compute is None or not kept.any():
         return 0.0
@@ -179,7 +179,7 @@ def highest_grades(qrels: SubtopicQrels) -> Qrels:
 
 
 def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """The documents of the run for each query, best first; () if it has none."""
+    """Return the documents of the run for each query, best first; () if it has none."""
     return ((qid, run[qid].docids if qid in run else ()) for qid in qids)
 
 
@@ -211,7 +211,7 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
 
 
 def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
-    """The measures for which grades count only as relevant, not relevant (from 0), or not judged (negative)."""
+    """Return the measures for which grades count only as relevant, not relevant (from 0), or not judged (negative)."""
     columns = {}
     for rel, judged_only in dict.fromkeys((measure.rel, measure.judged_only) for measure in measures):
         # Here, since it takes a while to import, and most measures of subtopics do without it.
@@ -235,7 +235,7 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
 
 
 def _trec_eval_name(measure: Measure) -> str:
-    """The measure by query that trec_eval is asked for: the whole reciprocal rank, and AP for its geometric mean."""
+    """Return trec_eval's name of a query's measure: the whole reciprocal rank, and AP for its geometric mean."""
     if measure.family is GEOMETRIC_MEAN:
         return "map"
     return Measure(measure.family, None if measure.family is RECIPROCAL_RANK else measure.cutoff).trec_name
@@ -268,10 +268,8 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
 
 
 def _with_a_grade(qrels: Qrels) -> Qrels:
-    """The judgements, with a document that no run has in each query without a grade of 0 or more.
-
-    trec_eval writes outside its arrays for such a query.
-    """
+    """Add to each query without a grade of 0 or more a judged document that no run has."""
+    # trec_eval writes outside its arrays for a query without such a grade.
     return {
         qid: grades if any(grade >= 0 for grade in grades.values()) else {NO_DOCUMENT: 0, **grades}
         for qid, grades in qrels.items()
@@ -279,7 +277,7 @@ def _with_a_grade(qrels: Qrels) -> Qrels:
 
 
 def _as_scores(run: Run, qids: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Each query's documents with scores n, n - 1, ..., 1."""
+    """Return each query's documents with scores n, n - 1, ..., 1."""
     ranked = _ranked(run, qids)
     return {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in ranked}
 

@@ -109,12 +109,12 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
 
 
 def first_best(means: FloatArray) -> int:
-    """The number of the highest mean, the first one if several are."""
+    """Return the number of the highest mean, the first one if several are."""
     return int(np.argmax(np.round(means, DECIMALS)))
 
 
 def unseen_scores(rule: Rule, n: int, seed: int) -> FloatArray:
-    """The scores of the queries by choices that they had no part in, shape (n,)."""
+    """Return the scores of the queries by choices made without them, shape (n,)."""
     rng, total = np.random.default_rng(seed), np.zeros(n)
     for _ in range(REPEATS):
         for part in np.array_split(rng.permutation(n), min(FOLDS, n)):
@@ -124,7 +124,7 @@ def unseen_scores(rule: Rule, n: int, seed: int) -> FloatArray:
 
 
 def _corrected(other: Scores, baseline: str, chosen: str, by_all: FloatArray, unseen: FloatArray) -> Comparison:
-    """The comparison of the chosen system with the baseline, with the mean of unseen queries."""
+    """Compare the chosen system with the baseline, with the mean of unseen queries."""
     from scipy import special
 
     named = {baseline: other, chosen: replace(other, values=by_all[:, None])}
@@ -152,13 +152,7 @@ def _corrected(other: Scores, baseline: str, chosen: str, by_all: FloatArray, un
 
 
 def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) -> Significance:
-    """Compare all systems with the baseline, with intervals and p that hold for all of them at once (max-t).
-
-    Parameters
-    ----------
-    scores, baseline, seed
-        As in `best_of_many`.
-    """
+    """Compare all systems with the baseline, with intervals and p that hold for all of them at once (max-t)."""
     plain = compare(scores, baseline)
     runs = [comparison.run for comparison in plain.comparisons]
     values = np.array([scores[name].values[:, 0] for name in runs])
@@ -182,13 +176,7 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
 
 
 def max_t(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
-    """The standard errors of mean differences, shape (m,), and the draws of the largest |t|, in descending order.
-
-    Parameters
-    ----------
-    differences : array, shape (m, n)
-    seed : int
-    """
+    """Return the standard errors of mean differences, shape (m,), and the draws of the largest |t|, descending."""
     n = differences.shape[1]
     centred = differences - differences.mean(axis=1, keepdims=True)
     squares = (centred**2).sum(axis=1)  # which flips leave as they are

@@ -47,7 +47,7 @@ class DifferenceWithHoles:
     greatest: float  # if those alone are relevant that the run ranks higher
 
     def sentence(self, run: str, baseline: str, measure: str) -> str:
-        """Whether the order of the two depends on documents without judgements; "" if it does not."""
+        """Say whether the order of the two depends on documents without judgements; "" if it does not."""
         observed, relevant, left_out, least, greatest = (
             int(np.sign(round(difference, DECIMALS)))
             for difference in (self.not_relevant, self.relevant, self.left_out, self.least, self.greatest)
@@ -142,7 +142,7 @@ class Comparison:
 
 
 def p_text(p: float) -> str:
-    """A p value with four decimals."""
+    """Format a p value with four decimals."""
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
@@ -175,7 +175,7 @@ class Significance(Printed):
         return replace(narrow_table(self), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
 
     def to_frame(self, library: Library = "pandas") -> Any:
-        """A data frame of pandas or polars with the columns of the table, unrounded, and the statistic of the test."""
+        """Make a data frame of pandas or polars with the table's columns, unrounded, and the test's statistic."""
         whole = comparison_table("", self)
         kinds = [str] * 3 + [float] * (len(whole.header) - 6) + [int] * 3
         columns = {**dict(zip(("run", *whole.header[1:]), kinds, strict=True)), "statistic": float}
@@ -184,13 +184,13 @@ class Significance(Printed):
         return as_frame(columns, whole_rows, library)
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
-        """The comparison of a run with the baseline by a measure; None for the baseline itself."""
+        """Find the comparison of a run with the baseline by a measure; None for the baseline itself."""
         wanted = (run, self.baseline, measure)
         return next((c for c in self.comparisons if (c.run, c.baseline, c.measure) == wanted), None)
 
 
 def comparison_table(caption: str, *significances: Significance) -> Table:
-    """The differences from one or more baselines: a row for each baseline, run and measure.
+    """Return the differences from one or more baselines: a row for each baseline, run and measure.
 
     A star marks a corrected p below `SIGNIFICANCE_LEVEL`; `Comparison` has the other figures. Counts are of queries.
     """
@@ -225,14 +225,14 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
 
 
 def narrow_table(*significances: Significance) -> Table:
-    """The columns of `comparison_table` that fit a terminal."""
+    """Return the columns of `comparison_table` that fit a terminal."""
     whole = comparison_table("", *significances)
     shown = SHOWN + ("same p" in whole.header)
     return replace(whole, header=("run", *whole.header[1:shown]), rows=[row[:shown] for row in whole.rows])
 
 
 def marked_p(p: float | None) -> Cell:
-    """A p value, with a star if it is below `SIGNIFICANCE_LEVEL`; None if there is none."""
+    """Mark a p value with a star if it is below `SIGNIFICANCE_LEVEL`; None if there is none."""
     return None if p is None else Marked(p, mark="*" if p < SIGNIFICANCE_LEVEL else "")
 
 
@@ -337,7 +337,7 @@ def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alterna
 
 
 def _equivalence(scores: Mapping[str, Scores], comparison: Comparison, margin: float) -> float:
-    """The p-value of equivalence for a comparison, not yet corrected."""
+    """Compute the p-value of equivalence for a comparison, not yet corrected."""
     run, other = scores[comparison.run], scores[comparison.baseline]
     column = run.measures.index(comparison.measure)
     return equivalence_test(np.round(run.values[:, column] - other.values[:, column], DECIMALS), margin)
@@ -406,7 +406,7 @@ def _direction(improvements: FloatArray, test: Test) -> int:
 def paired_test(
     improvements: FloatArray, test: Test = "t", alternative: Alternative = "two-sided", seed: int = 0
 ) -> tuple[float, float]:
-    """The statistic and p-value of a test that improvements are centred on 0; see `compare` for the tests.
+    """Return the statistic and p-value of a test that improvements are centred on 0; see `compare` for the tests.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ def paired_test(
 def equivalence_test(
     improvements: FloatArray, margin: float, alternative: Literal["two-sided", "greater"] = "two-sided"
 ) -> float:
-    """The p-value of a test that the mean of improvements is within a margin of 0.
+    """Return the p-value of a test that the mean of improvements is within a margin of 0.
 
     Two one-sided t-tests: with the mean m, the standard error e and n - 1 degrees of freedom, p is the larger of
     P(T > (m + margin) / e) and P(T > (margin - m) / e). It is below 0.05 if and only if the 90 % interval of m by
@@ -483,30 +483,21 @@ def equivalence_test(
 
 
 def _mean_and_error(values: FloatArray) -> tuple[float, float]:
-    """The mean of n values and its standard error s / sqrt(n), to the bit as SciPy computes them for its t-test."""
+    """Compute the mean of n values and its standard error s / sqrt(n), to the bit as SciPy does for its t-test."""
     n, mean = len(values), values.mean()
     variance = ((values - mean) ** 2).mean() * (n / (n - 1))
     return float(mean), float(np.sqrt(variance / n))
 
 
 def _upper_tail(t: float, n: int) -> float:
-    """The probability that Student's t with n - 1 degrees of freedom is above t."""
+    """Compute the probability that Student's t with n - 1 degrees of freedom is above t."""
     from scipy import special  # scipy.stats takes twice the time to import
 
     return float(special.stdtr(n - 1, -t))
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Holm's correction: the k-th smallest of m p-values becomes the maximum over j <= k of min(1, (m - j + 1) p_j).
-
-    Parameters
-    ----------
-    p_values : array-like, shape (m,)
-
-    References
-    ----------
-    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics, 1979.
-    """
+    """Apply Holm's correction: the k-th smallest of m p-values becomes max over j <= k of min(1, (m - j + 1) p_j)."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p)
     corrected = np.empty_like(p)
@@ -516,7 +507,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
 
 
 def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
-    """The p-values after a correction over all of them."""
+    """Correct p-values for their number."""
     if correction == "holm":
         return holm(p_values)
     from scipy import stats

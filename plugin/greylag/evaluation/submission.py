@@ -125,24 +125,7 @@ def check_submission(
     known: Callable[[set[bytes]], set[bytes]] | None = None,
     depth: int = DEPTH,
 ) -> list[Finding]:
-    """Check a run's file by the rules of a submission to TREC; a finding for each rule, in their order.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, plain or gzipped.
-    topics : collection of str
-        The qids of all topics.
-    known : callable, optional
-        Gives those of a set of docids, in UTF-8, that are documents of the collection; by default any are.
-    depth : int >= 1, default 1000
-        The documents that a topic may have.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, is empty, or is not text.
-    """
+    """Check a run's file by TREC's rules of submission; a finding for each rule, in their order."""
     check_counts(depth=depth)
     checks, number = _Checks(Path(path), dict.fromkeys(topics), depth), 0
     for block in read_text_blocks(path, Faults(path, lenient=None)):

@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 def relevant_documents(judgements: Mapping[str, Mapping[str, int]], level: int = 1) -> list[set[str]]:
-    """The documents with a grade of at least `level` of each subtopic that has any."""
+    """Return the documents with a grade of at least `level` of each subtopic that has any."""
     relevant = ({docid for docid, grade in grades.items() if grade >= level} for grades in judgements.values())
     return [docids for docids in relevant if docids]
 
 
 def coverage(docids: Sequence[str], relevant: Sequence[set[str]]) -> BoolArray:
-    """Whether each of n documents covers each of S subtopics, shape (n, S)."""
+    """Return whether each of n documents covers each of S subtopics, shape (n, S)."""
     rows = [[docid in subtopic for subtopic in relevant] for docid in docids]
     return np.array(rows, dtype=bool).reshape(len(docids), len(relevant))
 
 
 def subtopic_grades(docids: Sequence[str], subtopics: Sequence[Mapping[str, int]]) -> IntArray:
-    """The grade of each of n documents for each of S subtopics, shape (n, S); 0 if it is negative or not judged."""
+    """Return the grade of each of n documents for each of S subtopics, shape (n, S); 0 if negative or not judged."""
     rows = [[max(grades.get(docid, 0), 0) for grades in subtopics] for docid in docids]
     return np.array(rows, dtype=np.int64).reshape(len(docids), len(subtopics))
 
 
 def uncovered_weight(weights: FloatArray | IntArray, covered: BoolArray) -> float:
-    """The total weight of the subtopics that are not `covered`; both of shape (S,)."""
+    """Sum the weights of the subtopics that are not `covered`; both of shape (S,)."""
     return float(weights[~covered].sum())
 
 
@@ -66,7 +66,7 @@ class Subtopics:
     def from_qrels(
         cls, docids: Sequence[str], judgements: Mapping[str, Mapping[str, int]], *, candidates_only: bool = False
     ) -> Subtopics:
-        """The subtopics of candidates, from the judgements of their query.
+        """Return the subtopics of candidates, from the judgements of their query.
 
         Parameters
         ----------
@@ -87,13 +87,13 @@ class Subtopics:
         return cls(csr_matrix(covered), counts / max(counts.sum(), 1.0))
 
     def loss(self, picked: IntArray) -> float:
-        """The weight of the subtopics that the `picked` candidates do not cover, in [0, 1]."""
+        """Sum the weights of the subtopics that the `picked` candidates do not cover, in [0, 1]."""
         covered = np.zeros(len(self.weights), dtype=bool)
         covered[covered_columns(self.coverage, picked)] = True
         return uncovered_weight(self.weights, covered)
 
 
 def covered_columns(coverage: csr_matrix, rows: IntArray | Sequence[int]) -> IntArray:
-    """The columns of the entries in some rows, with repetitions; much faster than ``coverage[rows].indices``."""
+    """Return the columns of the entries in some rows, with repetitions; much faster than ``coverage[rows].indices``."""
     starts, indices = coverage.indptr, coverage.indices
     return np.concatenate([indices[:0], *(indices[starts[row] : starts[row + 1]] for row in rows)])

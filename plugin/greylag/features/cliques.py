@@ -41,26 +41,11 @@ FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection
 def relevance_model(
     index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters
 ) -> tuple[IntArray, FloatArray]:
-    """The `fb_terms` most probable terms of RM1 over the top `fb_docs` documents.
-
-    P(w|R) = sum over D of P(w|D) P(Q|D) / sum over D of P(Q|D), where P(w|D) = tf / |D|, and P(Q|D) is the geometric
-    mean over the query terms of (tf + mu cf/|C|) / (|D| + mu). The geometric mean, which Indri also uses, keeps a long
-    query from giving all weight to one document. The probabilities of the selected terms are normalised to sum to 1.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-    ranking : Ranking
-        Documents outside the index are ignored.
-    parameters : FeatureParameters
-        `fb_docs`, `fb_terms` and `mu` are used.
-
-    Returns
-    -------
-    terms : int array, shape (t,)
-        Ascending term numbers; the lowest numbers win ties. Empty if none of the documents is in the index.
-    probabilities : float array, shape (t,)
-    """
+    """Estimate the `fb_terms` most probable terms of RM1 over the top `fb_docs` documents, and their probabilities."""
+    # P(w|R) = sum over D of P(w|D) P(Q|D) / sum over D of P(Q|D), where P(w|D) = tf / |D|, and P(Q|D) is the geometric
+    # mean over the query terms of (tf + mu cf/|C|) / (|D| + mu). The mean, which Indri also uses, keeps a long query
+    # from giving all weight to one document. The lowest term numbers win ties; probabilities are normalised to sum to
+    # 1.
     documents = index.documents(ranking.docids)
     documents = documents[documents >= 0][: parameters.fb_docs]
     frequencies = index.term_frequencies(documents)
@@ -96,7 +81,7 @@ class QueryTerms(NamedTuple):
 
     @classmethod
     def of(cls, index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters, *, expand: bool) -> QueryTerms:
-        """The terms of the ranking's query, with those of its relevance model if `expand`."""
+        """Return the terms of the ranking's query, with those of its relevance model if `expand`."""
         vocabulary, terms = np.unique(index.query_terms(ranking.query), return_inverse=True)
         if not expand:
             return cls(vocabulary, terms, terms[:0], np.empty(0))
@@ -115,7 +100,7 @@ class QueryCliques(NamedTuple):
 
 
 def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered: bool) -> QueryCliques:
-    """The cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
+    """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
     if sets == (("FI", "expansion"),):
         rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
     elif len(query.terms) > _SHORT:
@@ -129,18 +114,15 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
 def _short_cliques(
     terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
 ) -> tuple[IntArray, FloatArray]:
-    """`distinct_cliques` for a short query, cached by the pattern of its terms. The arrays must not be written to."""
+    """Cache `distinct_cliques` of a short query by the pattern of its terms. The arrays must not be written to."""
     return distinct_cliques(np.array(terms, dtype=np.int64), sets, max_size, ordered=ordered)
 
 
 def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int = 3) -> list[Clique]:
-    """The cliques of query terms 0, ..., ``n_terms - 1`` (Metzler & Croft 2005; Metzler 2007, section 3).
-
-    ``term``: the terms. ``ordered``: contiguous sub-sequences of 2 to `max_size` terms that are cliques of the graph.
-    ``unordered``: all subsets of 2 to `max_size` terms that are. FI has no clique of two terms, SD has the adjacent
-    pairs, and FD has every subset; in a long query, smaller ones or contiguous ones only (see `_largest_subset`). The
-    terms of a clique are in query order.
-    """
+    """List the cliques of query terms 0, ..., ``n_terms - 1`` (Metzler & Croft 2005; Metzler 2007, section 3)."""
+    # ``ordered``: contiguous sub-sequences of 2 to `max_size` terms that are cliques of the graph; ``unordered``: all
+    # subsets that are. FI has no clique of two terms, SD has the adjacent pairs, and FD has every subset; a long query
+    # has smaller or contiguous ones only (see `_largest_subset`). The terms of a clique are in query order.
     if clique_set == "term":
         return [(term,) for term in range(n_terms)]
     largest = min({"FI": 1, "SD": 2, "FD": n_terms}[dependence], max_size, n_terms)
@@ -153,7 +135,7 @@ def cliques(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_siz
 
 @cache
 def _largest_subset(n_terms: int, largest: int) -> int:
-    """The size up to which there are at most `MAX_CLIQUES` subsets of a query's terms; one warning if it is smaller."""
+    """Return the size up to which a query has at most `MAX_CLIQUES` subsets; one warning if it is smaller."""
     # Subsets grow exponentially; cutting at a size leaves whole sizes, whose features stay comparable between queries.
     counts = accumulate(comb(n_terms, size) for size in range(2, largest + 1))
     fitting = 1 + sum(count <= MAX_CLIQUES for count in counts)
@@ -169,7 +151,7 @@ def _largest_subset(n_terms: int, largest: int) -> int:
 def redundant_features(
     features: Sequence[Feature], lengths: Iterable[int], parameters: FeatureParameters
 ) -> dict[Feature, str]:
-    """The features that are trivial or duplicates on queries of the given lengths, judged by their cliques alone.
+    """Find the features that are trivial or duplicates on queries of the given lengths, by their cliques alone.
 
     A feature is trivial if no query has a clique for it, or if its window is too narrow for two terms. It is a
     duplicate if every query has the same cliques for it as for an earlier feature with the same weighting. For example,
@@ -210,7 +192,7 @@ def redundant_features(
 
 @lru_cache(maxsize=256)
 def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int) -> IntArray:
-    """`cliques` as rows, shape (cliques, max_size)."""
+    """Return `cliques` as rows, shape (cliques, max_size)."""
     listed = cliques(n_terms, dependence, clique_set, max_size)
     table = np.full((len(listed), max_size), ABSENT, dtype=np.int64)
     for row, clique in zip(table, listed, strict=True):
@@ -219,7 +201,7 @@ def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size
 
 
 def distinct_cliques(terms: IntArray, sets: CliqueSets, max_size: int, *, ordered: bool) -> tuple[IntArray, FloatArray]:
-    """The rows and multiplicity of `QueryCliques` for a query's `terms`; rows are sorted unless `ordered`."""
+    """Return the rows and multiplicity of `QueryCliques` for a query's `terms`; rows are sorted unless `ordered`."""
     tables = [_table(len(terms), *clique_set, max_size) for clique_set in sets]
     positions = np.concatenate(tables)
     rows = np.where(

@@ -40,7 +40,7 @@ class Column(Evidence):
     values: Values | None = field(default=None, compare=False, repr=False)
 
     def bind(self, index: PositionalIndex | None, shared: dict[str, Any]) -> Values:
-        """The function of values; `ParameterError` if there is none."""
+        """Bind the function of values; `ParameterError` if there is none."""
         if self.values is None:
             raise ParameterError(
                 f"feature {self} is a column of a feature file: rank the documents of one, as greylag rerank --letor "
@@ -50,5 +50,5 @@ class Column(Evidence):
 
 
 def as_feature(spec: Feature | str) -> Feature:
-    """The feature that a column of `RankingData` is; one that is known by name only is a column of a file."""
+    """Return the feature of a column of `RankingData`; a bare name is a column of a file."""
     return spec if isinstance(spec, Feature) else Column(spec)

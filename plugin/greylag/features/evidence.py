@@ -78,7 +78,7 @@ class Prior(Evidence):
         return lambda ranking: of_documents[index.documents(ranking.docids)]
 
     def values(self, index: PositionalIndex) -> FloatArray:
-        """The feature of every document of the index, shape (N,)."""
+        """Return the feature of every document of the index, shape (N,)."""
         by_docid = self._read()
         numbers = index.documents(list(by_docid))
         if (numbers < 0).all():
@@ -139,7 +139,7 @@ class DocumentStatistic(Evidence):
             raise ParameterError(f"feature {self}: use document: with {', '.join(names)}")
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The statistic of a ranking's documents, shape (n,)."""
+        """Bind the statistic of a ranking's documents, shape (n,)."""
         common = index.document_frequencies > COMMON * index.n_documents
 
         def values(ranking: Ranking) -> FloatArray:
@@ -166,7 +166,7 @@ class Score(Evidence):
     reads_query: ClassVar[bool] = False
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The scores, shape (n,)."""
+        """Bind the scores, shape (n,)."""
         return lambda ranking: ranking.scores
 
 
@@ -179,7 +179,7 @@ class ReciprocalRank(Evidence):
     reads_query: ClassVar[bool] = False
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The reciprocal ranks, shape (n,)."""
+        """Bind the reciprocal ranks, shape (n,)."""
         return lambda ranking: 1.0 / np.arange(1, len(ranking) + 1)
 
 
@@ -274,16 +274,13 @@ class VectorCosine(Evidence):
 
 @dataclass(frozen=True)
 class LatentCosine(Evidence):
-    """The cosine of the query's and the document's vectors by latent semantic analysis, spelt ``latent``.
-
-    The vectors are `greylag.index.vectors.LatentVectors`; 0 if one of them is zero.
-    """
+    """The cosine of the query's and the document's `LatentVectors`, spelt ``latent``; 0 if one of them is zero."""
 
     form: ClassVar[str] = "latent"
     uses_ranking: ClassVar[bool] = False
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The cosines of a ranking's documents, shape (n,)."""
+        """Bind the cosines of a ranking's documents, shape (n,)."""
         from greylag.index.vectors.latent import LatentVectors  # slow to import
 
         vectors = LatentVectors(index)
@@ -297,7 +294,7 @@ class LatentCosine(Evidence):
 
 
 def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:
-    """The vectors of a file, which the features of an extractor share."""
+    """Return the vectors of a file, which the features of an extractor share."""
     key = f"vectors:{file}"
     if key not in shared:
         shared[key] = open_vectors(file)
@@ -313,7 +310,7 @@ def _report_missing(feature: Feature, ranking: Ranking, known: BoolArray, file: 
 
 
 def _no_values(feature: Feature, ranking: Ranking, file: str) -> FloatArray:
-    """NaN for each document, as a file lacks the query; this is reported."""
+    """Return NaN for each document, and report that a file lacks the query."""
     consequence = f"feature {feature} is the same for all documents"
     missing_documents.report(consequence, ranking.qid, ranking.docids, len(ranking), what=f"of queries not in {file}")
     return np.full(len(ranking), np.nan)

@@ -67,7 +67,7 @@ class FeatureCounts:
 
     @classmethod
     def join(cls, parts: Sequence[FeatureCounts]) -> FeatureCounts:
-        """The counts of all rankings of the parts, of which there is at least one."""
+        """Join the counts of all rankings of the blocks, of which there is at least one."""
         if len(parts) == 1:
             return parts[0]
         starts = offsets([len(part.lengths) for part in parts])
@@ -81,7 +81,7 @@ class FeatureCounts:
 
 
 def _join(parts: Sequence[GroupCounts], starts: IntArray) -> GroupCounts:
-    """The counts of the same group; the rows of part i are from ``starts[i]`` on."""
+    """Join the counts of the same group; the rows of block i are from ``starts[i]`` on."""
     placed = list(zip(parts, starts[:-1].astype(np.int32), offsets([len(part.tf) for part in parts])[:-1], strict=True))
     return GroupCounts(
         cliques=offsets(np.concatenate([np.diff(part.cliques) for part in parts])),
@@ -125,7 +125,7 @@ class _Group:
 
 
 class Origin(NamedTuple):
-    """What feature values were computed with."""
+    """The parameters and collection that feature values depend on."""
 
     parameters: FeatureParameters
     collection: CollectionStatistics
@@ -185,19 +185,13 @@ class FeatureExtractor:
         return self._numbers(docids) >= 0
 
     def _numbers(self, docids: Sequence[str]) -> IntArray:
-        """The documents' numbers in the index, -1 for one that it lacks; 0 if no feature needs the index."""
+        """Return the documents' numbers in the index, -1 for one that it lacks; 0 if no feature needs the index."""
         needed = any(base.needs_index for base in self._bases)
         return self._opened.documents(docids) if needed else np.zeros(len(docids), dtype=np.int64)
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
-        """Compute the features of the ranking's documents, shape (documents, features), in ranking order.
-
-        Parameters
-        ----------
-        ranking : Ranking
-        weights : sequence of float, optional
-            The weights of a model, whose signs decide what an unknown document is given. By default, all are positive.
-        """
+        """Compute the features of the ranking's documents, shape (documents, features), in ranking order."""
+        # The signs of a model's `weights` decide the values of unknown documents; by default, all are positive.
         return self.weigh(self.count([ranking]), weights)
 
     def count(self, rankings: Sequence[Ranking]) -> FeatureCounts:
@@ -241,7 +235,7 @@ class FeatureExtractor:
         return Origin(self.parameters, CollectionStatistics.of(self.index), self.index.fingerprint)
 
     def limits(self, query: str) -> bool:
-        """Whether `parameters.max_clique` excludes some of the query's cliques from a feature."""
+        """Return whether `parameters.max_clique` excludes some of the query's cliques from a feature."""
         full = any(isinstance(base, FeatureSpec) and base.dependence == "FD" for base in self._bases)
         return full and len(self._opened.query_terms(query)) > self.parameters.max_clique
 
@@ -251,7 +245,7 @@ class FeatureExtractor:
         return cast(PositionalIndex, self.index)
 
     def _derive(self, values: FloatArray, offsets: IntArray) -> FloatArray:
-        """The features from their bases, ranking by ranking."""
+        """Derive the features from their bases, ranking by ranking."""
         out = np.empty((len(values), len(self.specs)))
         for first, end in pairwise(offsets):
             if first == end:
@@ -300,7 +294,7 @@ class FeatureExtractor:
         return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
 
     def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
-        """The counts of documents of the index, which have these numbers."""
+        """Count the cliques in documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
         p, groups = self.parameters, self._groups
         query = QueryTerms.of(self._opened, ranking, p, expand=any(group.match.expands for group in groups))
@@ -330,7 +324,7 @@ class FeatureExtractor:
         )
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
-        """The values of a group's features, shape (documents, features)."""
+        """Weigh the values of a group's features, shape (documents, features)."""
         lead, n_windows, n_functions = group.match.lead, len(group.windows), len(group.functions)
         lengths = counts.lengths if lead is None else np.minimum(counts.lengths, lead)
         # The weightings' arguments, and their values where no clique occurs, as the compiled loops take them: a column
@@ -395,7 +389,7 @@ def _group_counts(
     occurring: tuple[IntArray, Int32Array, Int32Array, Int32Array],
     rows: IntArray,
 ) -> GroupCounts:
-    """The counts of a query's cliques from their `windows.occurrences` in documents, which are these rows."""
+    """Add up the counts of a query's cliques from their `windows.occurrences` in documents, which are these rows."""
     offsets, documents, codes, tf = occurring
     in_ranking = rows.astype(np.int32)[documents]
     return GroupCounts(

@@ -28,7 +28,7 @@ class Function(Protocol):
     """From a ranking to a value for each of its documents in order (NaN for none), or to a ranking, as stages are."""
 
     def __call__(self, ranking: Ranking, /) -> Ranking | ArrayLike:
-        """The values, or a ranking whose scores are the values."""
+        """Return the values, or a ranking whose scores are the values."""
 
 
 class _Joins:
@@ -73,7 +73,7 @@ class Feature(_Joins):
         return self.form.format_map(vars(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The parameters, and digests of the files, which a worker on another machine may have others of."""
+        """Return the parameters, and digests of the files, since another machine may have other files."""
         # A model that is sent to a cluster names files; a worker there may see other content under the same name.
         sent = {file: file_digest(file) for file in self.files() if is_file(file)}
         return {**vars(self), **({"_sent": sent} if sent else {})}
@@ -100,11 +100,11 @@ class Feature(_Joins):
         return cls(**match.groupdict())
 
     def files(self) -> list[str]:
-        """The names of the files that it is read from."""
+        """Return the names of the files that the feature is read from."""
         return [getattr(self, name) for name in self.file_fields]
 
     def place_files(self, place: Callable[[str], str]) -> Self:
-        """The feature with ``place(file)`` in place of each of its files."""
+        """Return the feature with ``place(file)`` in place of each of its files."""
         files = {name: place(getattr(self, name)) for name in self.file_fields}
         return replace(self, **files) if files else self  # type: ignore[type-var]
 
@@ -126,10 +126,7 @@ class Evidence(Feature, ABC):
 
     @abstractmethod
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """Load the feature's data; return its function from a ranking to values.
-
-        The features of one extractor keep in `shared` what they read in common, by a key of their own.
-        """
+        """Load the feature's data; return its function from a ranking to values."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,7 @@ class PythonFeature(Evidence):
             )
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The function, with a check of its results."""
+        """Bind the function, with a check of its results."""
         if self.function is None:
             raise ParameterError(
                 f"feature {self} is computed by a Python function, which is not given: use "
@@ -212,7 +209,7 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
 
 
 def scores_of(ranking: Ranking, docids: tuple[str, ...]) -> FloatArray:
-    """The scores of documents in a ranking, shape (n,); NaN for those that it lacks."""
+    """Return the scores of documents in a ranking, shape (n,); NaN for those that it lacks."""
     scores = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
     return np.array([scores.get(docid, np.nan) for docid in docids], dtype=np.float64)
 
@@ -223,7 +220,7 @@ def _union(left: Any, right: Any) -> FeatureUnion:
 
 
 def _features(operand: Any) -> tuple[Feature, ...] | None:
-    """The features of one side of ``**``; None if it is neither features nor a stage or function."""
+    """Return the features of one side of ``**``; None if it is neither features nor a stage or function."""
     if isinstance(operand, tuple) and all(isinstance(feature, Feature) for feature in operand):
         return operand
     if isinstance(operand, Feature):
@@ -237,7 +234,7 @@ Normalisation = Literal["minmax", "z", "rank"]
 
 
 def z_scores(values: FloatArray) -> FloatArray:
-    """(x - mean) / standard deviation (of the population) of each row, shape (..., n); 0 if its values are equal."""
+    """Standardise each row, shape (..., n): (x - mean) / population standard deviation; 0 if its values are equal."""
     differences = values - values.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
     spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
@@ -246,7 +243,7 @@ def z_scores(values: FloatArray) -> FloatArray:
 
 
 def unit_ranges(values: FloatArray) -> FloatArray:
-    """Each row scaled linearly to [0, 1], shape (..., n); 0 if its values are equal."""
+    """Scale each row linearly to [0, 1], shape (..., n); 0 if its values are equal."""
     lowest = values.min(axis=-1, keepdims=True)
     spread = values.max(axis=-1, keepdims=True) - lowest
     scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
@@ -254,7 +251,7 @@ def unit_ranges(values: FloatArray) -> FloatArray:
 
 
 def rank_scores(values: FloatArray) -> FloatArray:
-    """The share of a row's other values that are lower, an equal one being half, shape (..., n); 0.5 for a sole one."""
+    """Return the share of a row's other values that are lower, ties counting half, shape (..., n); 0.5 if alone."""
     from scipy.stats import rankdata  # slow to import
 
     if (n := values.shape[-1]) < 2:
@@ -306,7 +303,7 @@ class Normalised(Feature):
         return self.feature.reads_query
 
     def files(self) -> list[str]:
-        """Those of the feature."""
+        """Return the files of the feature."""
         return self.feature.files()
 
     def place_files(self, place: Callable[[str], str]) -> Normalised:
@@ -315,13 +312,13 @@ class Normalised(Feature):
 
 
 def split_method(text: str) -> tuple[str, str | None]:
-    """A spelling without its normalisation, and the method; None if it has none."""
+    """Split the normalisation off a spelling; None if it has none."""
     base, _, method = text.rpartition("@")
     return (base, method) if base and method in NORMALISATIONS else (text, None)
 
 
 def derive(feature: Feature, values: FloatArray) -> FloatArray:
-    """A feature of one query's documents, shape (n,), from its `base`; for NaN the least value, or 0 if all are NaN."""
+    """Derive a feature of one query's documents, shape (n,), from its `base`; NaN becomes the least value, or 0."""
     known, out = ~np.isnan(values), np.zeros(len(values))
     if known.any():
         out[known] = NORMALISATIONS[feature.method](values[known]) if isinstance(feature, Normalised) else values[known]
@@ -330,7 +327,7 @@ def derive(feature: Feature, values: FloatArray) -> FloatArray:
 
 
 def supply(features: tuple[Feature, ...], functions: Mapping[str, Function]) -> tuple[Feature, ...]:
-    """The features, with the functions for those of type `PythonFeature`, by name."""
+    """Return the features, with the functions for those of type `PythonFeature`, by name."""
     names = {feature.base.name for feature in features if isinstance(feature.base, PythonFeature)}
     for name in functions:
         if name not in names:

@@ -13,7 +13,7 @@ _jit = compiled(error_model="numpy")
 
 @_jit
 def gain(weighting: int, tf: int, clique: float, document: float) -> float:
-    """The gain of tf > 0 occurrences, or of a first one in place tf from 1, by the code of the weighting."""
+    """Return the gain of tf > 0 occurrences, or of a first one at position tf from 1, by the code of the weighting."""
     if weighting == 0:
         return np.log1p(tf / clique)  # type: ignore[no-any-return]
     if weighting == 2:
@@ -23,10 +23,8 @@ def gain(weighting: int, tf: int, clique: float, document: float) -> float:
 
 @_jit
 def _once(weighting: int, clique: float, document: float) -> tuple[float, float]:
-    """A factor of the clique and one of the document whose product is `gain` at tf = 1.
-
-    A weighting by position is not asked for it, as all of its codes are negative (see `windows.occurrences`).
-    """
+    """Return a factor of the clique and one of the document whose product is `gain` at tf = 1."""
+    # Weightings by position never get here, as all of their codes are negative (see `windows.occurrences`).
     if weighting == 0:
         return np.log1p(1.0 / clique), 1.0
     return clique, 1.0 / (document + 1.0)

@@ -15,7 +15,7 @@ from greylag.runtime.inputs import Names
 
 
 def feature_files(text: str) -> list[str]:
-    """The files of comma-separated features, and the code of stages of other packages among them."""
+    """Return the files of comma-separated features, and the code of stages of other packages among them."""
     from greylag.features.spelling import parse_features  # all kinds of features; most commands name none
     from greylag.features.stages import StageScore
 
@@ -33,7 +33,7 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 
 def stage_files(text: str) -> list[str]:
-    """The files of a stage's options and, of a stage of another package, those of its code."""
+    """Return the files of a stage's options and, of a stage of another package, those of its code."""
     from greylag.stages import StageStep
 
     step = StageStep.parse(text)
@@ -44,12 +44,12 @@ STAGE_FILES = Names(stage_files)
 
 
 def is_model_file(path: Path) -> bool:
-    """Whether a file begins as models do."""
+    """Return whether a file begins as models do."""
     return path.is_file() and re.match(rb'\s*{\s*"kind"', next(read_blocks(path), b"")) is not None
 
 
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
-    """The existing ones of these paths, and the files that models among them name, directly or through other models."""
+    """Yield the paths that exist, and the files that models among them name, directly or through other models."""
     waiting, seen = list(paths), set()
     while waiting:
         path = waiting.pop(0)
@@ -63,7 +63,7 @@ def followed(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _of_features(value: Any) -> Iterator[str]:
-    """The files of all texts in a model that are features, wherever its kind of model has them."""
+    """Yield the files of all texts in a model that are features, wherever its kind of model has them."""
     if isinstance(value, str):
         with suppress(GreylagError):
             yield from feature_files(value)

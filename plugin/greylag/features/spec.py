@@ -33,13 +33,11 @@ _WINDOW = re.compile(r"(?P<order>[OUF])-(?P<width>[1-9][0-9]{0,5}|(?<!F-)unlimit
 
 
 class Window(NamedTuple):
-    """A proximity constraint on the terms of a clique.
+    """A proximity constraint on the terms of a clique."""
 
-    "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one. "U" is
-    ``#uw``: in any order, within ``width * |clique|`` tokens, or `width` if `FeatureParameters.profile` is "inquery".
-    "F", of single terms, is the document's first `width` positions.
-    """
-
+    # "O" is Indri's ``#M``: the terms in the clique's order, each at most `width` tokens after the previous one. "U" is
+    # ``#uw``: in any order, within ``width * |clique|`` tokens, or `width` if `FeatureParameters.profile` is "inquery".
+    # "F", of single terms, is the document's first `width` positions.
     order: Order
     width: int  # in tokens, from 1 to 999,999, or `UNLIMITED` for anywhere in the document
 
@@ -161,7 +159,7 @@ EXPANSION = tuple(FeatureSpec("FI", "expansion", function) for function in FUNCT
 
 
 def candidate_pool(name: Pool = "full") -> tuple[FeatureSpec, ...]:
-    """The candidate features of Metzler (2007, section 5): every combination of weighting, clique set and window.
+    """List the candidate features of Metzler (2007, section 5): all combinations of weighting, clique set and window.
 
     {LM, BM25} x {term under FI; O-1, 2, 4, 8, 16, 32; U-1, 2, 4, 8, 16, 32, unlimited}.
 

@@ -16,13 +16,13 @@ from greylag.features.spec import FeatureSpec
 
 
 def _name(spelling: str) -> str:
-    """The name that a spelling begins with, with its colon if it has one."""
+    """Return the name that a spelling begins with, with its colon if it has one."""
     return spelling[: spelling.find(":") + 1] or spelling
 
 
 @cache
 def find_feature(name: str) -> type[Feature]:
-    """The class of a registered kind of features; `ParameterError` if it cannot be imported or is none."""
+    """Find the class of a registered kind of features; `ParameterError` if it cannot be imported or is none."""
     kind: Any = load_entry("feature", name)
     if not (isinstance(kind, type) and issubclass(kind, Feature) and is_dataclass(kind)):
         raise ParameterError(f"feature {name} is {shown(kind)}, not a dataclass that extends greylag.features.Feature")
@@ -32,7 +32,7 @@ def find_feature(name: str) -> type[Feature]:
 
 
 def _kind(text: str) -> type[Feature]:
-    """The kind of features that a spelling begins with; `FeatureSpec` if it is not registered."""
+    """Return the kind of features that a spelling begins with; `FeatureSpec` if it is not registered."""
     name = _name(text)
     known = name.removesuffix(":") in registered("feature")
     kind = find_feature(name.removesuffix(":")) if known else FeatureSpec

@@ -53,11 +53,11 @@ class StageScore(Evidence):
         return cls(tuple(map(StageStep.parse, text.removeprefix("stage:").split(">>"))))
 
     def files(self) -> list[str]:
-        """The files of the stages."""
+        """Return the files of the stages."""
         return [file for step in self.steps for file in step.files()]
 
     def place_files(self, place: Callable[[str], str]) -> StageScore:
-        """The score by the placed stages."""
+        """Return the score by the placed stages."""
         return StageScore(tuple(step.place_files(place) for step in self.steps))
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
@@ -85,7 +85,7 @@ class _Remembering:
         self._before, self._stage, self._last = before, stage, threading.local()
 
     def __call__(self, ranking: Ranking) -> Ranking:
-        """The ranking after both steps."""
+        """Return the ranking after both steps."""
         # Features of one extractor ask for the same ranking, one after another in each thread.
         asked, result = getattr(self._last, "pair", (None, ranking))
         if asked is not ranking:

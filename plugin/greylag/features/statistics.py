@@ -28,7 +28,7 @@ ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied 
 
 
 def widths(windows: Sequence[Window]) -> IntArray:
-    """The widths of windows, with `ANYWHERE` for an unlimited one."""
+    """Return the widths of windows, with `ANYWHERE` for an unlimited one."""
     return np.array([ANYWHERE if w.width == UNLIMITED else w.width for w in windows], dtype=np.int64)
 
 
@@ -69,14 +69,14 @@ class CliqueTable:
         return digest.digest()
 
     def rows(self, vocabulary: IntArray, numbers: IntArray) -> IntArray:
-        """The cliques of these numbers as rows of indices into an ascending vocabulary, padded with `ABSENT`."""
+        """Return the cliques of these numbers as rows of indices into an ascending vocabulary, padded with `ABSENT`."""
         cliques = self.cliques[numbers]
         return np.where(cliques == FILLER, ABSENT, np.searchsorted(vocabulary, cliques))
 
     def occurrences(
         self, located: Located, rows: IntArray, *, first: bool = False, lead: int | None = None
     ) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
-        """`windows.occurrences` of cliques, given as rows of located terms."""
+        """Find `windows.occurrences` of cliques, given as rows of located terms."""
         within = ANYWHERE if lead is None else lead
         matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
             self.ordered, rows, *located, self.widths, self.overlap, self.per_term, first, within
@@ -151,7 +151,7 @@ class _ShardStatistics:
         return counts if self._are_counts(counts, table, shape) else None
 
     def _are_counts(self, counts: Any, table: CliqueTable, shape: tuple[int, ...]) -> bool:
-        """Whether a value from a file can be cf and df: df is at most N and cf, and each token begins few matches."""
+        """Return whether a value can be cf and df: df is at most N and cf, and each token begins few matches."""
         shard = self._part.shard
         return is_array(
             counts, "int64", shape, 0, max(1, table.cliques.shape[1]) * int(shard.document_lengths.sum())
@@ -164,10 +164,8 @@ class _ShardStatistics:
 
 
 def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntArray]:
-    """Cf and df of each clique of each table within each window over all documents of a shard.
-
-    Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
-    """
+    """Count cf and df of each clique of each table within each window over all documents of a shard."""
+    # Positions are read once, in the documents that have as many of the terms as the clique that has the fewest.
     # Single terms need no positions: the index has their cf and df.
     counts, longer = zip(*[_count_terms(shard, table) for table in tables], strict=True)
     cliques = [table.cliques[numbers].ravel() for table, numbers in zip(tables, longer, strict=True)]
@@ -182,7 +180,7 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
 
 
 def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray]:
-    """The counts of a table's cliques of one term, 0 for the others, and the numbers of cliques of several terms."""
+    """Return the counts of a table's cliques of one term, 0 for the others, and the numbers of longer cliques."""
     cliques = table.cliques
     counts = np.zeros((2, len(cliques), len(table.windows)), dtype=np.int64)
     single = (cliques[:, 1:] == FILLER).all(axis=1)
@@ -191,7 +189,7 @@ def _count_terms(tables: Tables, table: CliqueTable) -> tuple[IntArray, IntArray
 
 
 def _of_terms(tables: Tables, table: CliqueTable) -> IntArray:
-    """The counts of a table all of whose cliques have one term: the same within each window."""
+    """Return the counts of a table all of whose cliques have one term: the same within each window."""
     return np.repeat(term_counts(tables, table.cliques[:, 0])[:, :, None], len(table.windows), axis=2)
 
 
@@ -204,7 +202,7 @@ def term_counts(tables: Tables, terms: IntArray) -> IntArray:
 
 
 def _fewest(rows: IntArray) -> int:
-    """The number of distinct terms of the clique that has the fewest."""
+    """Count the distinct terms of the clique that has the fewest."""
     # Padding is below every term, so that it is first and counts as one change.
     ordered = np.sort(rows, axis=1)
     absent = ordered[:, 0] == ABSENT

@@ -83,7 +83,7 @@ class FeatureParameters:
                 raise ParameterError(f"{name} is {value!r:.60}: it must be {domain}")
 
     def as_dict(self) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return asdict(self)
 
 
@@ -97,7 +97,7 @@ class CollectionStatistics:
 
     @classmethod
     def of(cls, index: PositionalIndex, lead: int | None = None) -> CollectionStatistics:
-        """The totals of an index, with the average length of documents, or of the first `lead` tokens of each."""
+        """Count an index's totals, with the average length of documents, or of the first `lead` tokens of each."""
         average = index.average_length
         if lead is not None:
             lengths = index.document_lengths
@@ -107,17 +107,12 @@ class CollectionStatistics:
 
 @dataclass(frozen=True)
 class Weighting(ABC):
-    """A weighting over one collection; `code` identifies it in `gains.gain`.
-
-    Attributes
-    ----------
-    positional : bool
-        Whether tf is the place of the first match, counted from 1, rather than the number of matches.
-    """
+    """A weighting over one collection; `code` identifies it in `gains.gain`."""
 
     collection: CollectionStatistics
     parameters: FeatureParameters
     code: ClassVar[int]
+    # Whether tf is the first match's position, counted from 1, rather than the number of matches
     positional: ClassVar[bool] = False
 
     def idf(self, df: IntArray) -> FloatArray:
@@ -127,27 +122,25 @@ class Weighting(ABC):
 
     @abstractmethod
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """The clique's argument of the gain, shape of cf."""
+        """Return the clique's argument of the gain, shape of cf."""
 
     @abstractmethod
     def document(self, lengths: IntArray) -> FloatArray:
-        """The document's argument of the gain, shape of lengths."""
+        """Return the document's argument of the gain, shape of lengths."""
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
-        """The clique's part of the value at tf = 0, from the result of `clique`, shape of cf."""
+        """Return the clique's term of the value at tf = 0, from the result of `clique`, shape of cf."""
         return np.zeros(clique.shape)
 
     def absent_document(self, document: FloatArray) -> FloatArray:
-        """The document's part of the value at tf = 0, from the result of `document`, shape of lengths."""
+        """Return the document's term of the value at tf = 0, from the result of `document`, shape of lengths."""
         return np.zeros(document.shape)
 
 
 class Dirichlet(Weighting):
-    """log[(tf + mu cf/|C|) / (|D| + mu)], with cf = 1/2 for a clique that never occurs.
+    """log[(tf + mu cf/|C|) / (|D| + mu)], with cf = 1/2 for a clique that never occurs."""
 
-    Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)). Zhai & Lafferty 2004.
-    """
-
+    # Absent: log(mu cf/|C|) and -log(|D| + mu). Gain: log(1 + tf / (mu cf/|C|)). Zhai & Lafferty 2004.
     code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
@@ -156,16 +149,16 @@ class Dirichlet(Weighting):
         return background * self.parameters.mu
 
     def document(self, lengths: IntArray) -> FloatArray:
-        """log(|D| + mu), shape of lengths."""
+        """Compute log(|D| + mu), shape of lengths."""
         smoothed = np.asarray(lengths + self.parameters.mu, dtype=np.float64)
         return np.log(smoothed)
 
     def absent_clique(self, clique: FloatArray) -> FloatArray:
-        """log(mu cf/|C|)."""
+        """Compute log(mu cf/|C|)."""
         return np.log(clique)
 
     def absent_document(self, document: FloatArray) -> FloatArray:
-        """-log(|D| + mu)."""
+        """Compute -log(|D| + mu)."""
         return -document
 
 
@@ -175,27 +168,25 @@ class BM25(Weighting):
     code: ClassVar[int] = 1
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """(k1 + 1) idf, shape of df."""
+        """Compute (k1 + 1) idf, shape of df."""
         return (self.parameters.k1 + 1.0) * self.idf(df)
 
     def document(self, lengths: IntArray) -> FloatArray:
-        """k1 ((1 - b) + b |D|/avgdl), shape of lengths."""
+        """Compute k1 ((1 - b) + b |D|/avgdl), shape of lengths."""
         p = self.parameters
         relative: FloatArray = lengths / max(1e-9, self.collection.average_length)
         return p.k1 * ((1.0 - p.b) + p.b * relative)
 
 
 class Earliness(Weighting):
-    """Idf / (1 + p / 10), where p is the position of the clique's first match, from 0; 0 if absent.
+    """Idf / (1 + p / 10), where p is the position of the clique's first match, from 0; 0 if absent."""
 
-    Positions count stop words. Texts name first what they are about, in a title or a first sentence.
-    """
-
+    # Positions count stop words. Texts begin with their subject, in a title or a first sentence.
     code: ClassVar[int] = 2
     positional: ClassVar[bool] = True
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """Idf, shape of df."""
+        """Compute idf, shape of df."""
         return self.idf(df)
 
     def document(self, lengths: IntArray) -> FloatArray:

@@ -160,7 +160,7 @@ def _count_repeated(
 
 @_jit
 def _size(cliques: IntArray, c: int) -> int:
-    """The number of terms of a clique."""
+    """Count the terms of a clique."""
     size = 0
     while size < cliques.shape[1] and cliques[c, size] >= 0:
         size += 1
@@ -169,7 +169,7 @@ def _size(cliques: IntArray, c: int) -> int:
 
 @_jit
 def _rarest(cliques: IntArray, c: int, size: int, having_offsets: IntArray) -> int:
-    """The term of a clique that the fewest documents have."""
+    """Return the term of a clique that the fewest documents have."""
     rarest = cliques[c, 0]
     for term in cliques[c, 1:size]:
         if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
@@ -179,7 +179,7 @@ def _rarest(cliques: IntArray, c: int, size: int, having_offsets: IntArray) -> i
 
 @_jit
 def _largest(values: IntArray) -> int:
-    """The largest of some values, or 0 if they are negative."""
+    """Return the largest of some values, or 0 if they are negative."""
     largest = 0
     for value in values:
         largest = max(largest, value)
@@ -298,7 +298,7 @@ def occurrences(
 
 
 def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
-    """The result of `occurrences` for single terms, from their tf in documents, shape (terms, documents)."""
+    """Return the result of `occurrences` for single terms, from their tf in documents, shape (terms, documents)."""
     terms, documents = np.nonzero(frequencies)
     tf = frequencies[terms, documents]
     several = tf > 1

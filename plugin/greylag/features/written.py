@@ -39,7 +39,7 @@ class WrittenForm(Evidence):
             raise ParameterError(f"feature {self}: use written: with {' or '.join(get_args(Unit))}")
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The shares of a ranking's documents, shape (n,)."""
+        """Bind the shares of a ranking's documents, shape (n,)."""
         words = index.words
         if words is None:
             raise CollectionError(

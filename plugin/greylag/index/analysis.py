@@ -48,7 +48,7 @@ _POSSESSIVE = re.compile(r"['’＇][sS]$")
 
 @lru_cache(maxsize=1 << 17)
 def stem(word: str) -> str:
-    """Porter's stem of a lower-case word, with the two changes of his own implementation, as in Lucene."""
+    """Stem a lower-case word by Porter, with the two changes of his own implementation, as in Lucene."""
     if word.isascii() or max(word) <= "\uffff":
         return str(_stemmer().stem(word, to_lowercase=False))
     halves = _ASTRAL.sub(lambda match: "".join(map(chr, struct.unpack("<2H", match[0].encode("utf-16-le")))), word)
@@ -58,7 +58,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    """NLTK's stemmer, without the rest of NLTK, which takes a second to import, and scikit-learn with it."""
+    """Make NLTK's stemmer without importing the rest of NLTK, which takes a second, and scikit-learn with it."""
     with _importing:
         before = {name for name in sys.modules if name.partition(".")[0] == "nltk"}
         try:
@@ -74,7 +74,7 @@ def _stemmer() -> Any:
 
 
 def tokens(text: str) -> list[str | None]:
-    """The index terms of `text` in the order of their positions. A stop word leaves a gap, None, as in Lucene."""
+    """Analyse `text` into its index terms in order. A stop word leaves a gap, None, as in Lucene."""
     chunks = text.split() if text.isascii() else text.split(" ")  # no token has a space
     terms = _terms if max(map(len, chunks), default=0) <= LONGEST else _terms.__wrapped__
     return list(chain.from_iterable(map(terms, chunks)))
@@ -82,34 +82,34 @@ def tokens(text: str) -> list[str | None]:
 
 @lru_cache(maxsize=1 << 16)
 def _terms(chunk: str) -> tuple[str | None, ...]:
-    """The `tokens` of what stands between spaces."""
+    """Return the `tokens` of a piece of text between spaces."""
     found = [_POSSESSIVE.sub("", token).translate(_LOWER).lower() for token in words(chunk)]
     return tuple(None if word in STOP_WORDS else stem(word) for word in found)
 
 
 def written_words(text: str) -> list[str]:
-    """The words of `text` in order, in lower case, with stop words, not stemmed."""
+    """Return the words of `text` in order, in lower case, with stop words, not stemmed."""
     return [*chain.from_iterable(map(_written, text.split()))]
 
 
 @lru_cache(maxsize=1 << 16)
 def _written(chunk: str) -> tuple[str, ...]:
-    """The `written_words` of what stands between white space."""
+    """Return the `written_words` of a piece of text between white space."""
     return tuple(word.lower() for word in words(chunk))
 
 
 def analyze(text: str) -> list[str]:
-    """The index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
+    """Return the index terms of `text` in order: lower-case words without English stop words, Porter-stemmed."""
     return [term for term in tokens(text) if term is not None]
 
 
 def split_words(text: str) -> list[str]:
-    """What stands between white space, as it is, as by Lucene's WhitespaceAnalyzer."""
+    """Split on white space, exactly as Lucene's WhitespaceAnalyzer."""
     return [*chain.from_iterable(map(_cut, _NO_SPACE.findall(text)))]
 
 
 def _cut(word: str) -> Iterator[str]:
-    """A word in the parts of at least 255 of Java's characters into which Lucene cuts a longer one."""
+    """Cut a word into pieces of at most 255 of Java's characters, as Lucene does."""
     start = 0
     # No more of the word than decides: slices of all that is left would take quadratic time.
     while len(seen := word[start : start + LONGEST + 1]) > LONGEST // 2 and units(seen) > LONGEST:
@@ -121,7 +121,7 @@ def _cut(word: str) -> Iterator[str]:
 
 
 def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]]:
-    """The functions from a text to its terms, and to these with gaps."""
+    """Return the functions from a text to its terms, and to these with gaps."""
     known: dict[str, Any] = {"en": (analyze, tokens), "whitespace": (split_words, split_words)}
     if language not in known:
         raise ParameterError(
@@ -134,37 +134,19 @@ def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[st
 
 @dataclass(frozen=True)
 class LuceneAnalysis:
-    """The analysis of a Lucene index, which starts the JVM only for what the functions of this module may differ in.
+    """The analysis of a Lucene index, which starts the JVM only where this module may differ from Java's."""
 
-    Reranking a run by a model analyses queries and nothing else, and starting the JVM takes longer than the rest of it.
-    Beyond ASCII, Java's version of Unicode decides.
-    """
-
+    # Starting the JVM takes longer than reranking a run. Beyond ASCII, Java's version of Unicode decides.
     lucene: LuceneIndex
 
     def __call__(self, text: str) -> list[str]:
-        """The index terms of `text` in order."""
+        """Return the index terms of `text` in order."""
         return analyze(text) if text.isascii() and self.lucene.is_plainly_english else self.lucene.analyze(text)
 
 
 def read_stop_words(source: str | Path) -> frozenset[str]:
-    """Read a stop list.
-
-    Parameters
-    ----------
-    source : str or Path
-        A text file with one word per line, or the name of a list: "lucene" (33 words) or "scikit-learn" (318 words).
-
-    Returns
-    -------
-    frozenset of str
-        Lower-case words.
-
-    Raises
-    ------
-    FormatError
-        If the file cannot be read, has a line of several words, or has no words.
-    """
+    """Read a stop list: a file with a word per line, or "lucene" (33 words) or "scikit-learn" (318 words)."""
+    # FormatError if the file cannot be read, has a line of several words, or has no words
     if source == "lucene":
         return STOP_WORDS
     if source == "scikit-learn":
@@ -184,23 +166,8 @@ StopWords = Annotated[str, Names(lambda name: () if name in STOP_LISTS else (nam
 
 
 def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_sentence: bool = False) -> str:
-    """Shorten a query towards a title: remove stop words, all sentences but the first, or both.
-
-    Parameters
-    ----------
-    text : str
-    stop_words : set of str, default none
-        Lower-case words, compared before stemming. A query of stop words alone keeps them.
-    first_sentence : bool, default False
-        Whether to keep only the text up to the first full stop, question mark or exclamation mark before white space.
-
-    Examples
-    --------
-    >>> shorten_query("What is known of heated slabs? Papers on cones, too.", stop_words={"what", "is", "of"})
-    'known heated slabs? Papers on cones, too.'
-    >>> shorten_query("What is known of heated slabs? Papers on cones, too.", first_sentence=True)
-    'What is known of heated slabs?'
-    """
+    """Shorten a query towards a title: remove stop words, all sentences but the first, or both."""
+    # Stop words are compared in lower case, before stemming; a query of stop words alone keeps them.
     if first_sentence:
         text = _SENTENCE_END.split(text.strip(), maxsplit=1)[0]
     kept = pattern_of(text).sub(lambda match: "" if match.group().lower() in stop_words else match.group(), text)
@@ -211,42 +178,29 @@ def shorten_query(text: str, *, stop_words: Set[str] = frozenset(), first_senten
 
 @dataclass(frozen=True)
 class QueryForm:
-    """How the texts of topics became the queries of a model, so that whoever uses the model has the same queries.
-
-    Parameters
-    ----------
-    first_sentence : bool, default False
-    stop_words : frozenset of str, default none
-        See `shorten_query`.
-    """
+    """The rules by which texts of topics became the queries of a model, so that its users have the same queries."""
 
     first_sentence: bool = False
     stop_words: frozenset[str] = frozenset()
 
     def shorten(self, text: str) -> str:
-        """The query of a text; that of a query is the query itself."""
+        """Shorten the text of a query, which keeps its other fields."""
         if self == QueryForm():
             return text
         return shorten_query(text, stop_words=self.stop_words, first_sentence=self.first_sentence)
 
     def apply(self, ranking: Ranking) -> Ranking:
-        """The ranking with its query shortened."""
+        """Shorten the query of a ranking."""
         query = self.shorten(ranking.query)
         return ranking if query == ranking.query else Ranking(ranking.qid, query, ranking.docids, ranking.scores)
 
     def as_dict(self) -> dict[str, Any]:
-        """The form as JSON, with the stop words in one string; the inverse of `from_dict`."""
+        """Return the form as JSON, with the stop words in one string; the inverse of `from_dict`."""
         return {"first_sentence": self.first_sentence, "stop_words": " ".join(sorted(self.stop_words))}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> QueryForm:
-        """Read what `as_dict` made.
-
-        Raises
-        ------
-        ParameterError
-            If an entry is missing or of another type.
-        """
+        """Read the result of `as_dict`; `ParameterError` if an entry is missing or of another type."""
         sentence, words = content.get("first_sentence"), content.get("stop_words")
         if not isinstance(sentence, bool) or not isinstance(words, str):
             raise ParameterError(f"the form of queries needs first_sentence and stop_words, not {content!r:.60}")

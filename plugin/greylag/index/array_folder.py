@@ -50,10 +50,8 @@ class ArraySource:
 
 
 def open_arrays(source: ArraySource) -> dict[str, Any]:
-    """The arrays of a source by name, the fingerprint of the collection, and the folder.
-
-    The arrays are mapped from files, which are made first if they are missing or damaged.
-    """
+    """Open the arrays of a source by name, the fingerprint of the collection, and the folder."""
+    # The arrays are mapped from files, which are made first if they are missing or damaged.
     messages = []
     for folder in filter(os.path.lexists, _folders(source)):
         try:
@@ -73,7 +71,7 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
 
 
 def is_made(source: ArraySource) -> bool:
-    """Whether there is a folder of a source's arrays."""
+    """Return whether there is a folder of a source's arrays."""
     return any(map(os.path.lexists, _folders(source)))
 
 
@@ -86,12 +84,12 @@ def verify_arrays(source: ArraySource) -> str:
 
 
 def named(path: Path) -> Path:
-    """The path of a folder, ending in its name, which ``.`` and ``..`` do not."""
+    """Return the path of a folder, ending in its name, which ``.`` and ``..`` do not."""
     return Path(os.path.abspath(path)) if path.name in ("", "..") else path
 
 
 def places(name: str, beside: Path, identity: str) -> list[Path]:
-    """Two places for folders of arrays: ``NAME`` in the folder `beside`, or else in the user's cache folder."""
+    """Return two paths for folders of arrays: ``NAME`` in the folder `beside`, or else in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     cached = f"{name.removesuffix('.greylag')}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
     return [beside / name, Path(cache, "greylag", cached)] if os.path.isabs(cache) else [beside / name]
@@ -114,12 +112,12 @@ class Writer:
         self._checksums[name] = zlib.crc32(content, self._checksums[name])
 
     def read(self, name: str) -> Any:
-        """The array that was appended, mapped from its file."""
+        """Read the array that was appended, mapped from its file."""
         return _map(_file(self.folder, name), self.dtypes[name])
 
     @contextmanager
     def mapped(self, name: str, size: int) -> Iterator[Any]:
-        """A new array of a given size, mapped from its file for writing."""
+        """Make an array of a given size, mapped from its file for writing."""
         with _file(self.folder, name).open("wb") as file:
             left = _HEADER + size * np.dtype(self.dtypes[name]).itemsize
             while left:  # no holes: if the disk is full, writing through a mapping would kill the process
@@ -155,19 +153,19 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _is_writable(folder: Path) -> bool:
-    """Whether the folder, or the nearest parent that exists, is a writable folder."""
+    """Return whether the folder, or the nearest parent that exists, is a writable folder."""
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     return os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)
 
 
 def _outdated(folder: Path) -> list[Path]:
-    """The exports beside this one, which are of earlier states of the index, or what is left of them."""
+    """Return the exports beside this one that are of earlier states of the index, or left over from them."""
     others = [other for other in folder.parent.glob("[!.]*") if other != folder and other.is_dir()]
     return [other for other in others if (other / MARK).is_file() or not any(other.iterdir())]
 
 
 def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
-    """The arrays of an undamaged export; outdated ones and what killed processes left beside it are removed."""
+    """Open the arrays of an undamaged export; remove outdated ones and leftovers of killed processes beside it."""
     meta = _inspect(folder, source)
     sweep(folder.parent)
     for other in _outdated(folder):
@@ -179,7 +177,7 @@ def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
 
 
 def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> dict[str, Any]:
-    """The metadata of an undamaged export; with `checksums`, those of unchanged files are compared, too."""
+    """Return the metadata of an undamaged export; with `checksums`, those of unchanged files are compared, too."""
     try:
         meta = _unseal((folder / _META).read_bytes())
         if meta["index"] != source.fingerprint:
@@ -239,7 +237,7 @@ def _stamps_of(source: ArraySource) -> dict[str, list[int]]:
 
 
 def _header(dtype: str, size: int) -> bytes:
-    """The beginning of an ``.npy`` file, which other programs read; here types are known and sizes checked."""
+    """Return the beginning of an ``.npy`` file, which other programs read; here types are known and sizes checked."""
     header = io.BytesIO()
     description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
     np.lib.format.write_array_header_1_0(header, description)

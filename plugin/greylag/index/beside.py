@@ -17,24 +17,8 @@ from greylag.ranking import IntArray
 
 
 def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> PositionalIndex:
-    """The index of a collection and some texts, as of two shards.
-
-    Statistics are those of both together. Latent vectors are by the collection's own decomposition.
-
-    Parameters
-    ----------
-    background : PositionalIndex
-        Of a language that `PositionalIndex.from_texts` knows.
-    texts : mapping of str to str
-        Docids, none of which the collection has, and texts.
-
-    Raises
-    ------
-    ParameterError
-        If the collection is of another language.
-    CollectionError
-        If it has one of the docids.
-    """
+    """Index a collection and some texts as two shards with common statistics, and the collection's latent vectors."""
+    # ParameterError if the collection is of another language, CollectionError if it has one of the docids
     _, tokens = analysis.analyzer_of(_language(background))
     shard = Shard(**invert(dict(texts), tokens))
     shards = [*(part.shard for part in background.parts), shard]
@@ -47,7 +31,7 @@ def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> Posit
 
 
 def terms_of_background(index: PositionalIndex, background: PositionalIndex) -> IntArray:
-    """The numbers in an index of the terms of its background, shape (V,)."""
+    """Return the numbers in an index of the terms of its background, shape (V,)."""
     numbers = np.empty(background.n_terms, dtype=np.int64)
     for part, of_background in zip(index.parts, background.parts, strict=False):
         assert part.numbers is not None
@@ -56,14 +40,14 @@ def terms_of_background(index: PositionalIndex, background: PositionalIndex) -> 
 
 
 def _language(index: PositionalIndex) -> str:
-    """The language of an index of Lucene, or of texts."""
+    """Return the language of an index of Lucene, or of texts."""
     if isinstance(index.analyze, analysis.LuceneAnalysis):
         return index.analyze.lucene.language
     return "en" if index.analyze is analysis.analyze else "whitespace"
 
 
 def _words(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWords | None:
-    """The words of both; None if those of the collection are not known."""
+    """Return the words of both; None if the collection's are not known."""
     if background.words is None:
         return None
     return CollectionWords((*background.words.parts, PlacedWords(background.n_documents, Words.of(texts))))

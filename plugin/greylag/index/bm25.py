@@ -51,7 +51,7 @@ class PositionalBM25(Source):
             raise ParameterError(f"k1 is {self.k1} and b {self.b}: k1 must be at least 0 and finite, b from 0 to 1")
 
     def __call__(self, query: Query, /) -> Ranking:
-        """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
         index, scores = self.index, np.zeros(self.index.n_documents)
         counts = Counter(number for number in index.query_terms(query.text).tolist() if number >= 0)
         for term, count in counts.items():

@@ -43,12 +43,12 @@ class ExpandedSearch(Source, ABC):
         check_counts(fb_terms=self.fb_terms, fb_docs=self.fb_docs)
 
     def __call__(self, query: Query, /) -> Ranking:
-        """The top documents for the expanded query; ties are broken by docid, ascending."""
+        """Return the top documents for the expanded query; ties are broken by docid, ascending."""
         return self.first.search(query, weights=self.expand(query))
 
     @abstractmethod
     def expand(self, query: Query) -> dict[str, float]:
-        """The terms of the expanded query and their weights."""
+        """Return the terms of the expanded query and their weights."""
 
     @cached_property
     def _positional(self) -> PositionalIndex:
@@ -103,7 +103,7 @@ class RM3Search(ExpandedSearch):
             raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
 
     def expand(self, query: Query) -> dict[str, float]:
-        """The terms of the expanded query and their weights."""
+        """Return the terms of the expanded query and their weights."""
         top = self.first.search(query, k=self.fb_docs)
         documents = frequent_terms(self._positional, top.docids, self.fb_terms)
         model = relevance_model(documents, top.scores, self.fb_terms)
@@ -157,7 +157,7 @@ class RocchioSearch(ExpandedSearch):
         check_non_negative(alpha=self.alpha, beta=self.beta, gamma=self.gamma)
 
     def expand(self, query: Query) -> dict[str, float]:
-        """The terms of the expanded query and their weights."""
+        """Return the terms of the expanded query and their weights."""
         top = self.first.search(query, k=self.fb_docs).docids
         own = Counter(self.first.index.analyze(query.text))
         vectors = [(self.alpha, _unit_vector(own)), (self.beta, mean_vector(self._positional, top, self.fb_terms))]
@@ -178,10 +178,8 @@ EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch]] = {"rm3": RM3Search, "
 
 
 def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> list[dict[str, float]]:
-    """The `fb_terms` most frequent terms of each document, with their frequencies; ties are broken by term, ascending.
-
-    Only terms of 2 to 20 characters of a-z and 0-9 are used that are in at most a tenth of the documents.
-    """
+    """Return each document's `fb_terms` most frequent terms, with frequencies; ties are broken by term, ascending."""
+    # Only terms of 2 to 20 characters of a-z and 0-9 are used that are in at most a tenth of the documents.
     matrix, df = index.term_frequencies(index.documents(docids)), index.document_frequencies
     frequent = []
     for first, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
@@ -196,11 +194,9 @@ def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int)
 def relevance_model(
     documents: Iterable[Mapping[str, float]], scores: Iterable[float], fb_terms: int
 ) -> dict[str, float]:
-    """The `fb_terms` most probable terms of the relevance model; ties are broken by term, ascending.
-
-    P(t|R) is proportional to the sum over D of P(t|D) score(D), where P(t|D) is the share of t among the frequent terms
-    of D. The model is empty if all weights are 0, as query likelihood may score any number of documents 0.
-    """
+    """Estimate the `fb_terms` most probable terms of the relevance model; ties are broken by term, ascending."""
+    # P(t|R) is proportional to the sum over D of P(t|D) score(D), where P(t|D) is the share of t among the frequent
+    # terms of D. The model is empty if all weights are 0, as query likelihood may score any number of documents 0.
     weights: dict[str, Any] = {}
     for frequencies, score in zip(documents, scores, strict=True):
         total = np.float32(sum(frequencies.values()))
@@ -210,7 +206,7 @@ def relevance_model(
 
 
 def interpolate(terms: Sequence[str], model: Mapping[str, float], original_query_weight: float) -> dict[str, float]:
-    """The expanded query: the weight w P(t|Q) + (1 - w) P(t|R) of each term, in ascending order of terms."""
+    """Compute the expanded query: the weight w P(t|Q) + (1 - w) P(t|R) of each term, in ascending order of terms."""
     query, weight = _shares(Counter(terms)), np.float32(original_query_weight)
     expanded = {}
     for term in sorted({*query, *model}):
@@ -221,11 +217,9 @@ def interpolate(terms: Sequence[str], model: Mapping[str, float], original_query
 
 
 def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> dict[str, float]:
-    """The `fb_terms` highest components of the mean of the documents' vectors of unit length, scaled to unit length.
-
-    Components are frequencies of terms of 2 to 20 characters, as Java counts them, in at most a tenth of the documents.
-    Ties are broken by term, in Java's order.
-    """
+    """Return the `fb_terms` highest components of the mean of the documents' unit vectors, scaled to unit length."""
+    # Components are frequencies of terms of 2 to 20 characters, as Java counts them, in at most a tenth of the
+    # documents. Ties are broken by term, in Java's order.
     matrix = index.term_frequencies(index.documents(docids))
     terms, columns = np.unique(matrix.indices, return_inverse=True)
     words = [index.term(term) for term in terms.tolist()]
@@ -242,17 +236,17 @@ def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) ->
 
 
 def _utf16(term: str) -> bytes:
-    """The characters of a term as Java has them, in its order."""
+    """Return the characters of a term as Java has them, in its order."""
     return term.encode("utf-16-be")
 
 
 def _shares(values: Mapping[str, float]) -> dict[str, float]:
-    """The values divided by their sum; none if it is 0."""
+    """Divide values by their sum; return none if it is 0."""
     return _divided(values, sum(map(float, values.values())))
 
 
 def _unit_vector(values: Mapping[str, float]) -> dict[str, float]:
-    """The values divided by their Euclidean norm."""
+    """Divide values by their Euclidean norm."""
     return _divided(values, math.hypot(*map(float, values.values())))
 
 

@@ -28,7 +28,7 @@ _DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
 
 def open_export(source: LuceneIndex) -> dict[str, Any]:
-    """The arrays of `Shard` for an index of one folder, mapped from files, which are made first if necessary."""
+    """Open the arrays of `Shard` for an index of one folder, mapped from files, which are made first if necessary."""
     return open_arrays(_arrays_of(source))
 
 
@@ -38,10 +38,7 @@ def verify_export(source: LuceneIndex) -> str:
 
 
 def open_words(paths: Sequence[Path]) -> CollectionWords | None:
-    """The words of the shards in these folders, mapped from files, which are made first if necessary.
-
-    None, with a warning, if a shard does not store its texts.
-    """
+    """Open the words of these folders' shards, mapped from files that are made first; None if one stores no texts."""
     with LuceneIndex(paths) as source:
         sources = [_words_of(shard) for shard in source.shards]
         for arrays, shard in zip(sources, source.shards, strict=True):

@@ -17,10 +17,8 @@ from greylag.ranking import IntArray
 
 
 def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None]] = analysis.tokens) -> dict[str, Any]:
-    """`Shard`'s arrays and fingerprint for a mapping of docid to text, and a function from a text to its terms.
-
-    A term's position is its index in the sequence; None is a position without a term.
-    """
+    """Make `Shard`'s arrays and fingerprint of texts by docid, and a function from a text to its terms."""
+    # A term's position is its index in the sequence; None is a position without a term.
     if "" in texts:
         raise ParameterError("a document has an empty docid")
     numbers: defaultdict[str | None, int] = defaultdict()
@@ -53,7 +51,7 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
 
 
 def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int, n_documents: int) -> dict[str, Any]:
-    """The arrays made from the term, document and position of each token, in the order of documents and positions."""
+    """Make the arrays from the term, document and position of each token, ordered by document and position."""
     # Stable, so that tokens of a term stay in the order of documents and positions.
     order = np.argsort(terms, kind="stable")
     terms, documents = terms[order], documents[order]

@@ -35,10 +35,8 @@ _DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 
 
 def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], tuple[Part, ...]]:
-    """The arrays of `Tables` of a collection, which are made first if they are missing or damaged, and its parts.
-
-    `shards` are the exports of the folders of `source`, in the same order.
-    """
+    """Open a collection's `Tables`, made first if they are missing or damaged, and its shards."""
+    # `shards` are the exports of the folders of `source`, in the same order.
     tables = open_arrays(_arrays_of(source, shards))
     numbers = tables.pop(_NUMBERS)
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
@@ -48,11 +46,9 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str,
 
 
 def verify_merged(source: LuceneIndex) -> list[str]:
-    """Compare the files of the tables of several shards with their checksums; return a line about each.
-
-    This includes the tables of other collections that begin with one of the folders, such as those of a collection that
-    has grown since. They are never removed, since only the user knows whether they are used.
-    """
+    """Compare the files of the tables of several shards with their checksums; return a line about each."""
+    # Tables of other collections that begin with one of the folders are checked, too, such as those of a collection
+    # that has grown since. They are never removed, since only the user knows whether they are used.
     merged = [_arrays_of(source, ())] if len(source.paths) > 1 else []
     lines = list(map(verify_arrays, merged))
     for path in map(named, source.paths):
@@ -90,7 +86,7 @@ def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
 
 
 def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
-    """The arrays of `Tables` for the documents of all shards, and the numbers of their terms; `names` for messages."""
+    """Merge the arrays of `Tables` of all shards, and the numbers of their terms; `names` are for messages."""
     firsts = offsets([shard.n_documents for shard in shards])
     if firsts[-1] > _MAX_DOCUMENTS:
         raise CollectionError(f"{firsts[-1]} documents are too many: a collection has at most {_MAX_DOCUMENTS}")
@@ -130,13 +126,13 @@ def _write(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None
 
 
 def _concatenated(tables: Sequence[tuple[Bytes, IntArray]]) -> tuple[Bytes, IntArray]:
-    """The texts of several tables as one table."""
+    """Join the texts of several tables as one table."""
     sizes = [np.diff(starts) for _, starts in tables]
     return np.concatenate([text for text, _ in tables]), offsets(np.concatenate(sizes))
 
 
 def _summed(counts: Sequence[IntArray], numbers: Int32Array, size: int) -> IntArray:
-    """The sums of counts, one shard after another, that have the same number."""
+    """Sum counts that have the same number, one shard after another."""
     sums = np.zeros(size, dtype=np.int64)
     # Not `bincount`: it sums in floats.
     np.add.at(sums, numbers, np.concatenate(counts))

@@ -37,7 +37,7 @@ Analyzer = Callable[[str], Sequence[str]]
 
 
 def _no_words() -> None:
-    """The words of a shard whose texts are not known."""
+    """Return None, where the texts of a shard are unknown."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,7 +79,7 @@ class PositionalIndex(Tables):
 
     @classmethod
     def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
-        """The positional index of a Lucene index, exported on first use and memory-mapped afterwards.
+        """Return the positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class PositionalIndex(Tables):
     def from_texts(
         cls, texts: Mapping[str, str] | Iterable[tuple[str, str]], *, language: str = "en"
     ) -> PositionalIndex:
-        """The positional index of texts, in memory, analysed without Java.
+        """Return the positional index of texts, in memory, analysed without Java.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class PositionalIndex(Tables):
     def of_shard(
         cls, shard: Shard, analyze: Analyzer, read_words: Callable[[], CollectionWords | None] = _no_words
     ) -> PositionalIndex:
-        """The index of a single shard."""
+        """Return the index of a single shard."""
         tables = {part.name: getattr(shard, part.name) for part in fields(Tables)}
         return cls(**tables, parts=(Part(shard),), analyze=analyze, read_words=read_words)
 
@@ -175,7 +175,7 @@ class PositionalIndex(Tables):
         return numbers
 
     def _look_up(self, docids: Sequence[str]) -> IntArray:
-        """The numbers of docids."""
+        """Look up the numbers of docids."""
         cache = self._cached_documents
         with suppress(KeyError):  # all are known, as a rule
             return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
@@ -224,7 +224,7 @@ class PositionalIndex(Tables):
         return frequencies(self.parts, terms, self._existing(documents))
 
     def postings(self, term: int) -> tuple[IntArray, IntArray]:
-        """The documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
+        """Return the documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
         documents, tfs = [], []
         for part in self.parts:
             number = int(part.shard_terms(np.array([term]))[0])
@@ -236,7 +236,7 @@ class PositionalIndex(Tables):
         return np.concatenate(documents or empty), np.concatenate(tfs or empty)
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
-        """The source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
+        """Return the source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
 
         All postings of the query's terms are read, so that a query takes time in proportion to their df.
 
@@ -265,7 +265,7 @@ class PositionalIndex(Tables):
         return tokens[order], located.positions[order].astype(np.int64)
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-        """The terms of documents (-1 for a document without any), ascending within a document, and their tf.
+        """Return the terms of documents (-1 for a document without any), ascending within a document, and their tf.
 
         The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
         """
@@ -286,20 +286,17 @@ class PositionalIndex(Tables):
         return documents
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V).
-
-        Rows have unit Euclidean length, except that an empty document has a zero row.
-        """
+        """Compute TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V)."""
         return self.weigh_tfidf(self.term_frequencies(documents))
 
     def weigh_tfidf(self, frequencies: csr_matrix) -> csr_matrix:
-        """TF-IDF as in `tfidf`, from a matrix of term frequencies over this vocabulary, such as a query's."""
+        """Compute TF-IDF as in `tfidf`, from a matrix of term frequencies over this vocabulary, such as a query's."""
         weights = frequencies.copy()
         weights.data = self.unit_weights(weights.indptr, weights.indices, weights.data)
         return weights
 
     def unit_weights(self, starts: IntArray, terms: IntArray | Int32Array, tf: FloatArray | Int32Array) -> FloatArray:
-        """TF-IDF as in `tfidf` of rows of terms, shape (m,); row i is ``starts[i], ..., starts[i + 1] - 1``."""
+        """Compute TF-IDF as in `tfidf` of rows of terms, shape (m,); row i is ``starts[i], ..., starts[i + 1] - 1``."""
         weights = (1.0 + np.log(tf)) * np.take(self.idf, terms)
         squares, ends = np.square(weights), starts
         if not squares.all():  # zeros would change the pairs that NumPy sums, and the last digit
@@ -320,7 +317,7 @@ class PositionalIndex(Tables):
 
 @lru_cache(maxsize=8)
 def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
-    """The index that was pickled, opened once in this process."""
+    """Open the index that was pickled, once in this process."""
     index = PositionalIndex.from_lucene(lucene)
     if index.fingerprint != fingerprint:
         raise CollectionError(f"{index.folder} is not the collection that the work began with: export it again")
@@ -328,7 +325,7 @@ def _reopened(lucene: LuceneIndex, fingerprint: str) -> PositionalIndex:
 
 
 def _words_of(texts: Sequence[str]) -> CollectionWords:
-    """The words of documents in memory."""
+    """Return the words of documents in memory."""
     return CollectionWords((PlacedWords(0, Words.of(texts)),))
 
 

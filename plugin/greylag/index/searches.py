@@ -20,19 +20,7 @@ _PLUS = re.compile(r"\+(?![^()]*\))")  # outside parentheses
 
 @dataclass(frozen=True)
 class Search:
-    """A search with its parameters, before an index is opened.
-
-    Parameters
-    ----------
-    model : str
-        One of `MODELS`.
-    options : mapping of str to value
-        The parameters of the model, but for the number of documents.
-    expansion : str or None
-        One of `greylag.index.expansion.EXPANSIONS`.
-    feedback : mapping of str to value
-        The parameters of the expansion.
-    """
+    """A search with its parameters, before an index is opened."""
 
     model: str
     options: Mapping[str, Any]
@@ -73,7 +61,7 @@ class Search:
         return cls(model, options, expansion, read_options(expansion, feedback, parameters(EXPANSIONS[expansion])))
 
     def source(self, index: LuceneIndex | PositionalIndex, k: int = 1000) -> Source:
-        """The search of an index for the top `k` documents; `ParameterError` if it needs Lucene and has none."""
+        """Make the search of an index for the top `k` documents; `ParameterError` if it needs Lucene and has none."""
         if isinstance(index, PositionalIndex):
             if self.name != "bm25":
                 raise ParameterError(f"{self.name} needs Java, without which bm25 alone searches")

@@ -41,7 +41,7 @@ class Shard(Tables):
     forward: Bytes  # the streams of the terms of each document, with tf
 
     def postings(self, term: int) -> tuple[IntArray, IntArray]:
-        """The documents with a term, in ascending order, and its tf in each."""
+        """Return the documents with a term, in ascending order, and its tf in each."""
         width = streams.document_bytes(self.n_documents)
         first, end = self.postings_offsets[term : term + 2].tolist()
         # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
@@ -50,14 +50,11 @@ class Shard(Tables):
         return documents, np.diff(self.locate(np.array([term]), documents).starts)
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
-        """The occurrences of terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
+        """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
         return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
 
     def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
-        """The occurrences of distinct terms in the documents with at least `least` of them, a block at a time.
-
-        The documents of a block are in no particular order.
-        """
+        """Find distinct terms in documents with at least `least` of them, in blocks, whose documents are unordered."""
         arguments = *self._documents, self.block_places, self.positions, terms, least, np.zeros(len(terms), np.int64)
         # A block has about as many matching documents, at most postings / least of the collection's, so that its
         # positions fit in memory.
@@ -68,10 +65,8 @@ class Shard(Tables):
             yield Located(*streams.locate_jointly(*arguments, begin, end, self.n_documents))
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-        """The terms of documents (-1 for a document without any), ascending within a document, and their tf.
-
-        The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
-        """
+        """Return the terms of documents (-1 for none), ascending within a document, and their tf."""
+        # The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
         offsets_terms_tf: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
             self.forward_offsets, self.forward, documents, self.n_terms
         )
@@ -96,7 +91,7 @@ class Part:
     numbers: Int32Array | None = None  # the collection's numbers of the shard's terms; None if they are the same
 
     def shard_terms(self, terms: IntArray) -> IntArray:
-        """The shard's numbers of the collection's terms, -1 for one that it lacks; negative numbers stay."""
+        """Return the shard's numbers of the collection's terms, -1 for one that it lacks; negative numbers stay."""
         if self.numbers is None:
             return terms
         own = np.searchsorted(self.numbers, terms.astype(np.int32))  # of one type, or the numbers would be copied
@@ -111,7 +106,7 @@ class Part:
 
 
 def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Located:
-    """The occurrences of terms in documents; see `Shard.locate`."""
+    """Locate terms in documents; see `Shard.locate`."""
     if len(parts) == 1:
         return parts[0].shard.locate(terms, documents)
     located = [
@@ -133,7 +128,7 @@ def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Locat
 
 
 def entries(parts: Sequence[Part], documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-    """The terms of documents and their tf; see `Shard.entries`."""
+    """Return the terms of documents and their tf; see `Shard.entries`."""
     if len(parts) == 1:
         return parts[0].shard.entries(documents)
     rows, counts, terms, tfs = [], [], [], []

@@ -65,7 +65,7 @@ _SEVERAL, _ABSENT = -1, -2  # see `Located`
 
 @_jit_inline
 def _read(stream: Bytes, place: int) -> tuple[int, int]:
-    """The number at a place, and the place after it."""
+    """Read the number at an offset, and the offset after it."""
     value: Any = np.int64(0)
     shift: Any = np.int64(0)
     while place < len(stream) and shift < _BITS:
@@ -81,7 +81,7 @@ def _read(stream: Bytes, place: int) -> tuple[int, int]:
 @_jit_inline
 # Most tf are 1, which costs one bit and no number.
 def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
-    """The number and tf at the beginning of a posting or of an entry, and the place after them."""
+    """Read the number and tf at the beginning of a posting or of an entry, and the offset after them."""
     value, place = _read(stream, place)
     tf: Any = np.int64(1)
     if value & 1:
@@ -91,7 +91,7 @@ def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
 
 @_jit_inline
 def _skip(stream: Bytes, place: int, n: int) -> int:
-    """The place after the next n numbers."""
+    """Return the offset after the next n numbers."""
     while n > 0 and place < len(stream):
         n -= stream[place] < 128
         place += 1
@@ -121,7 +121,7 @@ def _write_pair(stream: Bytes, place: int, number: int, tf: int) -> int:
 
 
 def document_bytes(n_documents: int) -> int:
-    """The bytes of a document number in a collection of some size."""
+    """Count the bytes of a document number in a collection of some size."""
     return max(1, (max(0, n_documents - 1).bit_length() + 7) // 8)
 
 
@@ -156,7 +156,7 @@ def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Ar
 
 @_jit_inline
 def _document(docs: Bytes, width: int, posting: int) -> int:
-    """The document of a posting."""
+    """Return the document of a posting."""
     place = np.uint64(posting * width)  # unsigned, since Numba would count negative numbers from the end of an array
     value = np.int64(docs[place])
     if width > 1:
@@ -170,7 +170,7 @@ def _document(docs: Bytes, width: int, posting: int) -> int:
 
 @_jit
 def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int, int]:
-    """The number of a term's first posting, and of the one after its last, of `size` postings."""
+    """Return the numbers of a term's first posting, and of the one after its last, of `size` postings."""
     first, end = postings_offsets[term], postings_offsets[term + 1]
     if first < 0 or end < first or end > size:
         raise CollectionError(DAMAGED)
@@ -179,7 +179,7 @@ def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int,
 
 @_jit
 def _skip_postings(stream: Bytes, place: int, n: int) -> int:
-    """The place after the next n postings."""
+    """Return the offset after the next n postings."""
     while n > 0:
         # Neither a number of several bytes (128) nor a tf above 1 (1): this byte is the posting, as most are.
         while n > 0 and place < len(stream) and stream[place] & 129 == 0:
@@ -194,7 +194,7 @@ def _skip_postings(stream: Bytes, place: int, n: int) -> int:
 
 @_jit
 def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int:
-    """The first of the postings from `first` to `end` - 1 whose document is not below a document, or `end`."""
+    """Find the first of the postings from `first` to `end` - 1 whose document is not below a document, or `end`."""
     step = 1  # doubled until it leads too far, as the posting is near for documents that are near each other
     while first + step < end and _document(docs, width, first + step) < document:
         first += step
@@ -359,7 +359,7 @@ def locate_jointly(
 
 @_jit
 def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, n_documents: int) -> Any:
-    """The number of tokens of each document, and the bytes of its entries, each of shape (N,)."""
+    """Count the tokens of each document, and the bytes of its entries, each of shape (N,)."""
     lengths, sizes = np.zeros(n_documents, np.int64), np.zeros(n_documents, np.int64)
     last_term, number, place = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), 0
     for term in range(len(postings_offsets) - 1):
@@ -397,7 +397,7 @@ def transpose(
 def entries(
     forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int
 ) -> tuple[IntArray, Int32Array, Int32Array]:
-    """The entries of documents, of which `n_terms` is a bound; see `Shard.entries`."""
+    """Return the entries of documents, of which `n_terms` is a bound; see `Shard.entries`."""
     offsets, size = np.zeros(len(documents) + 1, np.int64), 0
     for document in documents:
         if document >= 0:

@@ -46,27 +46,24 @@ _BLOCK = 1 << 16  # documents hashed at a time
 
 
 def offsets(counts: Any) -> IntArray:
-    """0 followed by the cumulative sums of `counts`, int64, shape (len(counts) + 1,)."""
+    """Return 0 followed by the cumulative sums of `counts`, int64, shape (len(counts) + 1,)."""
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """The concatenated ranges ``starts[i], ..., starts[i] + counts[i] - 1``, shape (sum of counts,)."""
+    """Concatenate the ranges ``starts[i], ..., starts[i] + counts[i] - 1``, shape (sum of counts,)."""
     ends = np.cumsum(counts)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 
 
 def join(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], IntArray]:
-    """The concatenated bytes of texts, and their offsets, shape (len(texts) + 1,)."""
+    """Concatenate the bytes of texts, and return their offsets, too, shape (len(texts) + 1,)."""
     return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets([*map(len, texts)])
 
 
 def fingerprint(arrays: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of docids in ascending order, their lengths, terms, df and cf.
-
-    Docids are padded with zero bytes to the longest. The fingerprint does not depend on the order in which documents
-    were indexed.
-    """
+    """Compute the SHA-256 (hex) of docids in ascending order, their lengths, terms, df and cf."""
+    # Docids are padded with zero bytes to the longest. The order in which documents were indexed does not matter.
     order, docids, starts = arrays["docid_order"], arrays["docids"], arrays["docid_offsets"]
     sizes = np.diff(starts)
     width = max(1, int(sizes.max(initial=0)))
@@ -114,20 +111,20 @@ class Tables:
         return np.diff(self.postings_offsets)
 
     def docid(self, document: int) -> str:
-        """The docid of document number `document`."""
+        """Return the docid of document number `document`."""
         return _text(self.docids, self.docid_offsets, document)
 
     def term(self, term: int) -> str:
-        """The term with number `term`."""
+        """Return the term with number `term`."""
         return _text(self.terms, self.term_offsets, term)
 
     def find_docids(self, docids: Sequence[bytes]) -> IntArray:
-        """The numbers of docids in UTF-8, -1 for one that the collection lacks."""
+        """Find the numbers of docids in UTF-8, -1 for one that the collection lacks."""
         numbers: IntArray = find(self.docids, self.docid_offsets, self.docid_order, *join(docids))
         return numbers
 
     def find_terms(self, terms: Sequence[bytes]) -> IntArray:
-        """The numbers of terms in UTF-8, -1 for one that the collection lacks."""
+        """Find the numbers of terms in UTF-8, -1 for one that the collection lacks."""
         numbers: IntArray = find(self.terms, self.term_offsets, self.docid_order[:0], *join(terms))
         return numbers
 
@@ -141,11 +138,9 @@ def _text(text: Bytes, offsets: IntArray, number: int) -> str:
 
 @compiled(error_model="numpy")
 def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray) -> IntArray:
-    """The numbers of `wanted` texts in a table, by binary search; -1 for one that it lacks.
-
-    Text i of a table is ``text[offsets[i]:offsets[i + 1]]``. `order` has the numbers of the texts in ascending order of
-    their bytes; it is empty if the table is in this order already.
-    """
+    """Find the numbers of `wanted` texts in a table, by binary search; -1 for one that it lacks."""
+    # Text i of a table is ``text[offsets[i]:offsets[i + 1]]``. `order` has the numbers of the texts in ascending order
+    # of their bytes; it is empty if the table is in this order already.
     size = len(offsets) - 1
     numbers = np.full(len(wanted_offsets) - 1, -1, np.int64)
     for i in range(len(numbers)):

@@ -31,11 +31,9 @@ _PICTURES = (
 
 @lru_cache(maxsize=1)
 def _unicode() -> Any:
-    """The tokens of Lucene's StandardTokenizer: words by UAX #29 in Unicode 9, and the emoji of Unicode 11.
-
-    Lucene's grammar takes the longest match of its rules. Its rules for words begin with characters of their own, but
-    for a few letters that are emoji, too. Emoji precede these if they reach further, to an emoji that is no letter.
-    """
+    """Split text as Lucene's StandardTokenizer: words by UAX #29 in Unicode 9, and the emoji of Unicode 11."""
+    # Lucene's grammar takes the longest match of its rules. Its rules for words begin with characters of their own, but
+    # for a few letters that are emoji, too. Emoji precede these if they reach further, to an emoji that is no letter.
     import regex
 
     # Properties are those of a later Unicode, but for characters that have changed since.
@@ -74,12 +72,12 @@ def _unicode() -> Any:
 
 
 def pattern_of(text: str) -> Any:
-    """A pattern of the tokens of `text`: a match with a group is a token."""
+    """Return a pattern of the tokens of `text`: a match with a group is a token."""
     return _ASCII if text.isascii() else _unicode()
 
 
 def words(text: str) -> Iterator[str]:
-    """The tokens of `text`."""
+    """Yield the tokens of `text`."""
     pattern = pattern_of(text)
     for match in pattern.finditer(text):
         if (word := match[1]) is None:
@@ -108,5 +106,5 @@ def _cut_words(pattern: Any, text: str, start: int) -> Iterator[str]:
 
 
 def units(word: str) -> int:
-    """The number of Java's characters."""
+    """Count Java's characters."""
     return len(word.encode("utf-16-le")) // 2

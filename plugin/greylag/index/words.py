@@ -60,13 +60,13 @@ class Words:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Words:
-        """The words of texts, in memory."""
+        """Return the words of texts, in memory."""
         parts: defaultdict[str, list[Any]] = defaultdict(list)
         write_words(texts, lambda name, array: parts[name].append(array), lambda name: np.concatenate(parts[name]))
         return cls(**{name: np.concatenate(parts[name]).astype(kind) for name, kind in WORD_DTYPES.items()})
 
     def units(self, words: Sequence[str], unit: Unit) -> tuple[IntArray, IntArray]:
-        """The numbers (-1 for a unit that the shard lacks) and df of words, or of their different n-grams."""
+        """Return the numbers (-1 for a unit that the shard lacks) and df of words, or of their different n-grams."""
         text, starts = join([word.encode() for word in words])
         if unit == "words":
             numbers, df = find(self.terms, self.term_offsets, self.term_order, text, starts), self.document_frequencies
@@ -81,7 +81,7 @@ class Words:
         return numbers, frequencies
 
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
-        """The sum of the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
+        """Sum the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
         known = numbers >= 0
         read = self.document_offsets, self.words, documents, numbers[known], weights[known]
         sums: FloatArray = (
@@ -106,12 +106,9 @@ class CollectionWords:
     parts: tuple[PlacedWords, ...]
 
     def coverage(self, query: str, unit: Unit, documents: IntArray) -> FloatArray:
-        """The share of the query's idf that documents with these numbers cover, shape (len(documents),).
-
-        sum of idf(u) over the units u of the query that the document has / sum of idf(u) over all units of the query,
-        where units are the query's different words, or their different n-grams, and
-        idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)). A query without words has 0.
-        """
+        """Compute the share of the query's idf that documents with these numbers cover, shape (len(documents),)."""
+        # sum of idf(u) over the units u of the query that the document has / sum over all units, which are the query's
+        # different words or n-grams, with idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)); 0 for a query without words
         words = list(dict.fromkeys(written_words(query)))
         units = [part.words.units(words, unit) for part in self.parts]
         df = sum((frequencies for _, frequencies in units), start=np.zeros(len(units[0][1]), dtype=np.int64))
@@ -125,10 +122,7 @@ class CollectionWords:
 
 
 def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: Callable[[str], Any]) -> None:
-    """Append the arrays of `Words`, by name and a block at a time; `read` gives what was appended before.
-
-    In memory are the different words, and a block of texts.
-    """
+    """Append the arrays of `Words`, by name and a block of texts at a time; `read` returns what was appended before."""
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     append("document_offsets", np.zeros(1, dtype=np.int64))
@@ -158,7 +152,7 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
 
 @_jit
 def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
-    """Offsets, shape (words + 1,), and hashes of the n-grams of words; word i is ``text[starts[i]:starts[i + 1]]``."""
+    """Hash the n-grams of words ``text[starts[i]:starts[i + 1]]``; return offsets, shape (words + 1,), and hashes."""
     out_offsets, room, longest = np.zeros(len(starts), np.int64), np.int64(0), np.int64(0)
     for i in range(len(starts) - 1):
         room += (LONGEST - SHORTEST + 1) * (starts[i + 1] - starts[i])
@@ -191,7 +185,7 @@ def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
 def count_grams(
     document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, size: int
 ) -> IntArray:
-    """The number of documents with each of `size` n-grams."""
+    """Count the documents with each of `size` n-grams."""
     frequencies, last = np.zeros(size, np.int64), np.full(size, -1, np.int64)
     for d in range(len(document_offsets) - 1):
         for word in words[document_offsets[d] : document_offsets[d + 1]]:
@@ -204,7 +198,7 @@ def count_grams(
 
 @_jit
 def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> Int32Array:
-    """A document's words."""
+    """Return a document's words."""
     first, end = document_offsets[document], document_offsets[document + 1]
     if first < 0 or end > len(words):
         raise CollectionError(DAMAGED)
@@ -230,7 +224,7 @@ def _table_of(numbers: IntArray) -> Int32Array:
 
 @_jit
 def _find(number: int, numbers: IntArray) -> int:
-    """The place of a number, or n."""
+    """Find the slot of a number, or n."""
     place = 0
     while place < len(numbers) and numbers[place] != number:
         place += 1
@@ -256,7 +250,7 @@ def covered_words(
     n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray, numbers: IntArray,
     weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """The sum of the weights of the words with some numbers that each document has."""
+    """Sum the weights of the words with some numbers that each document has."""
     n, table, has = len(numbers), _table_of(numbers), np.zeros((len(numbers), len(documents)), np.uint8)
     mask = np.uint64(len(table) - 1)
     for i in range(len(documents)):
@@ -276,7 +270,7 @@ def covered_grams(
     n_grams: int, gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array,
     documents: IntArray, numbers: IntArray, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """The sum of the weights of the n-grams with some numbers that each document has."""
+    """Sum the weights of the n-grams with some numbers that each document has."""
     # Documents of one query share most of their words, so that the n-grams of each different word are read once.
     different, of_entries = _different_words(len(gram_offsets) - 1, document_offsets, words, documents)
     starts, places = _grams_of(n_grams, gram_offsets, grams, different, numbers)
@@ -295,7 +289,7 @@ def covered_grams(
 def _different_words(
     n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray
 ) -> tuple[Int32Array, Int32Array]:
-    """The different words of documents, and for each word of each document its place among them."""
+    """Return the different words of documents, and the number of each word of each document among them."""
     room, size = 0, 16
     for document in documents:
         room += len(_entries(document_offsets, words, document))

@@ -39,24 +39,24 @@ class LearnedFeature(Evidence):
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
-        """The parameters as JSON values."""
+        """Return the parameters as JSON values."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, content: Any, parse: Callable[[str], Feature]) -> Self:
-        """The feature with these parameters; `parse` reads the features that it is made of."""
+        """Make the feature of these parameters; `parse` reads the features that it combines."""
 
     @abstractmethod
     def outline(self) -> list[str]:
-        """What was learned, in a few lines."""
+        """Describe the learned parameters in a few lines."""
 
     def parts(self) -> tuple[Feature, ...]:
-        """The features that it is made of."""
+        """Return the features that it combines."""
         return ()
 
 
 def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
-    """The learned features among these and what they are made of, by name; what another is made of comes first."""
+    """Return the learned features among these and what they combine, by name; inner ones come first."""
     found: dict[str, LearnedFeature] = {}
     for feature in features:
         base = feature.base
@@ -66,7 +66,7 @@ def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
 
 
 def read_learned(content: Mapping[str, Any], kinds: Iterable[type[LearnedFeature]]) -> Callable[[str], Feature]:
-    """A function that parses features, of which some are the learned ones of a model's file."""
+    """Return a parser of features, some of which are the learned ones of a model's file."""
     known: dict[str, Feature] = {}
 
     def parse(text: str) -> Feature:

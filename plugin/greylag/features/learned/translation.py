@@ -61,7 +61,7 @@ class Translation(LearnedFeature):
             raise ModelError("the table of translations is damaged: train the model again")
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The function of a ranking's documents."""
+        """Bind the function of a ranking's documents."""
         translate = self.translator(index)
         weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=self.mu))
 
@@ -76,7 +76,7 @@ class Translation(LearnedFeature):
         return values
 
     def translator(self, index: PositionalIndex) -> Callable[[str, IntArray], tuple[IntArray, FloatArray, FloatArray]]:
-        """A function from a query and documents: its terms (u,), how often it has each, and tf' of shape (u, n)."""
+        """Make a function from a query and documents: its terms (u,), how often it has each, and tf', shape (u, n)."""
         from scipy.sparse import csr_array
 
         targets = index.term_numbers(list(self.table)).tolist()
@@ -107,21 +107,21 @@ class Translation(LearnedFeature):
         return translate
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of a file."""
+        """Return the entries of a file."""
         return {"mu": self.mu, "own": self.own, "table": {term: dict(words) for term, words in self.table.items()}}
 
     @classmethod
     def from_dict(cls, content: TranslationLayout, parse: Callable[[str], Feature]) -> Translation:
-        """The feature of a file's entries."""
+        """Return the feature of a file's entries."""
         return cls(content["mu"], content["own"], content["table"])
 
     def outline(self) -> list[str]:
-        """The size of the table: its most probable entries are those of the rarest words, and say little."""
+        """Return the size of the table: its most probable entries are those of the rarest words, and explain little."""
         return [f"{sum(map(len, self.table.values()))} translations into {len(self.table)} words of queries"]
 
 
 class Estimate(NamedTuple):
-    """What expectation maximisation found."""
+    """The result of expectation maximisation."""
 
     terms: IntArray  # (c,): the term of each cell, by number
     words: IntArray  # (c,): the document's word
@@ -158,7 +158,7 @@ def learn_translation(
 
 
 def _most_relevant(grades: Mapping[str, int]) -> list[str]:
-    """The relevant documents of a query, at most `DOCUMENTS`, of the highest grades; the lowest docids win ties."""
+    """Return a query's relevant documents, at most `DOCUMENTS`, of the highest grades; the lowest docids win ties."""
     relevant = [docid for docid, grade in grades.items() if grade > 0]
     return sorted(relevant, key=lambda docid: (-grades[docid], docid))[:DOCUMENTS]
 
@@ -166,11 +166,9 @@ def _most_relevant(grades: Mapping[str, int]) -> list[str]:
 def estimate(
     index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], *, mu: float, own: float, rounds: int = ROUNDS
 ) -> Estimate:
-    """The table T that maximises the mean of `Translation` over queries and their relevant documents.
-
-    Of a query, all relevant documents together count as one. Expectation maximisation begins with equal shares. Words
-    that the relevant documents of a single query have are not translated.
-    """
+    """Estimate the table T that maximises the mean of `Translation` over queries and their relevant documents."""
+    # A query's relevant documents together count as one. Expectation maximisation begins with equal shares. Words that
+    # the relevant documents of a single query have are not translated.
     if not 0 <= own <= 1:
         raise ParameterError(f"own is {own}; it must be in [0, 1]")
     queries = _queries(index, pairs, mu, own)
@@ -196,7 +194,7 @@ def estimate(
 
 
 def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], mu: float, own: float) -> list[_Query]:
-    """The queries that have a term and a relevant document in the index."""
+    """Return the queries that have a term and a relevant document in the index."""
     weighting = Dirichlet(CollectionStatistics.of(index), FeatureParameters(mu=mu))
     found, occurs = [], np.zeros(index.n_terms, dtype=np.int64)
     for text, docids in pairs:

@@ -72,13 +72,13 @@ class Trees(LearnedFeature):
             raise ModelError("the trees are damaged: train the model again")
 
     def contributions(self, values: FloatArray) -> FloatArray:
-        """What each feature adds to the scores, for features of shape (n, f), and of the same shape."""
+        """Compute each feature's contribution to the scores; features and result have shape (n, f)."""
         out = np.zeros(values.shape)
         _add_steps(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
         return out
 
     def scores(self, values: FloatArray) -> FloatArray:
-        """The scores, shape (n,), for features of shape (n, f)."""
+        """Compute the scores, shape (n,), for features of shape (n, f)."""
         added: FloatArray = np.add.accumulate(self.contributions(values), axis=1)[:, -1]
         return added
 
@@ -98,37 +98,37 @@ class Trees(LearnedFeature):
         return any(feature.reads_query for feature in self.features)
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
-        """The scores of a ranking's documents, from their features."""
+        """Bind the scores of a ranking's documents, from their features."""
         extractor = FeatureExtractor(index, self.features, self.parameters)
         return lambda ranking: self.scores(extractor(ranking))
 
     def parts(self) -> tuple[Feature, ...]:
-        """The features."""
+        """Return the features."""
         return self.features
 
     def files(self) -> list[str]:
-        """Those of the features."""
+        """Return the files of the features."""
         return [file for feature in self.features for file in feature.files()]
 
     def place_files(self, place: Callable[[str], str]) -> Trees:
-        """The trees over the placed features."""
+        """Return the trees over the placed features."""
         return replace(self, features=tuple(feature.place_files(place) for feature in self.features))
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of a file."""
+        """Return the entries of a file."""
         arrays = {name: getattr(self, name).tolist() for name in (*_INTEGERS, *_NUMBERS)}
         return {"features": list(map(str, self.features)), "parameters": self.parameters.as_dict(), **arrays}
 
     @classmethod
     def from_dict(cls, content: TreesLayout, parse: Callable[[str], Feature]) -> Trees:
-        """The trees of a file's entries."""
+        """Return the trees of a file's entries."""
         entries: Mapping[str, Any] = content
         arrays: dict[str, Any] = {name: np.array(entries[name], dtype=np.int64) for name in _INTEGERS}
         arrays |= {name: np.array(entries[name], dtype=np.float64) for name in _NUMBERS}
         return cls(tuple(map(parse, content["features"])), FeatureParameters(**content["parameters"]), **arrays)
 
     def outline(self) -> list[str]:
-        """The features that the trees split by, with their shares of the gain, largest first."""
+        """Return the features that the trees split by, with their shares of the gain, largest first."""
         splits = np.bincount(self.split[self.split != LEAF], minlength=len(self.features))
         used = [int(place) for place in np.argsort(-self.gains, kind="stable") if splits[place]]
         shares = self.gains / (self.gains.sum() or 1.0)

@@ -108,10 +108,8 @@ def build_index(
 
 
 def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
-    """Whether the folder is a finished index of this origin; `ParameterError` if the index must not be written there.
-
-    The index whose inode is `replaced` may be overwritten. Another process may have put a new one in its place since.
-    """
+    """Return whether the folder is a finished index of this origin; raise if the index must not be written there."""
+    # The index whose inode is `replaced` may be overwritten, unless another process has put a new one there since.
     if not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir())):
         return False
     if origin and read_mark(out) == origin and _inode(out) != replaced:
@@ -127,7 +125,7 @@ def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
 
 @calls_java
 def _index_files(folder: Path) -> set[str]:
-    """The names of an index's files, as its commit lists them, and of greylag's mark."""
+    """Return the names of an index's files, as its commit lists them, and of greylag's mark."""
     try:
         commit = java_class("org.apache.lucene.index.SegmentInfos").readLatestCommit(directory(folder))
     except pyjnius().JavaException as error:
@@ -137,7 +135,7 @@ def _index_files(folder: Path) -> set[str]:
 
 
 def _inode(folder: Path) -> int | None:
-    """The number that tells a folder from another one that is renamed to its place."""
+    """Return the number that distinguishes a folder from another that is renamed to its path."""
     return folder.stat().st_ino if folder.exists() else None
 
 
@@ -154,7 +152,7 @@ def _record_language(index: Path, language: str) -> None:
 
 @calls_java
 def _indexer(docs: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool) -> Any:
-    """Anserini's indexer for the files in `docs`."""
+    """Make Anserini's indexer for the files in `docs`."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
     # Java ignores changes of Python's working directory.
     arguments.input, arguments.index = str(docs.absolute()), str(index.absolute())
@@ -175,7 +173,7 @@ def _indexer(docs: Path, index: Path, collection: str, threads: int, language: s
 
 @calls_java
 def _counters(indexer: Any) -> dict[str, int]:
-    """The counters of Anserini's indexer: numbers of documents, except that errors are files."""
+    """Return the counters of Anserini's indexer: numbers of documents, except that errors are files."""
     counters = indexer.getCounters()
     return {name: getattr(counters, name).get() for name in ("indexed", "empty", "unindexable", "skipped", "errors")}
 

@@ -46,10 +46,7 @@ _TOP = "org.apache.lucene.search.TopFieldDocs"
 
 @dataclass(frozen=True, eq=False)
 class PostingsBlock:
-    """The postings of consecutive terms, in the order of the terms' UTF-8 bytes.
-
-    T terms have P postings.
-    """
+    """The P postings of T consecutive terms, in the order of the terms' UTF-8 bytes."""
 
     terms: list[bytes]  # in UTF-8
     df: NDArray[np.int64]  # number of postings of each term, shape (T,)
@@ -59,13 +56,13 @@ class PostingsBlock:
 
 
 def directory(folder: str | Path) -> Any:
-    """The Lucene ``Directory`` of a folder (made absolute, as Java ignores changes of Python's working directory)."""
+    """Open the Lucene ``Directory`` of a folder (made absolute: Java ignores changes of Python's working folder)."""
     path = java_class("java.nio.file.Paths").get(str(Path(folder).absolute()))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 
 def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
-    """The docids and scores of the top `k` documents; ties are broken by docid, ascending."""
+    """Search for the docids and scores of the top `k` documents; ties are broken by docid, ascending."""
     # Lucene allocates a heap of k entries, however few documents there are.
     k = min(k, searcher.getIndexReader().maxDoc())
     # The first line is empty: pyjnius decodes UTF-16, and would take U+FEFF in a first docid for a byte-order mark.
@@ -76,7 +73,7 @@ def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
 
 
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
-    """The postings of Lucene `Terms`, in blocks of at most `positions` positions (more only for a single term)."""
+    """Yield the postings of Lucene `Terms`, in blocks of at most `positions` positions (more for a single term)."""
     # The enumeration stays where the last block ended; the dictionary, read beforehand, says how many terms fit in a
     # block.
     enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
@@ -91,7 +88,7 @@ def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[Po
 
 
 def count_terms(terms: Any) -> int:
-    """The number of terms of a field; Lucene itself knows it only for a single segment."""
+    """Count the terms of a field; Lucene itself knows it only for a single segment."""
     if terms.size() >= 0:
         return int(terms.size())
     with _dictionary(terms) as (_, sizes, _, _):
@@ -99,7 +96,7 @@ def count_terms(terms: Any) -> int:
 
 
 def repeated_term(terms: Any) -> str | None:
-    """The first of a field's terms that more than one document has."""
+    """Find the first of a field's terms that more than one document has."""
     with _dictionary(terms) as (text, sizes, dfs, _):
         repeated = np.flatnonzero(dfs > 1)[:1]
         ends = np.cumsum(sizes, dtype=np.int64)[repeated]
@@ -108,12 +105,12 @@ def repeated_term(terms: Any) -> str | None:
 
 
 def stored(reader: Any, name: str) -> str | None:
-    """A stored field of the first document; None if it is not stored or there is no document."""
+    """Return whether the first document is stored with a field."""
     return reader.storedFields().document(0).get(name) if reader.maxDoc() else None
 
 
 def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
-    """A stored field, which all documents have, of `count` documents from number `first` on."""
+    """Read a stored field, which all documents have, of `count` documents from number `first` on."""
     counter = java_class(_COUNTER)(first)
     with _outputs(_texts_routine(name), reader.storedFields(), count, counter, dtypes=("u1",)) as (written,):
         data, at, values = written.tobytes(), 0, []  # each text with its length before it
@@ -130,7 +127,7 @@ def texts(reader: Any, name: str, first: int, count: int) -> list[str]:
 
 
 def _dictionary(terms: Any) -> AbstractContextManager[list[NDArray[Any]]]:
-    """A field's terms: their concatenated UTF-8 bytes, and the length, df and cf of each."""
+    """Read a field's terms: their concatenated UTF-8 bytes, and the length, df and cf of each."""
     return _outputs(_dictionary_routine(), terms.iterator(), dtypes=("u1", "<i4", "<i4", "<i8"))
 
 

@@ -46,17 +46,9 @@ class Check(NamedTuple):
 
 
 def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
-    """Check Java, Pyserini, the JVM and, optionally, an index.
-
-    The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
-
-    Parameters
-    ----------
-    index : str, Path or sequence of these, optional
-        The folder of an index to check, or those of the shards of a collection.
-    *probes : tuple of str, callable and str
-        Further checks: a name, a function that returns a line or raises a `GreylagError`, and a remedy.
-    """
+    """Check Java, Pyserini, the JVM and, optionally, an index or the shards of a collection."""
+    # The checks of Java and Pyserini are independent; every later check is made only if all earlier ones passed.
+    # `probes` are further ones: a name, a function that returns a line or raises a `GreylagError`, and a remedy.
     checks = [
         _check("versions", _versions, ""),
         _check("Java", _java, INSTALL_JAVA),
@@ -79,7 +71,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
 
 
 def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
-    """The outcome of a probe, which fails by raising a `GreylagError`; the line does not repeat the remedy."""
+    """Run a probe, which fails by raising a `GreylagError`; the line does not repeat the remedy."""
     try:
         return Check(name, True, probe(), "")
     except GreylagError as error:
@@ -116,7 +108,7 @@ def _jvm() -> str:
 
 
 def _import() -> str:
-    """The Java that Pyserini starts if it is imported first."""
+    """Import Pyserini first, and report the Java that it starts."""
     code, output = _ended(_PYSERINI_FIRST)
     if code == 0:
         return f"Pyserini, imported first, starts Java {output.split()[-1]}"
@@ -124,7 +116,7 @@ def _import() -> str:
 
 
 def _searchers() -> str:
-    """The import of Pyserini's searchers, by which newer versions ask for a key of OpenAI."""
+    """Import Pyserini's searchers, for which newer versions want a key of OpenAI."""
     code, output = _ended(_SEARCHERS)
     if code == 0:
         return "pyserini.search.lucene can be imported after greylag.index.lucene.start_jvm()"
@@ -136,7 +128,7 @@ def _searchers() -> str:
 
 
 def _ended(program: str) -> tuple[int, str]:
-    """The exit code and the output of a Python program."""
+    """Run a Python program; return its exit code and output."""
     try:
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -145,7 +137,7 @@ def _ended(program: str) -> tuple[int, str]:
 
 
 def _why(output: str) -> str:
-    """The last error in the output of a program."""
+    """Find the last error in the output of a program."""
     lines = [line for line in output.splitlines() if "Exception: " in line or "Error: " in line]
     return lines[-1].strip() if lines else "without a message"
 

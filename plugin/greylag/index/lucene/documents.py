@@ -84,13 +84,13 @@ def guess_collection(docs: Path) -> str:
 
 
 def stamp_documents(docs: Path, *how: str | None) -> str:
-    """A text that differs if documents, or how they are read, differ: SHA-256 (hex) of files' names and stamps."""
+    """Compute a SHA-256 (hex) of files' names and stamps, which differs if documents, or their reading, differ."""
     stamps = [(str(path.relative_to(docs.parent)), file_stamp(path)) for path in _paths(docs)]
     return hashlib.sha256(json.dumps([how, stamps]).encode()).hexdigest()
 
 
 def parse_fields(text: str) -> Fields:
-    """The fields of ``id=FIELD,contents=FIELD+FIELD``; those of a table without names are numbers, from 1."""
+    """Parse the fields of ``id=FIELD,contents=FIELD+FIELD``; those of a table without names are numbers, from 1."""
     named = dict(part.partition("=")[::2] for part in text.split(","))
     docid, contents = named.get("id", ""), tuple(named.get("contents", "").split("+"))
     if set(named) != {"id", "contents"} or not all((docid, *contents)) or len({*contents}) < len(contents):
@@ -101,12 +101,10 @@ def parse_fields(text: str) -> Fields:
 def write_for_anserini(
     docs: Path, collection: str, folder: Path, parts: int, fields: Fields | None = None
 ) -> tuple[str, int]:
-    """Fill an empty folder with files for Anserini; return the collection class, and the number of documents.
-
-    JSON files, tables, and TREC files whose first document has none of Anserini's text elements are rewritten as
-    `parts` files of JSON lines. Other files are linked, or unpacked if Anserini cannot unpack them. Documents are
-    counted here, so that those which Anserini loses are noticed.
-    """
+    """Fill an empty folder with files for Anserini; return the collection class, and the number of documents."""
+    # JSON, tables, and TREC files whose first document has none of Anserini's text elements are rewritten as `parts`
+    # files of JSON lines. Other files are linked, or unpacked if Anserini cannot. Documents are counted here, so that
+    # those which Anserini loses are noticed.
     if collection in ("JsonCollection", "TableCollection"):
         return "JsonCollection", _write_json(_read_records(docs, collection, fields), folder, parts)
     if fields is not None:
@@ -134,7 +132,7 @@ def write_for_anserini(
 def read_texts(
     docs: Path, docids: Collection[str], *, collection: str | None = None, fields: str | None = None
 ) -> dict[str, str]:
-    """The texts of some documents, without markup, by docid."""
+    """Read the texts of some documents, without markup, by docid."""
     wanted, texts = set(docids), dict[str, str]()
     if not wanted:
         return texts
@@ -147,7 +145,7 @@ def read_texts(
 
 
 def _read_all(docs: Path, form: str, fields: str | None) -> Iterator[Document]:
-    """The docids and texts of documents of any form."""
+    """Read the docids and texts of documents of any form."""
     if form == "HtmlCollection":
         return _html_texts(docs)
     if form == "TrecCollection":
@@ -156,7 +154,7 @@ def _read_all(docs: Path, form: str, fields: str | None) -> Iterator[Document]:
 
 
 def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
-    """The docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
+    """Read the docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
     form = collection or guess_collection(docs)
     if form not in ("JsonCollection", "TableCollection"):
         raise ParameterError(f"{docs}: without Java, JSON and tables can be indexed, not {form}")
@@ -164,14 +162,14 @@ def read_documents(docs: Path, *, collection: str | None = None, fields: str | N
 
 
 def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterator[Document]:
-    """The documents of JSON or tables."""
+    """Read the documents of JSON or tables."""
     read = _json_records if collection == "JsonCollection" else _table_records
     records = ((name, line, record) for name, file in _files(docs) for line, record in read(name, file, fields))
     return _documents(docs, records, fields)
 
 
 def _html_texts(docs: Path) -> Iterator[Document]:
-    """The docids of HTML files, which Anserini makes of their names, and their texts."""
+    """Yield the texts of HTML files, with the docids that Anserini makes of their names."""
     for name, file in _files(docs):
         markup = "".join(_text(name, file, errors="replace"))
         yield _PACKED.sub("", name.name).removesuffix(".html"), _MARKUP.sub(" ", _without(markup, *_UNSHOWN)).strip()
@@ -201,7 +199,7 @@ def _without(text: str, opening: re.Pattern[str], closing: re.Pattern[str], alon
 
 
 def _trec_bodies(docs: Path) -> Iterator[Document]:
-    """The docids and texts of TREC elements."""
+    """Yield the docids and texts of TREC elements."""
     for _, _, element in _trec_elements(docs):
         before, _, rest = element.partition("<DOCNO>")
         docid, _, after = rest.partition("</DOCNO>")
@@ -209,10 +207,8 @@ def _trec_bodies(docs: Path) -> Iterator[Document]:
 
 
 def _paths(docs: Path) -> list[Path]:
-    """`docs` itself, or the files below it in the order of their names, except READMEs and hidden files and folders.
-
-    Of a folder in BEIR's form, with queries and judgements, only the corpus has documents.
-    """
+    """List `docs` itself, or the files below it in the order of their names, except READMEs and hidden ones."""
+    # Of a folder in BEIR's form, with queries and judgements, only the corpus has documents.
     if docs.is_file():
         return [docs]
     # Queries of BEIR are JSON lines, too, and would be indexed as documents.
@@ -245,10 +241,8 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    """The files of `docs`, unpacked, with their names. Read each one before requesting the next.
-
-    Of an archive these are all files, hidden ones and READMEs among them, as for Anserini.
-    """
+    """Yield the files of `docs`, unpacked, with their names. Read each one before requesting the next."""
+    # All files of an archive count, hidden ones and READMEs among them, as for Anserini.
     for path in _paths(docs):
         with _reading(path):
             if path.name.lower().endswith(_TAR):
@@ -265,7 +259,7 @@ class _Member(tarfile.TarInfo):
     """A member of an archive, of which tarfile reads long names and other attributes into memory."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        """The member after its header; in tarfile's source, this is the method for subclasses, in every version."""
+        """Read the member after its header; in every version of tarfile, this method is for subclasses."""
         if self.type[0] in _EXTENDED and self.size > MAX_HEADER:
             raise OSError(f"a name in the archive has {self.size} bytes")
         member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
@@ -287,7 +281,7 @@ def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
 
 
 def _documents(docs: Path, records: Iterable[tuple[Path, int, Any]], fields: Fields | None) -> Iterator[Document]:
-    """The documents of records; a line of the log says which fields are indexed, and which are not."""
+    """Yield the documents of records; log which fields are indexed, and which are not."""
     seen: Counter[str] = Counter()
     used: dict[str, None] = {}
     for name, line, record in records:
@@ -317,11 +311,9 @@ def _json_form(name: Path, line: int, record: Mapping[str, Any]) -> Fields:
 
 
 def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterator[tuple[int, Any]]:
-    """The rows of a table by the names of its columns, which are those of the first line, or numbers from 1.
-
-    Columns are separated by tabs, without quotes, or by commas. A table of docids and texts alone, as MS MARCO's, has
-    tabs and no names.
-    """
+    """Yield the rows of a table by the names of its columns, which are those of the first line, or numbers from 1."""
+    # Columns are separated by tabs, without quotes, or by commas. A table of docids and texts alone, as MS MARCO's, has
+    # tabs and no names.
     lines = _text(name, file)
     first = next(lines, "")
     # Tabs need no quotes, and MS MARCO's texts have single ones: the csv module would read on to the next.
@@ -354,7 +346,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
 
 
 def _json_records(name: Path, file: IO[bytes], _: Fields | None) -> Iterator[tuple[int, Any]]:
-    """The JSON objects of a file, directly or in lists, each with the line on which its value starts."""
+    """Yield the JSON objects of a file, directly or in lists, each with the line on which its value starts."""
     lines = enumerate(_text(name, file), 1)
     for number, line in lines:
         if line.strip():
@@ -364,7 +356,7 @@ def _json_records(name: Path, file: IO[bytes], _: Fields | None) -> Iterator[tup
 
 
 def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, str]]) -> Any:
-    """The value on a line or, if it does not end there, on that line and all lines after it."""
+    """Return the value on a line or, if it does not end there, on that line and all lines after it."""
     try:
         try:
             return parse_json(line)
@@ -382,7 +374,7 @@ def _json_value(name: Path, number: int, line: str, rest: Iterable[tuple[int, st
 
 
 def _document(name: Path, line: int, record: Mapping[str, Any], key: str, fields: tuple[str, ...]) -> Document:
-    """The docid and text of a document. The text has a line for each field that is there."""
+    """Return the docid and text of a document. The text has a line for each field that is there."""
     docid = record.get(key)
     if isinstance(docid, bool) or not isinstance(docid, str | int):
         raise FormatError(name, line, f"{key} is {docid!r}: it must be a string or an integer")
@@ -410,7 +402,7 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
 
 
 def _trec_texts(docs: Path) -> Iterator[str]:
-    """Each ``<DOC>...</DOC>`` of which Anserini loses no text; text in elements that it ignores is not meant."""
+    """Yield each ``<DOC>...</DOC>`` of which Anserini loses no text, but for elements that it ignores."""
     for name, line, element in _trec_elements(docs):
         if not _TEXT_ELEMENT.search(element) and _without(element.partition("<DOC>")[2], *_ELEMENT).strip():
             raise FormatError(name, line, "the text is not in <TEXT> or the like, as that of the first document is")
@@ -418,7 +410,7 @@ def _trec_texts(docs: Path) -> Iterator[str]:
 
 
 def _trec_elements(docs: Path) -> Iterator[tuple[Path, int, str]]:
-    """Each ``<DOC>...</DOC>`` with its file and line; an element that is not complete is an error."""
+    """Yield each ``<DOC>...</DOC>`` with its file and line; an element that is not complete is an error."""
     for name, file in _files(docs):
         start, lines = 0, list[str]()
         for number, line in enumerate(_text(name, file, errors="replace"), 1):
@@ -459,7 +451,7 @@ def _check_docid(name: Path, line: int, docid: str) -> None:
 
 
 def _text(name: Path, file: IO[bytes], errors: str = "strict") -> Iterator[str]:
-    """The lines of a UTF-8 file."""
+    """Read the lines of a UTF-8 file."""
     with _reading(name):
         yield from io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors)
 

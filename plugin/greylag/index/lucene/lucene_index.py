@@ -83,7 +83,7 @@ class LuceneIndex:
 
     @classmethod
     def from_searcher(cls, searcher: Any) -> LuceneIndex:
-        """The index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
+        """Return the index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
 
         Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
         """
@@ -136,16 +136,16 @@ class LuceneIndex:
             shard.close()
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
-        """The source that ranks by `BM25`."""
+        """Return the source that ranks by `BM25`."""
         return BM25(self, k=k, k1=k1, b=b)
 
     def ql(self, k: int = 1000, *, mu: float = 1000.0) -> QueryLikelihood:
-        """The source that ranks by `QueryLikelihood`."""
+        """Return the source that ranks by `QueryLikelihood`."""
         return QueryLikelihood(self, k=k, mu=mu)
 
     @calls_java
     def analyze(self, text: str) -> list[str]:
-        """The index terms of `text`, in order, by the analyzer of the index's language or that of `from_searcher`."""
+        """Analyse `text` into index terms, in order, by the analyzer of the index's language or of `from_searcher`."""
         return list(
             java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), _java_text(text)).toArray()
         )
@@ -164,7 +164,7 @@ class LuceneIndex:
 
     @calls_java
     def statistics(self) -> Statistics:
-        """The index's totals, as Lucene keeps them."""
+        """Return the index's totals, as Lucene keeps them."""
         reader, terms = self._reader(), self._terms("contents")
         return Statistics(
             documents=int(reader.numDocs()),
@@ -189,16 +189,16 @@ class LuceneIndex:
 
     @calls_java
     def docids(self) -> list[str]:
-        """The docid of every document, in the order of Lucene's document numbers."""
+        """Return the docid of every document, in the order of Lucene's document numbers."""
         numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
         return [docid.decode() for _, docid in sorted(numbered)]
 
     def known_docids(self, docids: set[bytes]) -> set[bytes]:
-        """Those of these docids, in UTF-8, that are documents of the index."""
+        """Return those of these docids, in UTF-8, that are documents of the index."""
         return set().union(*(docids.intersection(block) for block, _ in self.docid_blocks()))
 
     def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:
-        """The docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
+        """Yield the docids in UTF-8, in the order of their bytes, and Lucene's document numbers, in blocks.
 
         Raises
         ------
@@ -222,11 +222,7 @@ class LuceneIndex:
         return self._text_field is not None
 
     def texts(self) -> Iterator[str]:
-        """The text of every document, in the order of Lucene's document numbers.
-
-        It is the stored field ``contents`` or else ``contents`` of the JSON object that the stored field ``raw`` is, as
-        Anserini's ``-storeRaw`` keeps those of a JsonCollection.
-        """
+        """Yield the stored field ``contents`` of every document, in the order of Lucene's document numbers."""
         calls_java(self._refuse_deletions)()
         number, field = calls_java(lambda: self._reader().maxDoc())(), self._text_field or "contents"
         with step("reading texts", number) as current:
@@ -250,12 +246,12 @@ class LuceneIndex:
         return text
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
-        """The postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
+        """Yield postings of the field ``contents``, with segments merged, in blocks of about two million positions."""
         self.check_exportable()
         yield from self._blocks("contents")
 
     def _blocks(self, field: str) -> Iterator[bulk_calls.PostingsBlock]:
-        """The postings of a field; other threads call Java between the blocks."""
+        """Yield the postings of a field; other threads call Java between the blocks."""
         blocks = bulk_calls.postings_blocks(calls_java(self._terms)(field))
         while (block := calls_java(next)(blocks, None)) is not None:
             yield block
@@ -270,7 +266,7 @@ class LuceneIndex:
         return self._analyzer
 
     def _reader(self) -> Any:
-        """The reader of all folders, opened once, at the commits that were current when `self` was created."""
+        """Open the reader of all folders, once, at the commits that were current when `self` was created."""
         with self._lock:
             if self._closed:
                 raise CollectionError(f"{self.name} is closed: create another LuceneIndex")
@@ -301,7 +297,7 @@ def _java_text(text: str) -> str:
 
 
 def analyzer_of(language: str) -> Any:
-    """The analyzer of `build_index`'s language."""
+    """Return the analyzer of `build_index`'s language."""
     if language == ENGLISH:
         return java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
     if language == WHITESPACE:
@@ -314,7 +310,7 @@ def analyzer_of(language: str) -> Any:
 
 
 def _language(paths: Sequence[Path]) -> str:
-    """The language of an index, or of all shards of a collection."""
+    """Read the language of an index, or of all shards of a collection."""
     infos, languages = java_class("org.apache.lucene.index.SegmentInfos"), dict[str, Path]()
     for path in paths:
         try:
@@ -340,21 +336,14 @@ class _Retriever(Source, ABC):
         check_counts(k=self.k)
 
     def __call__(self, query: Query, /) -> Ranking:
-        """The top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
+        """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
         return self.search(query)
 
     @calls_java
     def search(self, query: Query, *, weights: Mapping[str, float] | None = None, k: int | None = None) -> Ranking:
-        """The top documents for the query's text or, if given, for weighted index terms in its place.
-
-        Parameters
-        ----------
-        query : Query
-        weights : mapping of str to float, optional
-            A document's score is the sum of the weights times the terms' scores.
-        k : int, optional
-            Number of documents; by default that of the source.
-        """
+        """Search for the top documents of the query's text or, if given, of weighted index terms in its place."""
+        # A document's score by `weights` is the sum of the weights times the terms' scores; `k` is by default the
+        # source's.
         self.index._reader()  # raises if the index was closed
         try:
             words = self._bag_of_words(query.text) if weights is None else _weighted_terms(weights)
@@ -440,7 +429,7 @@ class QueryLikelihood(_Retriever):
 
 @calls_java
 def _weighted_terms(weights: Mapping[str, float]) -> Any:
-    """The Lucene query for documents with any of the terms, weighted."""
+    """Make the Lucene query for documents with any of the terms, weighted."""
     term, term_query, boost = [
         java_class(f"org.apache.lucene.{name}") for name in ("index.Term", "search.TermQuery", "search.BoostQuery")
     ]
@@ -453,7 +442,7 @@ def _weighted_terms(weights: Mapping[str, float]) -> Any:
 
 @lru_cache(maxsize=8)
 def _reopened(paths: tuple[str, ...], fingerprint: str) -> LuceneIndex:
-    """The index that was pickled, opened once in this process."""
+    """Open the index that was pickled, once in this process."""
     index = LuceneIndex(paths)
     if index.fingerprint != fingerprint:
         raise CollectionError(

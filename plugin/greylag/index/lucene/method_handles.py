@@ -39,36 +39,28 @@ _PRIMITIVES = {"int": "Integer", "long": "Long", "float": "Float", "boolean": "B
 
 @calls_java
 def method(owner: str, name: str, result: str, *parameters: str) -> Handle:
-    """The public method `name` of the class `owner`; the handle's first parameter is the object.
-
-    Types are class names (``java.lang.String``, ``[Ljava.lang.Object;`` for arrays) or primitives (``int``).
-    """
+    """Find the public method `name` of the class `owner`; the handle's first parameter is the object."""
+    # Types are class names (``java.lang.String``, ``[Ljava.lang.Object;`` for arrays) or primitives (``int``).
     return _lookup().findVirtual(_type(owner), name, _signature(_type(result), [_type(name) for name in parameters]))
 
 
 def field(owner: str, name: str, result: str) -> Handle:
-    """A getter for the public field `name` of the class `owner`."""
+    """Make a getter for the public field `name` of the class `owner`."""
     return _lookup().findGetter(_type(owner), name, _type(result))
 
 
 def length(array: str) -> Handle:
-    """A handle that returns the length of an array of type `array`."""
+    """Make a handle that returns the length of an array of type `array`."""
     return _handles().arrayLength(_type(array))
 
 
 def element(array: str) -> Handle:
-    """A handle that takes an array of type `array` and an index and returns the element."""
+    """Make a handle that takes an array of type `array` and an index and returns the element."""
     return _handles().arrayElementGetter(_type(array))
 
 
 class Routine:
-    """Builds handles that share one list of parameters.
-
-    Parameters
-    ----------
-    *parameters : str
-        The parameters' types, as in `method`.
-    """
+    """Builds handles that share one list of parameters, whose types are as in `method`."""
 
     def __init__(self, *parameters: str) -> None:
         self._parameters = [_type(name) for name in parameters]
@@ -81,7 +73,7 @@ class Routine:
         ]
 
     def constant(self, kind: str, value: Any) -> Handle:
-        """The handle that returns the constant `value` of type `kind`."""
+        """Return the handle that returns the constant `value` of type `kind`."""
         return self._arrange(_handles().constant(_type(kind), value), [])
 
     def call(self, function: Handle, *arguments: Handle) -> Handle:
@@ -123,11 +115,8 @@ class Routine:
 
 @calls_java
 def run(function: Handle, *arguments: Any) -> Any:
-    """Call a handle, and let other threads call Java while it runs.
-
-    This is safe because pyjnius sees every such call as a call of the single object `_dispatcher`, which is never
-    freed.
-    """
+    """Call a handle, and let other threads call Java while it runs."""
+    # pyjnius sees every such call as a call of the single object `_dispatcher`, which is never freed.
     call, dispatcher = _list(function, _list(*arguments)), _dispatcher()
     with others_call_java():
         return dispatcher.invokeWithArguments(call)
@@ -135,7 +124,7 @@ def run(function: Handle, *arguments: Any) -> Any:
 
 @cache
 def _dispatcher() -> Handle:
-    """The handle that calls a given handle with a list of arguments."""
+    """Make the handle that calls a given handle with a list of arguments."""
     return method("java.lang.invoke.MethodHandle", "invokeWithArguments", "java.lang.Object", "java.util.List")
 
 

@@ -32,10 +32,8 @@ class Statistics(NamedTuple):
 
 
 def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False) -> tuple[Path, ...]:
-    """The folders of an index or of the shards of a collection, given by paths or names of prebuilt indexes.
-
-    With `positions`, names of indexes without positions are refused.
-    """
+    """Find the folders of an index or of a collection's shards, given by paths or names of prebuilt indexes."""
+    # With `positions`, names of indexes without positions are refused.
     given = [path] if isinstance(path, (str, Path)) else path
     paths = tuple(prebuilt_index(each, positions=positions) for each in given)
     if not paths:
@@ -51,7 +49,7 @@ def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False)
 
 
 def commit_fingerprint(*paths: Path) -> str:
-    """SHA-256 (hex) of the name and bytes of an index's newest commit; for several indexes, one digest over all."""
+    """Compute the SHA-256 (hex) of an index's newest commit; for several indexes, one digest over all."""
     if len(paths) > 1:
         return hashlib.sha256("".join(map(commit_fingerprint, paths)).encode()).hexdigest()
     newest = newest_commit(*paths)
@@ -59,7 +57,7 @@ def commit_fingerprint(*paths: Path) -> str:
 
 
 def newest_commit(path: Path) -> Path:
-    """The file ``segments_N`` with the highest N, a number in base 36."""
+    """Find the file ``segments_N`` with the highest N, a number in base 36."""
     commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
     if not commits:
         raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
@@ -68,7 +66,7 @@ def newest_commit(path: Path) -> Path:
 
 @calls_java
 def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
-    """The Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint."""
+    """Open the Lucene ``IndexReader`` of one or more folders, at the commits with this fingerprint."""
     with ExitStack() as opened:  # closes the readers if a check fails
         readers = [_open_folder(path, opened) for path in paths]
         if commit_fingerprint(*paths) != fingerprint:
@@ -83,7 +81,7 @@ def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
 
 
 def _open_folder(path: Path, opened: ExitStack) -> Any:
-    """The reader of a folder, which the stack closes."""
+    """Open the reader of a folder, which the stack closes."""
     try:
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
     except pyjnius().JavaException as error:
@@ -95,7 +93,7 @@ def _open_folder(path: Path, opened: ExitStack) -> Any:
 
 
 def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
-    """The reader of the shards of a collection."""
+    """Make the reader of the shards of a collection."""
     for path, reader in zip(paths, readers, strict=True):
         if reader.hasDeletions():
             raise CollectionError(f"{path} has deleted documents: {BUILD}")
@@ -108,7 +106,7 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
 
 @calls_java
 def check_docids(paths: Sequence[Path], reader: Any) -> bool:
-    """True, or a `CollectionError` if two documents have the same docid. Other threads may call Java meanwhile."""
+    """Return True, or raise `CollectionError` if two documents have the same docid; other threads may call Java."""
     terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(reader, "id")
     docid = None if terms is None else repeated_term(terms)
     if docid is None:

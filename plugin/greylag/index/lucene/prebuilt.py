@@ -20,10 +20,8 @@ _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
 def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
-    """The folder of an index: `path` itself, or that of Pyserini's prebuilt index of this name, which it downloads.
-
-    With `positions`, an index that is known to have none is a `CollectionError`, before it is downloaded.
-    """
+    """Return the folder `path`, or that of Pyserini's prebuilt index of this name, which is downloaded."""
+    # With `positions`, an index that is known to have none is a `CollectionError`, before it is downloaded.
     if not may_be_name(path):
         return Path(path)
 
@@ -39,23 +37,21 @@ def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
 
 
 def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
-    """The name of the version with positions, if there is one, of an index without.
-
-    The catalogue does not say which indexes have positions, but Anserini's notes do: if there is NAME-full, it has
-    them, and NAME and NAME-slim have not. An index may be known by several names.
-    """
+    """Return the name of the version with positions, if there is one, of an index without."""
+    # The catalogue has no field for positions, but Anserini's notes say that NAME-full has them, and NAME and NAME-slim
+    # have not. An index may be known by several names.
     names = [other.removesuffix("-slim") for other, about in catalogue.items() if about == catalogue[name]]
     return next((f"{other}-full" for other in names if f"{other}-full" in catalogue), None)
 
 
 def may_be_name(path: str | Path) -> bool:
-    """Whether `path` may be one of Pyserini's names: no such file exists, and it has no folder and no known suffix."""
+    """Return whether `path` may be a name of Pyserini: no such file, and neither a folder nor a known suffix in it."""
     file = Path(path)
     return file.name == str(path) and file.suffix not in _SUFFIXES and not file.exists()
 
 
 def pyserini_module(name: str) -> Any:
-    """A module of Pyserini, on the JVM that `start_jvm` starts, and not on one of its choice."""
+    """Import a module of Pyserini on the JVM of `start_jvm`, and not on one of Pyserini's choice."""
     start_jvm()
     try:
         return import_module(f"pyserini.{name}")
@@ -68,11 +64,9 @@ def pyserini_module(name: str) -> Any:
 
 
 def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> Any:
-    """Fetch something by Pyserini, such as the "index msmarco-v1-passage"; its messages go to standard error.
-
-    `fetch` imports Pyserini itself, since newer versions need a network even for that. If Pyserini's error has the text
-    `unknown`, by which it says that it has nothing of this name, the result is None.
-    """
+    """Fetch something by Pyserini, such as the "index msmarco-v1-passage"; its messages go to standard error."""
+    # `fetch` imports Pyserini itself, since newer versions need a network even for that. The result is None if
+    # Pyserini's error has the text `unknown`, by which it reports that it has nothing of this name.
     try:
         # Progress and warnings would be mixed into a command's output.
         with contextlib.redirect_stdout(sys.stderr):

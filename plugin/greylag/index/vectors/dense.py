@@ -70,7 +70,7 @@ class ArrayVectors:
         return np.fromiter(map(self._rows.__contains__, docids), bool, len(docids))
 
     def documents(self, docids: Sequence[str]) -> Dense:
-        """The rows of documents."""
+        """Return the rows of documents."""
         if docids is self.docids:
             return checked(self.array, self.array.shape, "of the documents")
         rows = [*map(self._rows.__getitem__, docids)]
@@ -80,7 +80,7 @@ class ArrayVectors:
         return checked(vectors, (len(rows), self.array.shape[1]), "of the documents")
 
     def query(self, qid: str, text: str) -> Dense:
-        """The vector of a query."""
+        """Return the vector of a query."""
         return query_vector(self.queries, qid, text, self.array.shape[1])
 
 
@@ -106,16 +106,16 @@ class FunctionVectors:
         return np.asarray(~np.isnan(self._ask(docids)).any(axis=1), dtype=bool)
 
     def documents(self, docids: Sequence[str]) -> Dense:
-        """The results of the function."""
+        """Return the results of the function."""
         rows = self._ask(docids)
         return checked(rows, rows.shape, "of the documents")
 
     def query(self, qid: str, text: str) -> Dense:
-        """The vector of a query."""
+        """Return the vector of a query."""
         return query_vector(self.queries, qid, text, None)
 
     def _ask(self, docids: Sequence[str]) -> Dense:
-        """The rows of documents; those of a thread's last call are not asked for again, as `knows` comes first."""
+        """Return the rows of documents; a thread's last call is cached, as `knows` comes first."""
         if not docids:
             return np.zeros((0, 1))
         last: dict[str, Any] = getattr(self._last, "rows", {})
@@ -144,7 +144,7 @@ def checked(rows: Any, shape: tuple[int, ...], what: str) -> Dense:
 
 
 def query_vector(queries: QueryVectors | None, qid: str, text: str, size: int | None) -> Dense:
-    """The vector of a query, shape (1, size)."""
+    """Return the vector of a query, shape (1, size)."""
     if queries is None:
         raise ParameterError(
             "these vectors have none for queries: give queries=, a mapping from qid or a function of the query's text"

@@ -77,11 +77,11 @@ class FaissVectors:
         return np.array([docid in self._rows for docid in docids], dtype=bool)
 
     def documents(self, docids: Sequence[str]) -> Dense:
-        """The vectors of documents, float32, shape (len(docids), m)."""
+        """Return the vectors of documents, float32, shape (len(docids), m)."""
         rows = np.array([self._rows[docid] for docid in docids], dtype=np.int64)
         vectors = self._index.reconstruct_batch(rows) if len(rows) else np.zeros((0, self._index.d), dtype=np.float32)
         return checked(vectors, (len(rows), self._index.d), "of the documents")
 
     def query(self, qid: str, text: str) -> Dense:
-        """The vector of a query."""
+        """Return the vector of a query."""
         return query_vector(self.queries, qid, text, self._index.d)

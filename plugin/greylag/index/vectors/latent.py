@@ -63,13 +63,13 @@ class LatentVectors:
         return self._fold(*self.index.entries(self.index.documents(docids)))
 
     def query(self, qid: str, text: str) -> FloatArray:
-        """The vector of a query's terms, shape (1, m)."""
+        """Return the vector of a query's terms, shape (1, m)."""
         terms = self.index.query_terms(text)
         terms, counts = np.unique(terms[terms >= 0], return_counts=True)
         return self._fold(np.array([0, len(terms)]), terms.astype(np.int32), counts.astype(np.int32))
 
     def _fold(self, starts: IntArray, terms: Int32Array, tf: Int32Array) -> FloatArray:
-        """V'x of rows of terms with their tf."""
+        """Compute V'x of rows of terms with their tf."""
         with _lock:  # else several threads would decompose the same
             places, right = decomposed(self.index)
         folded: FloatArray = _fold(starts, places[terms], self.index.unit_weights(starts, terms, tf), right)
@@ -78,7 +78,7 @@ class LatentVectors:
 
 @compiled(error_model="numpy")
 def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatArray) -> FloatArray:
-    """The sum of weight times row ``right[place]`` over each row of terms; -1 is a term without one."""
+    """Sum weight times row ``right[place]`` over each row of terms; -1 is a term without one."""
     out = np.zeros((len(starts) - 1, right.shape[1]))
     for i in range(len(starts) - 1):
         row = out[i]
@@ -91,7 +91,7 @@ def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatA
 
 
 def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
-    """The row of V of each term, -1 for one without, shape (V,), and these rows."""
+    """Return the row of V of each term, -1 for one without, shape (V,), and these rows."""
     if index.background is None:
         return _decomposed(index)
     from greylag.index.beside import terms_of_background
@@ -118,7 +118,7 @@ def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
-    """The terms that two documents of the sample have, ascending, and their rows of V, shape (terms, m)."""
+    """Decompose: return the terms that two documents of the sample have, ascending, and their rows of V."""
     documents = index.docid_order.astype(np.int64)  # their numbers depend on the order in which they were indexed
     if len(documents) > SAMPLE:
         documents = documents[np.sort(np.random.default_rng(0).permutation(len(documents))[:SAMPLE])]
@@ -140,7 +140,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 
 
 def _largest(rows: csr_matrix, size: int) -> tuple[FloatArray, FloatArray]:
-    """The largest singular values of rows, descending, and their right singular vectors, shape (size, columns)."""
+    """Find the largest singular values of rows, descending, and their right singular vectors, shape (size, columns)."""
     from scipy.sparse.linalg import LinearOperator, eigsh  # slow to import
 
     is_wide = rows.shape[0] < rows.shape[1]
@@ -154,10 +154,8 @@ def _largest(rows: csr_matrix, size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _is_projection(stored: Any, n_terms: int) -> bool:
-    """Whether a value from a file can be a result of `decompose`: ascending terms, and orthonormal columns.
-
-    One without columns is computed again: it could not be told from a wrong one.
-    """
+    """Return whether a value from a file can be a result of `decompose`: ascending terms, and orthonormal columns."""
+    # One without columns is computed again: nothing distinguishes it from a wrong one.
     if not isinstance(stored, list) or len(stored) != 2:
         return False
     terms, right = stored

@@ -32,16 +32,16 @@ class Vectors(Protocol):
         """Which documents have a vector, shape (len(docids),)."""
 
     def documents(self, docids: Sequence[str], /) -> Matrix:
-        """The vectors of documents that all have one, shape (len(docids), m): sparse, or dense float32 or float64."""
+        """Return vectors of documents that all have one, shape (len(docids), m): sparse, or dense float32 or 64."""
 
     def query(self, qid: str, text: str, /) -> Matrix:
-        """The vector of a query, shape (1, m); zero if the query has nothing in common with any document.
+        """Return the vector of a query, shape (1, m); zero if the query has nothing in common with any document.
         `ParameterError` if there are no vectors of queries, or none of this one.
         """
 
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
-    """The vectors of a stage: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
+    """Return a stage's vectors: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
     if (index is None) == (vectors is None):
         received = "neither" if index is None else "both"
         raise ParameterError(f"{stage} needs an index or vectors=, and was given {received}")

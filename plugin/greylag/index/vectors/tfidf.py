@@ -34,7 +34,7 @@ class TfidfVectors:
         return self.index.tfidf(self.index.documents(docids))
 
     def query(self, qid: str, text: str) -> csr_matrix:
-        """The vector of a query's terms, shape (1, V)."""
+        """Return the vector of a query's terms, shape (1, V)."""
         terms = self.index.query_terms(text)
         terms, counts = np.unique(terms[terms >= 0], return_counts=True)
         frequencies = csr_matrix((counts.astype(np.float64), terms, [0, len(terms)]), shape=(1, self.index.n_terms))

@@ -57,7 +57,7 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
 
 
 def open_vectors(path: str | Path) -> ArrayVectors:
-    """The vectors of documents in a file."""
+    """Open the vectors of documents in a file."""
     return ArrayVectors(*read_vectors(path))
 
 
