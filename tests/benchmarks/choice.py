@@ -24,7 +24,7 @@ AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")
 SYSTEMS = [
     System("BM25"), System("QL"), System("SDM"), System("RM3"),
     *(System("listwise", f"penalty {penalty:g}") for penalty in PENALTIES),
-    System("greedy"), System("stack"), System("stack", "without prior"),
+    System("greedy"), System("committee"), System("committee", "of ten"),
 ]  # fmt: skip
 
 

@@ -120,7 +120,7 @@ def _ranking(
             _log.warning("%s ranks what it searches: its scores in --run %s may be others", path, run)
         return rankings[qid]
     if searches:
-        return search_first(index, {qid: queries[qid]}, shared.jobs, stack=True)[qid]
+        return search_first(index, {qid: queries[qid]}, shared.jobs, union=True)[qid]
     if needs := [feature for feature in model.features if feature.uses_ranking]:
         raise ParameterError(f"{path} has features that depend on the run that is reranked ({needs[0]}): give --run")
     unique = tuple(dict.fromkeys(docids))

@@ -160,7 +160,7 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     if topics is None or not (trained or isinstance(ranker, GeneralRanker)):
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
     texts = shared.topics(topics)
-    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, stack=trained)
+    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, union=trained)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)

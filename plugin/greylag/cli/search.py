@@ -57,10 +57,10 @@ def search(
     write_rankings(source, queries, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
-def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
-    """The top 1000 documents of each topic by BM25; for a stack, those of the union of BM25 and BM25+RM3."""
+def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
+    """The top 1000 documents of each topic by BM25; for a union, of those of BM25 and BM25+RM3."""
     bm25 = LuceneIndex(index).bm25()
-    source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if stack else (bm25, "bm25")
+    source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if union else (bm25, "bm25")
     run = source.run(topics, n_jobs=jobs, tag=tag)
     tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run))
     return run

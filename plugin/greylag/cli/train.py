@@ -116,7 +116,7 @@ def train(
     model: Annotated[str, MODEL, Names(model_files)] = "automatic",
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="TREC run to learn to rerank; by default BM25 (automatic, stack: and BM25+RM3)."),
+        typer.Option("--run", help="TREC run to learn to rerank (default BM25; automatic, lambdamart: and BM25+RM3)."),
     ] = None,
     letor: Annotated[Path | None, typer.Option("--letor", help=f"{LETOR}, in place of all other files.")] = None,
     validation: Annotated[

@@ -27,7 +27,6 @@ from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
 from greylag.recipes.lambdamart import LambdaMARTRecipe
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.spelling import RANKERS, parse_learner, parse_model
-from greylag.recipes.stack import StackRecipe
 from greylag.recipes.training import sample_topics
 from greylag.trec import Qrels
 
@@ -81,7 +80,7 @@ class Inputs:
     @property
     def depth(self) -> int | None:
         """The number of documents of a topic that are learned from; None if these are all."""
-        if not isinstance(self.recipe, AutomaticRecipe | StackRecipe | LambdaMARTRecipe):
+        if not isinstance(self.recipe, AutomaticRecipe | LambdaMARTRecipe):
             return None
         depth, longest = self.recipe.sources.depth, max(map(len, self.first.rankings), default=0)
         return depth if depth < longest else None
@@ -117,7 +116,7 @@ def _from_index(
         drawn = sample_topics(relevant, asked.most_topics)
         if not folds or len(drawn) < len(relevant):
             topics = {qid: topics[qid] for qid in drawn}
-        first = search_first(index, topics, shared.jobs, stack=RANKERS[asked.name].union)
+        first = search_first(index, topics, shared.jobs, union=RANKERS[asked.name].union)
     return Inputs(first, judged, positions, *spelt)
 
 

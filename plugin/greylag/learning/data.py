@@ -23,7 +23,7 @@ LARGEST = 1e100  # feature, whose square and products are far from overflow
 T = TypeVar("T")
 
 SEARCHED = 2000
-"""The most training queries that slow searches use: the grid of a stack, and greedy selection in the choice."""
+"""The most training queries that slow searches use: the grid of tuned sources, and greedy selection in the choice."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

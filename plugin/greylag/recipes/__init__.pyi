@@ -19,6 +19,5 @@ from .recipe import selected_model as selected_model
 from .recipe import train_on_data as train_on_data
 from .recipe import useful_features as useful_features
 from .spelling import parse_model as parse_model
-from .stack import StackRecipe as StackRecipe
 from .training import TrainingResult as TrainingResult
 from .training import train as train

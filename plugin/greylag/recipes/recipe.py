@@ -43,7 +43,7 @@ class Prepared(Protocol):
 
 
 class Recipe(ABC):
-    """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `StackRecipe`.
+    """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `AutomaticRecipe`.
 
     A subclass is a frozen dataclass with an `objective`, or a `measure` of its own, and a method `prepare`.
     `greylag.train` and `cross_validate` do the rest.

@@ -1,4 +1,4 @@
-"""Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``stack(depth=100)``.
+"""Rankers by their spelling: ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``, ``automatic(depth=100)``.
 
 To add a model, give `RANKERS` a line: what it is, its options, and the function that makes its recipe of them. Learners
 are entry points of the group ``greylag.learners``, by which other packages may add theirs; one that has no line there
@@ -28,7 +28,6 @@ from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFR
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.recipes.stack import StackRecipe
 from greylag.runtime.inputs import named_files
 
 Asked = Literal["features", "pool", "preselection"]
@@ -280,15 +279,8 @@ _RANKERS: Mapping[str, Ranker] = {
     "mrf-lm": _tuned("mrf-lm", "the full dependence model"),
     "mrf-bm25": _tuned("mrf-bm25", "full dependence by BM25"),
     "rm3": _tuned("rm3", "RM3 after BM25"),
-    "stack": Ranker(
-        "features selected from tuned RM3, MRF and manifold ranking",
-        lambda: {**_SOURCES, **parameters(StackRecipe, "objective", "sources")},
-        partial(_from_sources, StackRecipe),
-        _TAKES,
-        union=True,
-    ),
     "lambdamart": Ranker(
-        "trees of the stack's features, by LightGBM",
+        "trees of tuned RM3, MRF and manifold ranking, by LightGBM",
         lambda: {**_SOURCES, **parameters(LambdaMART, "objective")},
         partial(_from_sources, _lambdamart),
         _TAKES,

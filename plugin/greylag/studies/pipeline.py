@@ -107,7 +107,7 @@ class Settings(CollectionSettings):
 
     model: ModelText = "automatic"
     """The ranker, as for greylag train --model: automatic, which chooses among all, or one with options, such as
-    mrf(max_features=3), rm3, stack or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
+    mrf(max_features=3), rm3 or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
     """
     features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
     """Features besides those of the model, or for mrf in place of its pool, as for greylag train --features."""

@@ -28,7 +28,7 @@ from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
 from greylag.ranking import FloatArray
-from greylag.recipes import Automatic, AutomaticRecipe, LambdaMARTRecipe, StackRecipe, train_on_data
+from greylag.recipes import Automatic, AutomaticRecipe, LambdaMARTRecipe, train_on_data
 from greylag.recipes.automatic import PreparedChoice
 from greylag.recipes.choice import cross_folds, title
 from greylag.recipes.general import general_model
@@ -46,10 +46,10 @@ from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
 AUTOMATIC, LIGHTGBM = "automatic", "LightGBM"
-BM25, RM3, SELECTED, STACK, GENERAL = "BM25", "RM3", "MRF-FS", "stack", "general"
+BM25, RM3, SELECTED, GENERAL = "BM25", "RM3", "MRF-FS", "general"
 GREEDY, LISTWISE, OF_TEN, ASCENT = "greedy", "listwise", "listwise of 10", "coordinate ascent"
 BEST = "the best other"
-SYSTEMS = (AUTOMATIC, GENERAL, BM25, RM3, SELECTED, STACK, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
+SYSTEMS = (AUTOMATIC, GENERAL, BM25, RM3, SELECTED, GREEDY, LISTWISE, OF_TEN, ASCENT, LIGHTGBM)
 _TEXTS = read_texts(__file__)
 T = TypeVar("T")
 
@@ -180,13 +180,11 @@ def rankers(
     yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
     tuned = candidates.tune(qids)
     rows = candidates.training(tuned, qids)
-    stack = StackRecipe(measure, seed=seed).learn(tuned, rows, n_jobs)
-    yield STACK, stack
-    yield GENERAL, replace(prepared.general, collection=stack.collection, fingerprint=stack.fingerprint)
+    yield GENERAL, prepared.general.for_collection(candidates.index)
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
-        alone = replace(stack, features=(parse_feature(f"stage:{stage}"),), weights=(1.0,), training_scores=())
-        yield name, alone
+        alone = RankingModel((parse_feature(f"stage:{stage}"),), (1.0,), tuned.parameters, str(measure))
+        yield name, alone.for_collection(candidates.index)
     pool = rows.select_features(rows.columns_of(map(str, candidate_pool(recipe.sources.pool))))
     yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
     if lightgbm:

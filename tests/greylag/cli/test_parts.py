@@ -106,7 +106,8 @@ def test_a_model_that_saw_topics_of_some_parts(
     few.write_text("".join((made / "topics.tsv").read_text().splitlines(keepends=True)[:10]))
     run = ["--run", made / "bm25.run"] if given else []
     words = ["--index", made / "index", "--topics", few, "--qrels", made / "qrels.txt", *run]
-    code, _, err = command("train", *words, "--model", "mrf" if given else "stack", "--out", model)
+    name = "mrf" if given else "automatic(folds=2,depth=20,translate=false)"
+    code, _, err = command("train", *words, "--model", name, "--out", model)
     assert code == 0, err
     together(command, tmp_path, "rerank", *collection, *run, "--model", model)
     for number in range(1, PARTS + 1):

@@ -95,8 +95,8 @@ def test_shortened_queries(
     assert learned[1].query_form == QueryForm(True, frozenset(["what", "is"]))
     assert replace(learned[1], query_form=QueryForm()) == learned[0]
     assert runs[0] == runs[1]
-    words = [*asked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *spelt("stack", "first_sentence=true")]
-    assert "stack has no option 'first_sentence'" in refused("train", *words)
+    words = [*asked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *spelt("automatic", "first_sentence=true")]
+    assert "automatic has no option 'first_sentence'" in refused("train", *words)
 
 
 def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (spelt("rm3", "fb_docs=0"), "fb_docs is 0"),
         (
             ["--model", "bm25", "--pool", "sd"],
-            "--pool is for --model automatic or mrf or listwise or coordinate-ascent or stack or lambdamart, not",
+            "--pool is for --model automatic or mrf or listwise or coordinate-ascent or lambdamart, not",
         ),
         (["--model", "tfidf"], "unknown model 'tfidf': use automatic, mrf"),
         (["--model", "lamdamart"], "unknown model 'lamdamart': did you mean lambdamart?"),
@@ -148,9 +148,10 @@ def test_mistakes(
     assert reason in refused("train", *ranked, "--qrels", made / "qrels.txt", "--out", tmp_path / "x", *words)
 
 
-def test_the_stack(
+def test_a_model_of_tuned_sources(
     command: Command, refused: Refused, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
     grid = {
         "k1": (0.9,),
         "b": (0.4,),
@@ -160,18 +161,17 @@ def test_the_stack(
         "original_weight": (0.3, 0.6),
     }
     monkeypatch.setattr("greylag.recipes.sources.GRID", grid)
-    model, out = tmp_path / "stack.json", tmp_path / "stack.run"
-    words = [*few, "--qrels", made / "qrels.txt", "--out", model, *spelt("stack", "max_features=2")]
+    model, out = tmp_path / "model.json", tmp_path / "trees.run"
+    words = [*few, "--qrels", made / "qrels.txt", "--out", model, *spelt("lambdamart", "trees=5 min_documents=5")]
     folds = ["--folds", "4", "--out-run", tmp_path / "held-out.run"]
     options = ["--features", "score@z"]
     code, told, err = command("train", *words, *options, *folds)
     assert (code, err) == (0, "")
     learned = RankingModel.load(model)
-    assert learned.provenance["preset"] == "stack"
     assert learned.provenance["held_out"]["folds"] == 4
     assert "of the top 200" not in told, "of rankings of 30 documents, all are learned from"
     assert len(read_run(tmp_path / "held-out.run")) == 8
-    assert len(re.findall(r"^[+-]\d\S*  ", told, re.MULTILINE)) == len(learned.features) <= 5 * 2 + 1
+    assert told.splitlines()[-1].endswith(f"  +1  {learned.features[0]}")
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
@@ -185,14 +185,14 @@ def test_the_stack(
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
         (["--preselect", "mmr(n_features=4)"], "--preselect is for --model mrf or listwise or coordinate-ascent, not"),
-        (spelt("stack", "mu=20"), "stack has no option 'mu': use depth, max_features"),
+        (spelt("lambdamart", "mu=20"), "lambdamart has no option 'mu': use depth, trees"),
     ):
         assert reason in refused("train", *words, *more)
 
 
-def test_bm25_and_for_a_stack_its_union_with_rm3(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_bm25_and_its_union_with_rm3(made: Path, caplog: pytest.LogCaptureFixture) -> None:
     topics = read_topics(made / "topics.tsv")
-    bm25, both = (search_first(made / "index", topics, 1, stack=stack) for stack in (False, True))
+    bm25, both = (search_first(made / "index", topics, 1, union=union) for union in (False, True))
     given = read_run(made / "bm25.run")
     assert {qid: own.docids for qid, own in bm25.items()} == {qid: own.docids for qid, own in given.items()}
     assert all(set(both[qid].docids) > set(own.docids) for qid, own in bm25.items() if len(own) < len(both[qid]))
@@ -209,9 +209,9 @@ def test_without_folds_judged_topics_alone_are_searched(
     """The model is the one of a run of all topics; with folds, whose rankings are written, all topics are searched."""
     searched: list[int] = []
 
-    def spy(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, stack: bool = False) -> Run:
+    def spy(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
         searched.append(len(topics))
-        return search_first(index, topics, jobs, stack=stack)
+        return search_first(index, topics, jobs, union=union)
 
     monkeypatch.setattr("greylag.cli.training_inputs.search_first", spy)
     lines = (made / "qrels.txt").read_text().splitlines()
@@ -436,6 +436,7 @@ def test_judgements_must_be_by_subtopic(refused: Refused, made: Path, few: list[
 def test_held_out_baselines_are_written_beside_the_held_out_run(
     command: Command, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
     grid = {
         name: (value,) for name, value in (("k1", 0.9), ("b", 0.4), ("mu", 1000.0), ("fb_docs", 5), ("fb_terms", 10))
     } | {"original_weight": (0.5,)}

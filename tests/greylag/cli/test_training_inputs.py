@@ -247,7 +247,7 @@ def test_mistakes_with_runs(command: Command, made: Path, runs: list[object], tm
         (learn, "has no features but its own scores: give other runs of its topics by --features run:FILE"),
         ([*learn[:1], *learn[3:]], "give a --run to rerank: without --index, nothing can be searched"),
         ([*learn, "--features", "FI/term/LM"], "feature FI/term/LM needs an index"),
-        ([*learn[:-1], "stack"], "stack needs --index: without one, use automatic"),
+        ([*learn[:-1], "bm25"], "bm25 needs --index: without one, use automatic"),
         ([*learn[:-1], "svmdiv"], "--model svmdiv needs --index and --qrels"),
         ([*learn, f"--features=run:{good},run:{tmp_path / 'copy.run'}"], "copy.run: has the scores of"),
         ([*learn, f"--features=run:{made / 'bm25.run'}"], "has the scores of the run that is reranked"),

@@ -126,7 +126,7 @@ def outcome(kind: type[SavedModel], path: Path) -> str | None:
             query_form=QueryForm(True, frozenset({"what"})), collection={"documents": 9.0, "tokens": 90.0},
             provenance={
                 "learner": "x", "baseline": "BM25", "tuned": ["k1"], "training_score": 0.25, "queries": ["1"],
-                "held_out": {"folds": 3, "AP": 0.5}, "preset": "stack", "searched": True,
+                "held_out": {"folds": 3, "AP": 0.5}, "searched": True,
             },
         ),
         DiversityModel(

@@ -27,7 +27,7 @@ from greylag.recipes.sources import TunedRM3
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping
 from tests.greylag.learning.samples import random_data, spreads
-from tests.greylag.recipes.test_stack import INDEX, QIDS, QRELS, RANKINGS, SOURCES
+from tests.greylag.recipes.test_sources import INDEX, QIDS, QRELS, RANKINGS, SOURCES
 
 AP = Objective.parse("AP")
 RUN = Run(tuple(RANKINGS), "first")

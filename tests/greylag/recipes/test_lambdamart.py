@@ -21,7 +21,7 @@ from greylag.ranking import FloatArray, Run
 from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, random_data, rankings
-from tests.greylag.recipes.test_stack import INDEX, QRELS, RANKINGS, SOURCES
+from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
 
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 

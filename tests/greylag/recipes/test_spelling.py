@@ -16,7 +16,7 @@ from greylag.learning.coordinate_ascent import CoordinateAscent
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.preselect import MMRPreselection
 from greylag.ranking import Ranking, Run
-from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, StackRecipe, baselines, parse_model, train
+from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, parse_model, train
 from greylag.recipes.baselines import GRID, TunedMRFRecipe
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.sources import FeatureSources
@@ -37,8 +37,10 @@ SD = candidate_pool("sd")
             ),
         ),
         ("mrf(tune=true)", TunedMRFRecipe(MRFRecipe(SD, GreedySelection("AP")))),
-        ("automatic(folds=3,translate=false)", AutomaticRecipe(folds=3, translate=False)),
-        ("stack(depth=50,max_features=2)", StackRecipe(sources=FeatureSources(depth=50), max_features=2)),
+        (
+            "automatic(depth=50,folds=3,translate=false)",
+            AutomaticRecipe(sources=FeatureSources(depth=50), folds=3, translate=False),
+        ),
     ],
 )
 def test_recipes(text: str, recipe: Recipe) -> None:
@@ -80,7 +82,7 @@ def test_every_model_takes_its_defaults(name: str) -> None:
     [
         ("svm", {}, "unknown model 'svm'"),
         ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
-        ("stack", {"preselection": "mmr"}, "stack takes no preselection"),
+        ("automatic", {"preselection": "mmr"}, "automatic takes no preselection"),
     ],
 )
 def test_mistakes(text: str, more: dict[str, str], reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Training by recipes: baselines, stacks, and cross-validation.
+"""Training by recipes: baselines, learned models, and cross-validation.
 
 Tests `baselines`, `recipe` and `greylag.learning.preselect`.
 """
@@ -22,6 +22,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking, Run
+from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import (
     BM25,
     LM,
@@ -36,7 +37,6 @@ from greylag.recipes.baselines import (
 )
 from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate, rerank_by_fold, training_line, useful_features
 from greylag.recipes.sources import FeatureSources
-from greylag.recipes.stack import StackRecipe
 from greylag.recipes.training import train
 from greylag.trec import at_level
 from tests.greylag.learning.samples import collection, random_data, rankings, trained
@@ -71,7 +71,7 @@ RECIPES = {
     "tuned": TunedMRFRecipe(GREEDY, GRID),
     "bm25": BaselineRecipe(BM25, objective="nDCG@5", grid=GRID),
     "rm3 after bm25": BaselineRecipe(RM3, grid=GRID, before=(BM25,)),
-    "stack": StackRecipe(sources=FeatureSources(grid=GRID, depth=25), max_features=2, inner_folds=2),
+    "automatic": AutomaticRecipe(sources=FeatureSources(grid=GRID, depth=25), folds=2, translate=False),
 }
 
 

@@ -132,7 +132,7 @@ def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path:
     opened = open_curve(settings, context)
     outcome = run(settings, opened, context)
     assert opened.test == [line.split("\t")[0] for line in lines[12:]]
-    assert set(outcome.scores["6 topics"]) == {AUTOMATIC, "general", BM25, "RM3", SELECTED, "stack"}
+    assert set(outcome.scores["6 topics"]) == {AUTOMATIC, "general", BM25, "RM3", SELECTED}
     lucene = LuceneIndex(tmp_path / "out" / "index")
     index, first, topics = PositionalIndex.from_lucene(lucene), lucene.bm25(20), read_topics(DEMO / "topics.tsv")
     candidates = PooledSources((first, RM3Search(first)), k=20).run(topics)

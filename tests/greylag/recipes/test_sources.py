@@ -1,10 +1,6 @@
-"""The stack of RM3, MRF features and manifold ranking, and the sources of its features.
-
-Tests `sources`.
-"""
+"""The sources of features, with parameters that are tuned on training queries."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +16,6 @@ from greylag.ranking import Ranking, Run
 from greylag.recipes import baselines
 from greylag.recipes.cross_fitting import cross_fit_baselines
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3, top_rows
-from greylag.recipes.stack import StackRecipe
 
 RNG = np.random.default_rng(3)
 WORDS = [f"w{i}x" for i in range(40)]
@@ -43,7 +38,6 @@ GRID = {
     "original_weight": (0.3, 0.7),
 }
 SOURCES = FeatureSources(grid=GRID, depth=25)
-RECIPE = StackRecipe(sources=SOURCES, max_features=3, inner_folds=2)
 CANDIDATES = PreparedSources(SOURCES, Objective.parse("AP"), RANKINGS[:8], QRELS, INDEX)
 TUNED = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
 QIDS = [f"q{q}" for q in range(8)]
@@ -130,19 +124,6 @@ def test_baselines_have_values_by_parameters_that_other_queries_tuned() -> None:
                 np.testing.assert_array_equal(own.features[:, columns], expected)
 
 
-def test_the_stack_is_one_model_that_ranks_alone(tmp_path: Path) -> None:
-    model = RECIPE.fit(RANKINGS, QRELS, INDEX)
-    assert 1 <= len(model.features) <= 2 * 3
-    assert model == RECIPE.fit(RANKINGS, QRELS, INDEX, n_jobs=2)
-    model.save(tmp_path / "stack.json")
-    ranked = ModelRanker(RankingModel.load(tmp_path / "stack.json"), INDEX).run(RANKINGS)
-    data = CANDIDATES.data(CANDIDATES.tune(QIDS))
-    columns = [data.names.index(str(feature)) for feature in model.features]
-    scores = data.features[:, columns] @ np.array(model.weights)
-    assert Objective("AP").evaluate(data, scores).mean() == pytest.approx(mean(ranked))
-    assert list(ranked) == [ranking.qid for ranking in RANKINGS], "queries without judgements are ranked, too"
-
-
 def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
     data, kept = CANDIDATES.data(TUNED), CANDIDATES.training(TUNED, QIDS)
     rm3 = data.names.index(f"stage:{TUNED.rm3}")
@@ -167,14 +148,12 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
 
 
-def test_bad_recipes() -> None:
+def test_bad_sources() -> None:
     with pytest.raises(ParameterError, match="depth must be an integer of at least 1, not 0"):
         FeatureSources(depth=0)
     sources = FeatureSources(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
     with pytest.raises(ParameterError, match="the grid has no values for fb_docs"):
         replace(CANDIDATES, sources=sources).tune(QIDS)
-    with pytest.raises(ParameterError, match="folds is 1; it must be at least 2"):
-        StackRecipe(inner_folds=1)
 
 
 def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
