@@ -199,8 +199,7 @@ class GreedyCommittee:
 
     Each member is a `GreedySelection` on the queries of all folds but one. Its weights are divided by the standard
     deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what
-    one member selects by chance has a small weight. A feature that is trusted beforehand, such as a tuned ranker's
-    score, may have as much weight as all members together.
+    one member selects by chance has a small weight.
 
     Parameters
     ----------
@@ -212,8 +211,6 @@ class GreedyCommittee:
         The number of members, at most the number of queries.
     seed : int >= 0, default 0
         The seed of the assignment of queries to folds.
-    prior : str, default ""
-        The name of the feature that is trusted beforehand; none if empty.
 
     References
     ----------
@@ -226,7 +223,6 @@ class GreedyCommittee:
     max_features: int = 5
     folds: int = 5
     seed: int = 0
-    prior: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", self.member.objective)
@@ -244,7 +240,7 @@ class GreedyCommittee:
 
         The features are in the order of the spread that they give the scores, largest first.
         """
-        weights = self.trust(data, self.members(data, n_jobs=n_jobs))
+        weights = self.members(data, n_jobs=n_jobs)
         ordered = np.argsort(-np.abs(weights) * centred(data).std(axis=1), kind="stable")
         chosen = [int(column) for column in ordered if weights[column]]
         scores = linear_scores(data, chosen, weights[chosen])
@@ -262,14 +258,3 @@ class GreedyCommittee:
             scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
             weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
         return weights
-
-    def trust(self, data: RankingData, weights: FloatArray) -> FloatArray:
-        """The weights, with that of the prior if there is one."""
-        if not self.prior:
-            return weights
-        if self.prior not in data.names:
-            raise ParameterError(f"the data has no feature {self.prior}, which is the committee's prior")
-        # As much as all members together, whose scores have a spread of 1 each.
-        column, trusted = data.names.index(self.prior), weights.copy()
-        trusted[column] += self.folds / (centred(data.select_features([column])).std() or 1.0)
-        return trusted

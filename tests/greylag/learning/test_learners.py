@@ -184,18 +184,6 @@ def test_scores_are_the_sum_of_the_members_standard_scores(seed: int, measure: s
     assert found.training_scores == (pytest.approx(Objective.parse(measure).evaluate(data, scores).mean()),)
 
 
-def test_a_prior_counts_as_much_as_all_members() -> None:
-    data = random_data(7, queries=9, documents=25, features=6)
-    free, trusting = (GreedyCommittee("AP", max_features=2, folds=4, prior=prior).fit(data) for prior in ("", "f3"))
-    plain, told = (dict(zip(found.columns, found.weights, strict=True)) for found in (free, trusting))
-    deviation = np.concatenate(within(data, data.features[:, 3])).std()
-    assert told.keys() == plain.keys() | {3}
-    for column, weight in told.items():
-        assert weight == pytest.approx(plain.get(column, 0.0) + (4 / deviation if column == 3 else 0.0))
-    with pytest.raises(ParameterError, match="the data has no feature f9"):
-        GreedyCommittee("AP", prior="f9").fit(data)
-
-
 def test_features_are_in_the_order_of_their_effect() -> None:
     data = random_data(2, queries=12, documents=30, features=8)
     found = GreedyCommittee("AP", max_features=4, folds=3).fit(data)
