@@ -26,7 +26,7 @@ from greylag.ranking import Run
 from greylag.recipes import baselines
 from greylag.recipes.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise
 from greylag.recipes.cross_fitting import add_translation, cross_fit_baselines
-from greylag.recipes.general import general_model
+from greylag.recipes.general import general_model_for
 from greylag.recipes.recipe import Recipe, selected_model
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
@@ -147,7 +147,7 @@ class AutomaticRecipe(Recipe):
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
         """The judged rankings; features are computed once their parameters are tuned."""
-        general = self.general or general_model(texts=index.words is not None)
+        general = self.general or general_model_for(index)
         # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import FloatArray, Ranking, Run
 
+_log = logging.getLogger("greylag")
 DEPTHS: Mapping[int, int] = {100: 500, 1000: 100}
 """Documents per topic that a general model is learned from, and the most topics with as many."""
 PENALTY = 100.0
@@ -53,6 +56,20 @@ def general_model(*, texts: bool = True, without: str | None = None) -> RankingM
     return replace(model, weights=tuple(shares.tolist()))
 
 
+def general_model_for(index: PositionalIndex) -> RankingModel:
+    """The general model for an index; one of a collection that it was learned from is left out of it.
+
+    Collections are known by the fingerprint of their index: its docids, lengths, terms and frequencies.
+    """
+    model = general_model(texts=index.words is not None)
+    for name, known in model.provenance["indexes"].items():
+        # Counted first, since few indexes need a fingerprint, which takes time.
+        if known.get("documents") == index.n_documents and known["fingerprint"] == index.fingerprint:
+            _log.info("the general model was learned from %s, among others: its weights are those of the others", name)
+            return general_model(texts=index.words is not None, without=name)
+    return model
+
+
 @dataclass(frozen=True)
 class GeneralRanker(Stage):
     """Ranks by `general_model`, a linear model that was learned on other collections; ties keep the incoming order.
@@ -62,7 +79,8 @@ class GeneralRanker(Stage):
     Parameters
     ----------
     index : PositionalIndex
-        If it has no words as they are written (`PositionalIndex.words`), the model without them ranks.
+        If it has no words as they are written (`PositionalIndex.words`), the model without them ranks. If it is that of
+        a collection that the model was learned from, the weights of the other collections rank.
     """
 
     needs = frozenset({"index"})
@@ -71,8 +89,7 @@ class GeneralRanker(Stage):
     _ranker: ModelRanker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        model = general_model(texts=self.index.words is not None)
-        object.__setattr__(self, "_ranker", ModelRanker(model, self.index))
+        object.__setattr__(self, "_ranker", ModelRanker(general_model_for(self.index), self.index))
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the model; those outside the index keep their ranks, as nothing is known of them."""
@@ -137,9 +154,16 @@ def learn_general(
             "greylag": __version__,
             "learner": f"listwise regression with penalty {penalty:g}, in unit length, averaged over collections",
             "collections": {name: max(len(data.qids) for data in parts) for name, parts in collections.items()},
+            "indexes": {name: _index_of(parts) for name, parts in collections.items()},
             "weights": {name: weights.round(6).tolist() for name, weights in zip(collections, learned, strict=True)},
         },
     )
+
+
+def _index_of(parts: Sequence[RankingData]) -> dict[str, Any]:
+    """The number of documents and the fingerprint of the index of data."""
+    origin = parts[0].origin
+    return {} if origin is None else {"documents": origin.collection.documents, "fingerprint": origin.fingerprint}
 
 
 def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,15 +14,17 @@ from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
+from greylag.index.lucene import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.learning import ListwiseRegression, training_data
 from greylag.rankers import ModelRanker
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import GeneralRanker, general_data, general_model, learn_general
-from greylag.recipes.general import rankings_by_depth
+from greylag.recipes.general import general_model_for, rankings_by_depth
 from tests.greylag.diversity import samples
 
 INDEX = samples.index(4, 30)
+CRANFIELD = Path(os.environ.get("GREYLAG_DATA", "../shared/data")) / "cranfield" / "docs.jsonl.gz"
 
 
 def ranked(query: str, n: int = 30) -> Ranking:
@@ -40,6 +44,7 @@ def test_features_are_normalised_within_the_query_and_weights_are_shares(texts: 
     assert any(isinstance(feature.base, WrittenForm) for feature in model.features) == texts
     assert model.fingerprint == ""
     assert len(model.provenance["collections"]) >= 9
+    assert model.provenance["indexes"].keys() == model.provenance["collections"].keys()
 
 
 def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
@@ -160,6 +165,7 @@ def test_a_general_model_is_the_mean_of_weights_of_unit_length() -> None:
     assert model.features == FEATURES
     assert model.fingerprint == ""
     assert model.provenance["collections"] == {"one": 2, "two": 1}
+    assert model.provenance["indexes"]["one"] == {"documents": 30, "fingerprint": INDEX.fingerprint}
 
 
 def test_collections_count_alike_however_often_their_topics_are_repeated() -> None:
@@ -209,6 +215,33 @@ def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch:
     without = GeneralRanker(samples.index(4, 30))
     assert without._ranker.model == general_model(texts=False)
     assert without(ranked("w1x w2x")).scores.tolist() != with_texts.scores.tolist()
+
+
+def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    of_all, of_others = general_model(texts=True), general_model(without="cranfield")
+    known = of_all.provenance["indexes"]["cranfield"]
+    assert of_all.weights != of_others.weights
+    index = samples.index(4, 30)
+    for documents, fingerprint, expected in (
+        (31, index.fingerprint, of_all),
+        (30, known["fingerprint"], of_all),
+        (30, index.fingerprint, of_others),
+    ):
+        monkeypatch.setitem(known, "documents", documents)
+        monkeypatch.setitem(known, "fingerprint", fingerprint)
+        assert not caplog.records
+        assert GeneralRanker(index)._ranker.model.weights == expected.weights
+    assert "was learned from cranfield, among others" in caplog.text
+
+
+@pytest.mark.skipif(not CRANFIELD.exists(), reason="needs the collection")
+def test_the_fingerprint_of_a_collection_is_that_of_its_index(tmp_path: Path) -> None:
+    build_index(CRANFIELD, tmp_path / "index")
+    index = PositionalIndex.from_lucene(tmp_path / "index")
+    assert general_model_for(index).weights == general_model(without="cranfield").weights
 
 
 @pytest.mark.parametrize(
