@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,13 @@ settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 settings.load_profile("repeatable")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Slow tests may take hours; all others end within `faulthandler_timeout`."""
+    if item.get_closest_marker("slow"):
+        faulthandler.cancel_dump_traceback_later()
+
 
 DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

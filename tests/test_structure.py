@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
@@ -19,6 +17,7 @@ import pytest
 
 import greylag
 import greylag_papers
+from tests.processes import python
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"greylag": Path(greylag.__file__).parent, "greylag_papers": Path(greylag_papers.__file__).parent}
@@ -116,7 +115,7 @@ def test_imports_between_folders_point_one_way(module: str) -> None:
 def test_reading_one_thing_does_not_mean_reading_all(module: str) -> None:
     """A fusion method, a measure, a diversifier and learners each load little of the package."""
     code = f"import {module}, sys; print(*(name for name in sys.modules if name.startswith('greylag')))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = python("-c", code, check=True).stdout.split()
     lines = {name: len(LIBRARY[name].read_text().splitlines()) for name in LIBRARY}
     assert sum(lines[name] for name in loaded) < 0.15 * sum(lines.values())
 
@@ -146,7 +145,7 @@ def test_reproductions_import_public_names_only(module: str) -> None:
 
 def test_importing_greylag_loads_nothing_heavy() -> None:
     code = "import greylag, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = python("-c", code, check=True).stdout.split()
     assert not (HEAVY | {"typer"}) & set(loaded)
     assert {name for name in loaded if name.split(".")[0] in PACKAGES} == {"greylag"}
 
@@ -160,7 +159,7 @@ def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
         f"import sys; sys.argv = 'greylag {command}--help'.split(); from greylag.cli import main\n"
         "try: main()\nexcept SystemExit: print(*sys.modules)"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    shown = python("-c", code, check=True).stdout
     assert f"greylag {command}[OPTIONS]" in shown
     assert not heavy & set(shown.split())
 

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tomllib
@@ -12,6 +11,7 @@ import pytest
 
 import greylag
 from greylag.studies.config import shipped_files
+from tests import processes
 
 ROOT = Path(__file__).parents[1]
 BUILT_FROM = "plugin configs qrels pyproject.toml README.md LICENSE".split()
@@ -25,9 +25,7 @@ print(*shipped_files(), load(shipped_file("cacm-padded"))[1].path("../qrels/cacm
 
 
 def run(*words: object, cwd: Path) -> str:
-    done = subprocess.run(
-        [*map(str, words)], cwd=cwd, env={"HOME": str(cwd)}, capture_output=True, text=True, check=False
-    )
+    done = processes.run(words, cwd=cwd, env={"HOME": str(cwd)})
     assert done.returncode == 0, f"{words}: {done.stderr}"
     return done.stdout
 

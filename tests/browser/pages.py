@@ -3,13 +3,14 @@
 import html
 import json
 import shutil
-import subprocess
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.processes import run
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--enable-logging=stderr")
@@ -82,7 +83,7 @@ def show(page: Path, folder: Path, width: int, *, dark: bool = False, question: 
         *(program, *FLAGS, *colours, f"--user-data-dir={folder / 'profile'}", "--window-size=1600,1000"),
         *(f"--timeout={SECONDS * 1000}", "--virtual-time-budget=60000", "--dump-dom", harness.as_uri()),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    done = run(command, timeout=SECONDS, check=True)
     start = done.stdout.index('<pre id="found">') + len('<pre id="found">')
     found = json.loads(html.unescape(done.stdout[start : done.stdout.index("</pre>", start)]))
     assert found, "the page did not answer"

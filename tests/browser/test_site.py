@@ -3,14 +3,13 @@
 import html
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.browser.pages import FLAGS, SECONDS, browser
 from tests.docs import DOCS
+from tests.processes import python, run
 
 _HARNESS = """\
 <!DOCTYPE html><meta charset="utf-8"><pre id="found"></pre>
@@ -46,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--site-dir",
         str(folder),
     ]
-    subprocess.run([sys.executable, "-m", "mkdocs", *command], check=True, capture_output=True)
+    python("-m", "mkdocs", *command, check=True)
     return folder
 
 
@@ -60,7 +59,7 @@ def dumped(address: str, folder: Path, *flags: str) -> str:
         "--dump-dom",
         address,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
+    return run(command, timeout=SECONDS, check=True).stdout
 
 
 @pytest.mark.long

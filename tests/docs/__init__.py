@@ -4,12 +4,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import greylag
+from tests import processes
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "plugin" / "docs"
@@ -72,8 +72,6 @@ def run_text(text: str, name: str) -> str:
 
 def _run(line: str) -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(
-        line, shell=True, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path}
-    )
+    done = processes.run(line, shell=True, env=os.environ | {"PATH": path})
     assert done.returncode == 0, (line, done.stderr)
     return done.stdout

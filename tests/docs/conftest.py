@@ -1,13 +1,12 @@
 """What several tests of pages read."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs import DEMO
+from tests.processes import python
 
 
 @pytest.fixture(scope="session")
@@ -19,5 +18,5 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["index", str(DEMO / "docs.jsonl"), "--out", "index"],
         ["search", "--index", "index", "--topics", "topics.tsv", "--out", "bm25.run"],
     ):
-        subprocess.run([sys.executable, "-m", "greylag", *words], cwd=folder, check=True, capture_output=True)
+        python("-m", "greylag", *words, cwd=folder, check=True)
     return folder

@@ -10,6 +10,7 @@ import pytest
 
 from greylag.trec import read_run
 from tests.docs import DOCS, lay_out, run_page
+from tests.processes import python
 
 MODULES = "my_stages", "my_diversifiers"
 
@@ -34,8 +35,7 @@ def test_a_distribution_with_stages(indexed: Path, tmp_path: Path, monkeypatch: 
     assert read_run("named.run").rankings == read_run("own.run").rankings != read_run("bm25.run").rankings
 
     def greylag(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "greylag", "rerank", "--run", "bm25.run", "--out", "new.run", *words]
-        return subprocess.run(command, cwd=site, capture_output=True, text=True, check=False)
+        return python("-m", "greylag", "rerank", "--run", "bm25.run", "--out", "new.run", *words, cwd=site)
 
     for name in ("bm25.run", "index"):
         (site / name).symlink_to(tmp_path / name)

@@ -4,8 +4,6 @@ Tests `greylag.index.beside`.
 """
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +23,7 @@ from greylag.passages import RankedPassage, rerank
 from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray, Ranking
 from tests.greylag.adapters.samples import PASSAGES, SCORED
+from tests.processes import python
 
 INDEX = PositionalIndex.from_texts({str(i): text for i, text in enumerate(PASSAGES)})
 RANKING = Ranking("q", "cat", tuple("01234"), np.array(SCORED))
@@ -203,7 +202,7 @@ def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
         f"import sys; from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2], {options}); "
         "print(*sys.modules)"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = python("-c", code, check=True).stdout.split()
     assert "greylag.passages" in loaded
     assert not unused & set(loaded)
 
@@ -213,7 +212,7 @@ def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
         "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; "
         "from nltk.stem import porter; print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    found = python("-c", code, check=True).stdout
     assert found == "['run']\nrun nltk.stem.porter\n"
 
 

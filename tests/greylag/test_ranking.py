@@ -6,8 +6,6 @@ Tests `pipeline`.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.pipeline import Pipeline, Source, Stage, run_step
 from greylag.ranking import Query, Ranking, Run
+from tests.processes import python
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
 
@@ -205,9 +204,8 @@ def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
         "    lucene.bm25().run(run)\n"
         "    MMR(index) >> lucene.bm25()\n"
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(script)]
     folder = Path(__file__).parents[2] / "plugin"
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = python("-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", script, cwd=folder)
     assert re.findall(r"script\.py:(\d+): error", done.stdout) == ["9", "10", "11"], done.stdout
 
 

@@ -2,7 +2,6 @@
 
 import os
 import random
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from typer.models import OptionInfo
 
 from greylag.cli import COMMANDS, main
+from tests.processes import run
 from tests.robustness.harness import LIMIT, HangError, summary, time_limit
 
 NUMBERS = [
@@ -218,14 +218,14 @@ def test_odd_values_are_refused_in_one_line(
 ) -> None:
     rng, wrong = random.Random(name), []
     verdict(["--jobs=1", name, *valid(files)[name]], capfd, monkeypatch, COMPILING)
-    subprocess.run(["rm", "-rf", place / "out"], check=True)
+    run(["rm", "-rf", place / "out"], check=True)
     for words in variants(name, valid(files)[name]):
         if rng.random() < part:
             found = verdict(["--jobs=1", name, *words], capfd, monkeypatch)
             TRIED[found if found in ("refused", "accepted") else "wrong"] += 1
             if found not in ("refused", "accepted"):
                 wrong.append(([word[:80] for word in words], found))
-            subprocess.run(["rm", "-rf", place / "out"], check=True)
+            run(["rm", "-rf", place / "out"], check=True)
     assert not wrong, "\n".join(map(str, wrong))
     assert {"file", "empty", "loop"} <= set(os.listdir(place))
 

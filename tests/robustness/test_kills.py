@@ -17,6 +17,7 @@ import pytest
 
 import greylag
 from greylag.runtime.cache import SUFFIX
+from tests.processes import SECONDS
 
 DEMO = Path(greylag.__file__).parent / "demo"
 DOCS, TOPICS = str(DEMO / "docs.jsonl"), str(DEMO / "topics.tsv")
@@ -93,7 +94,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
     """Wait for the end of a command."""
-    printed, errors = process.communicate(timeout=300)
+    printed, errors = process.communicate(timeout=SECONDS)
     files = {name: content for name, content in snapshot(folder).items() if not _UNSTABLE.fullmatch(name)}
     keys = (folder / "keys").read_text().splitlines()
     return Ended(process.returncode, _BUILT.sub("", printed), errors.replace(_COMPILING, ""), files, keys)
@@ -138,7 +139,7 @@ def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: 
         else:
             time.sleep(rng.uniform(0.1, 1.0) * seconds)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=SECONDS)
         before = kept(folder, before)
     again = finish(start(words(name, made, rng.choice([1, 2])), folder), folder)
     # What a finished step told, such as what was indexed, is not told again.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import greylag
+from tests.processes import python
 
 HERE = Path(__file__).parent
 PLUGIN = Path(greylag.__file__).parents[1]
@@ -21,9 +21,7 @@ FILES = [str(HERE / name) for name in ("good.py", "bad.py")]
 def run(*words: str | Path) -> str:
     """What a module prints that is run from a folder without any configuration."""
     environment = {**os.environ, "MYPYPATH": str(PLUGIN)}
-    command = [sys.executable, "-m", *words]
-    done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
-    return done.stdout
+    return python("-m", *words, cwd=HERE, env=environment).stdout
 
 
 def marked(group: int) -> set[str]:

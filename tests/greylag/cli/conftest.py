@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 import greylag
 from greylag.cli import main
+from tests.processes import python
 
 Command = Callable[..., tuple[int, str, str]]
 Refused = Callable[..., str]
@@ -71,7 +71,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["index", DEMO / "docs.jsonl", "--out", folder / "index"],
         ["search", "--index", folder / "index", "--topics", DEMO / "topics.tsv", "--out", folder / "bm25.run"],
     ):
-        done = subprocess.run([sys.executable, "-m", "greylag", *words], capture_output=True, text=True, check=True)
+        done = python("-m", "greylag", *words, check=True)
         lines = done.stderr.replace(COMPILING, "").splitlines()
         assert all(line.startswith("greylag: info: ") for line in lines)
     return folder

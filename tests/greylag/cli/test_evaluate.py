@@ -14,6 +14,7 @@ from greylag.evaluation import correct_by_people, equivalence_test, evaluate
 from greylag.trec import at_level, read_qrels, read_run, write_qrels
 from tests.greylag.cli.conftest import Command, Refused, unremarked
 from tests.greylag.studies.samples import Page
+from tests.processes import run
 
 
 @pytest.fixture
@@ -291,7 +292,7 @@ def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, t
 def test_a_full_disk_behind_the_output_is_one_line(made: Path) -> None:
     words = [sys.executable, "-m", "greylag", "evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = run(words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, "greylag: error: output: No space left on device\n")
 
 

@@ -24,6 +24,7 @@ from greylag.cli.options import Shared
 from greylag.cli.terminal import tell
 from greylag.core.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
+from tests.processes import SECONDS, run
 
 MOST_OPTIONS = 120
 
@@ -171,7 +172,7 @@ def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(seconds)
         process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=SECONDS)[1]
     assert "greylag/cli" not in errors
     assert process.returncode in (0, 130, -signal.SIGINT, 1)
 
@@ -180,7 +181,7 @@ def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
 def test_closed_streams(closed: str) -> None:
     for words, code in (("--version", 0), ("nothing", 2)):
         line = f"{sys.executable} -m greylag {words} {closed}"
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+        done = run(line, shell=True)
         assert done.returncode == code
         assert "Traceback" not in done.stderr
 

@@ -26,6 +26,7 @@ from greylag.errors import ParameterError
 from greylag.runtime.cache import beside
 from tests.greylag.cli.conftest import COMPILING, Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
+from tests.processes import SECONDS, python
 
 IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
 # Keeps one result every 50 ms, so that a signal comes before the end on a fast machine, too.
@@ -149,7 +150,7 @@ def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) ->
     log = beside(tmp_path / "out.run")
     process = start(*words, before=SLOWLY)
     threading.Thread(target=interrupt_after, args=(process, log, 2)).start()
-    errors = process.communicate(timeout=120)[1]
+    errors = process.communicate(timeout=SECONDS)[1]
     assert process.returncode == 130
     *before, line = errors.splitlines()
     assert all("compiling" in other for other in before)  # in a new environment
@@ -326,8 +327,7 @@ def test_a_damaged_cache_of_machine_code_is_said_in_one_line(ranked: list[object
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def errors() -> str:
-        command = [sys.executable, "-m", "greylag", *map(str, words)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stderr
+        return python("-m", "greylag", *words, env=environment).stderr
 
     assert errors() == COMPILING
     assert errors() == ""

@@ -6,8 +6,6 @@ Tests `array_folder` and `invert`.
 import logging
 import os
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from greylag.index.tables import DTYPES
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from tests.greylag.index.samples import TEXTS, make_index
+from tests.processes import python
 
 
 def exports(index: Path) -> list[Path]:
@@ -119,7 +118,7 @@ def test_the_cache_folder_is_used_if_the_index_folder_is_not_writable(
 def test_concurrent_exports(index: Path) -> None:
     code = f"from greylag import PositionalIndex; print(PositionalIndex.from_lucene({str(index)!r}).fingerprint)"
     with ThreadPoolExecutor(2) as pool:
-        jobs = [pool.submit(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True) for _ in "12"]
+        jobs = [pool.submit(python, "-c", code) for _ in "12"]
     assert {job.result().stdout for job in jobs} == {PositionalIndex.from_lucene(index).fingerprint + "\n"}
     assert len(exports(index)) == 1
 

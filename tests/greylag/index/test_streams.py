@@ -3,8 +3,6 @@
 Tests `shards`.
 """
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -20,6 +18,7 @@ from greylag.index import streams
 from greylag.index.shards import Located, Shard
 from greylag.index.tables import join, offsets
 from tests.greylag.index.oracle import decode_entries, decode_postings
+from tests.processes import python
 
 N_DOCUMENTS = 300
 Postings = dict[tuple[int, int], list[int]]
@@ -245,6 +244,5 @@ print(min(refused.values()) > 0)
 
 def test_nothing_is_read_outside_damaged_arrays() -> None:
     # Without compilation, what is outside an array is an IndexError.
-    command = [sys.executable, "-c", FUZZ.replace("ROUNDS", "400")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python("-c", FUZZ.replace("ROUNDS", "400"))
     assert done.stdout == "True\n", done.stderr

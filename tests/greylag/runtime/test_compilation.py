@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import greylag
+from tests.processes import python
 
 MODULE = """
 import logging, sys
@@ -28,12 +27,11 @@ def run(folder: Path, **environment: str) -> tuple[str, str]:
     """What a compiled module prints, and its warnings."""
     plugin = str(Path(greylag.__file__).parents[1])
     path = os.environ["PATH"]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); import greylag_module"],
+    done = python(
+        "-c",
+        f"import sys; sys.path.insert(0, {str(folder)!r}); import greylag_module",
         env={"PATH": path, "PYTHONPATH": plugin, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         cwd=folder.parent,
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stdout, done.stderr

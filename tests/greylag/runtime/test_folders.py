@@ -16,6 +16,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.runtime.files import open_atomically, write_text
 from greylag.runtime.folders import MARK, claimed, make_folder, remove_folder, sweep
+from tests.processes import python
 
 
 def fill(folder: Path) -> None:
@@ -158,7 +159,7 @@ def test_a_system_without_posix_is_refused_in_a_line() -> None:
         "importlib.util.find_spec = lambda name: None if name == 'fcntl' else find(name)\n"
         "from greylag.cli import main; sys.argv[1:] = ['evaluate', 'a', 'b']; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = python("-c", code)
     assert done.returncode == 2
     assert done.stderr.startswith("greylag: error: greylag needs POSIX: use Linux or macOS")
     assert done.stderr.count("\n") == 1
@@ -213,7 +214,7 @@ def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
         "import os, sys; from greylag.runtime.files import open_atomically\n"
         "with open_atomically(sys.argv[1]) as file:\n    file.write('half'); file.flush(); os._exit(9)"
     )
-    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.run")], check=False).returncode == 9
+    assert python("-c", code, tmp_path / "a.run").returncode == 9
     assert names(tmp_path) == {".a.run.greylag-lock", ".a.run.greylag-part"}
     write_text(tmp_path / "b.run", "whole")
     assert names(tmp_path) == {"b.run"}

@@ -1,12 +1,11 @@
 """Interrupts, in processes of their own: the first is raised, and a second one a second later ends the process."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from greylag.runtime import interrupts
+from tests.processes import python
 
 START = "import signal, sys, time; from greylag.runtime import interrupts; interrupts.prepare()\n"
 PRESS = "signal.raise_signal(signal.SIGINT)"
@@ -14,8 +13,7 @@ PRESS = "signal.raise_signal(signal.SIGINT)"
 
 def ended(code: str, folder: Path) -> tuple[int, str, str]:
     """The exit code, standard output and standard error of a process in which interrupts are handled."""
-    words = [sys.executable, "-c", START + code]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=folder, timeout=60)
+    done = python("-c", START + code, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 

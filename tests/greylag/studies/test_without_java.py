@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,14 @@ from greylag.studies import collection
 from greylag.studies.collection import CollectionSettings, open_collection
 from greylag.studies.study import Context
 from tests.docs import DEMO
+from tests.processes import python
 
 HIDDEN = "import sys; sys.modules['jnius'] = None; from greylag.cli import main; main()"
 
 
 def test_the_demonstration_ranks_as_with_java(tmp_path: Path) -> None:
     for program, out in ((["-m", "greylag"], "with"), (["-c", HIDDEN], "without")):
-        command = [sys.executable, *program, "experiment", "demo", "--out", out]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = python(*program, "experiment", "demo", "--out", out, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert ("634 documents, in memory and for BM25 alone" in done.stdout) == (out == "without")
     runs = {path.name: path.read_bytes() for path in (tmp_path / "without").glob("*.run")}

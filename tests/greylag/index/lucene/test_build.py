@@ -31,6 +31,7 @@ from greylag.ranking import Query
 from greylag.runtime.folders import MARK
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
+from tests.processes import SECONDS
 
 OTHER = TREC.replace(" T", " U")
 LONG = GOOD.replace('"x', '"' + 100_001 * "x")
@@ -400,7 +401,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         while b"caught" not in (line := process.stderr.readline()):
             assert line
-    assert process.communicate(timeout=60)[1].decode().splitlines()[-1] == "interrupted; left: [], ['pipe.html']"
+    assert process.communicate(timeout=SECONDS)[1].decode().splitlines()[-1] == "interrupted; left: [], ['pipe.html']"
 
 
 def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
@@ -433,7 +434,7 @@ def test_two_processes_building_one_index(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in "12"]
-    errors = sorted(process.communicate()[1] for process in both)
+    errors = sorted(process.communicate(timeout=SECONDS)[1] for process in both)
     assert errors[0] == ""
     assert "index exists already: delete it, overwrite it" in errors[1].splitlines()[-1]
     assert found(LuceneIndex(tmp_path / "index"), "x") == ["1"]

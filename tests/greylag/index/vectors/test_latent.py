@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from greylag.index.vectors import ArrayVectors, LatentVectors, TfidfVectors, lat
 from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.cache import Cache
 from greylag.stages import StageStep
+from tests.processes import python
 
 RNG = random.Random(3)
 WORDS = [f"{first}{last}" for first in "bdfgk" for last in ("ar", "el", "im", "on", "ut")]
@@ -158,10 +157,7 @@ def test_the_general_model_ranks_degenerate_collections_alike_in_every_process()
             "OPENBLAS_NUM_THREADS": threads,
             "NUMBA_NUM_THREADS": threads,
         }
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=environment, timeout=300
-        )
-        printed.add(done.stdout)
+        printed.add(python("-c", PROGRAM, check=True, env=environment).stdout)
     assert len(printed) == 1
     assert len(printed.pop().splitlines()) == 3 * len(DEGENERATE)
 
