@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from greylag import PositionalIndex
 from tests.greylag.cli.conftest import Command, Refused
+from tests.processes import python
 
 
 def test_all_is_compiled_ahead(command: Command, refused: Refused) -> None:
@@ -47,8 +46,7 @@ def test_nothing_is_left_to_compile_for_ranking(made: Path, tmp_path: Path) -> N
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def compiled(*words: object) -> list[str]:
-        code = [sys.executable, "-c", COUNT, *map(str, words)]
-        done = subprocess.run(code, env=environment, capture_output=True, text=True, check=True)
+        done = python("-c", COUNT, *words, env=environment, check=True)
         return [line for line in done.stdout.splitlines() if line.startswith("compiled")]
 
     given = "--index", made / "index", "--topics", made / "topics.tsv"
