@@ -68,5 +68,5 @@ examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.
 diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10)
 stages = [SVMDiv(diversity, index, k=10), CSSVM(diversity, index, titles={"d1": "Geese"})]
 fused: Run = stages[0].run(run)
-members: tuple[Run, ...] = CSSVM(diversity, index).member_runs(run)
+members: tuple[DiversityModel, ...] = diversity.members
 error: type[Exception] = GreylagError

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,26 +10,23 @@ import typer
 from greylag.cli.model_inputs import load_model, seen_topics
 from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rules, Shared, Tag, check_rules
 from greylag.cli.ranking_inputs import Chain, First, chain_of, first_rankings, open_embeddings, over_columns, read_files
-from greylag.cli.running import check_outputs
-from greylag.cli.terminal import tell
 from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
 from greylag.pipeline import Pipeline
-from greylag.ranking import Ranking, Run, marked
+from greylag.ranking import Run, marked
 from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
 from greylag.runtime.parallel import parallel_map
 from greylag.stages import StageStep, registered_stages
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
-from greylag.trec.runs import write_members
 
 RULES: Rules = {
     "--letor": (
         ("--model",),
-        ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--members", "--part"),
+        ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--part"),
         "the file has topics, documents and features, for a model of such files",
     ),
 }
@@ -78,9 +73,6 @@ def rerank(
             "--letor", help=f"{LETOR}, to rank by a --model of such a file; for --out FILE.scores, a score a line."
         ),
     ] = None,
-    members: Annotated[
-        bool, typer.Option("--members", help="Write a run for each member of the ensemble that is the last stage.")
-    ] = False,
     part: PartText = None,
     tag: Tag = None,
 ) -> None:
@@ -97,9 +89,6 @@ def rerank(
 
     A model of `greylag train` that was trained without a run, unless it is --model mrf or a baseline, needs none: the
     union of BM25 and BM25+RM3 is searched, as in training.
-
-    With --members, the ensemble's runs are div.1.run, div.2.run, ... for --out div.run. Without, they are fused by
-    reciprocal ranks.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
@@ -128,25 +117,8 @@ def rerank(
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
     step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(name for name, _ in before)}
     metadata = shared.metadata(step, before=before)
-    options: dict[str, Any] = {"tag": tag, "n_jobs": shared.jobs, "metadata": metadata, "part": asked}
-    if members:
-        write_ensemble(chain, rankings, out, shared, options)
-    else:
-        write_rankings(Pipeline(tuple(rank for _, rank in chain.steps)), rankings, out, **options)
-
-
-def write_ensemble(chain: Chain, rankings: Any, out: Path, shared: Shared, options: dict[str, Any]) -> None:
-    """Write a run for each member of the ensemble that is the last stage."""
-    from greylag.diversity.svmdiv import CSSVM
-
-    *before, (name, ensemble) = chain.steps
-    if not isinstance(ensemble, CSSVM):
-        raise ParameterError(f"--members is for an ensemble, cssvm, as the last stage, not for {name}")
-    paths = [_numbered(out, number) for number in range(1, len(ensemble.model.weights) + 1)]
-    check_outputs(paths, shared.inputs)
-    ranked = partial(_member_rankings, [rank for _, rank in before], ensemble.member_rankings)
-    write_members(ranked, rankings, paths, **options)
-    tell(" ".join(map(str, paths)))
+    ranker: Pipeline[Any] = Pipeline(tuple(rank for _, rank in chain.steps))
+    write_rankings(ranker, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
 def write_scores(chain: Chain, run: Run, out: Path, shared: Shared) -> None:
@@ -160,16 +132,3 @@ def write_scores(chain: Chain, run: Run, out: Path, shared: Shared) -> None:
     with open_atomically(out) as file:
         for scores in parallel_map(ranker.scores, run.rankings, what="scores", n_jobs=shared.jobs, total=len(run)):
             file.writelines(f"{score!r}\n" for score in scores.tolist())
-
-
-def _member_rankings(
-    before: Sequence[Callable[[Any], Ranking]], members: Callable[[Ranking], tuple[Ranking, ...]], ranking: Any
-) -> tuple[Ranking, ...]:
-    return members(Pipeline(tuple(before))(ranking) if before else ranking)
-
-
-def _numbered(path: Path, number: int) -> Path:
-    """``div.1.run`` for ``div.run``, ``div.1.run.gz`` for ``div.run.gz``."""
-    packed = path.suffix if path.suffix == ".gz" else ""
-    plain = Path(path.name.removesuffix(packed))
-    return path.parent / f"{plain.stem}.{number}{plain.suffix}{packed}"

@@ -1,4 +1,4 @@
-"""SVM-div (Yue & Joachims 2008) as a stage, and ensembles of it: a ranking for each member, or their fusion."""
+"""SVM-div (Yue & Joachims 2008) as a stage, and the fusion of an ensemble of such models."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from greylag.errors import ModelError
 from greylag.features.spelling import parse_feature
 from greylag.fusion import reciprocal_rank_fusion
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, Ranking, Run
-from greylag.runtime.parallel import parallel_map
+from greylag.ranking import BoolArray, Ranking
 from greylag.trec.texts import read_fields
 
 _log = logging.getLogger("greylag")
@@ -87,7 +86,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
         if len(self.model.weights) > 1:
             raise ModelError(
                 f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --stage cssvm), or one "
-                "of model.members"
+                "of model.members (member=NUMBER)"
             )
 
     def gain(self, candidates: Ranking) -> CoverageGain:
@@ -99,7 +98,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
 class CSSVM(_LearnedStage):
     """Diversify by each of the M members of an ensemble as `SVMDiv` does, and fuse the rankings by reciprocal ranks.
 
-    Ties of the fused scores keep the incoming order.
+    Ties of the fused scores keep the incoming order. `model.members` are single models, for a ranking by each.
 
     Parameters
     ----------
@@ -113,28 +112,10 @@ class CSSVM(_LearnedStage):
     Schiegg, Diego and Hamprecht, Learning diverse models: the Coulomb structured support vector machine, ECCV 2016.
     """
 
-    def member_rankings(self, ranking: Ranking) -> tuple[Ranking, ...]:
-        """The documents of one query as diversified by each member."""
-        known = self.knows(ranking.docids)
-        # Candidates are made once for all members; `rerank_known` asks for the next ranking each time.
-        members = iter(self._members(ranking.select(known)))
-        return tuple(self.rerank_known(ranking, known, lambda _: next(members)) for _ in self.model.weights)
-
-    def member_runs(self, run: Run, *, n_jobs: int | None = None, tag: str = "cssvm") -> tuple[Run, ...]:
-        """One run for each member; that of member m is tagged ``tag-m``, from 1.
-
-        The result does not depend on `n_jobs`, the number of workers.
-        """
-        rankings = list(parallel_map(self.member_rankings, run.rankings, what=f"run {tag}", n_jobs=n_jobs))
-        members = range(len(self.model.weights))
-        return tuple(Run(tuple(row[m] for row in rankings), f"{tag}-{m + 1}") for m in members)
-
     def diversify(self, ranking: Ranking) -> Ranking:
         """Fuse the members' rankings."""
-        fused = reciprocal_rank_fusion(self._members(ranking))
+        x = self._make(self.candidates(ranking))  # once for all members
+        coverages = (word_coverage(x, np.array(weights)) for weights in self.model.weights)
+        fused = reciprocal_rank_fusion([self.move_picks(ranking, coverage) for coverage in coverages])
         scores = dict(zip(fused.docids, fused.scores, strict=True))
         return ranking.rescore([scores[docid] for docid in ranking.docids])
-
-    def _members(self, ranking: Ranking) -> tuple[Ranking, ...]:
-        x = self._make(self.candidates(ranking))
-        return tuple(self.move_picks(ranking, word_coverage(x, np.array(vector))) for vector in self.model.weights)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, groupby
@@ -280,21 +280,23 @@ def write_rankings(
     ParameterError
         As for `write_run`; if there are fewer queries than parts.
     """
-    _write(partial(_one, rank), inputs, [path], [tag], tag, n_jobs, metadata, part)
-
-
-def write_members(
-    rank: Callable[[Any], Sequence[Ranking]],
-    inputs: Run | RunFile | JoinedRuns,
-    paths: Sequence[str | Path],
-    *,
-    tag: str,
-    n_jobs: int | None = None,
-    metadata: Mapping[str, Any] | None = None,
-    part: Part = WHOLE,
-) -> None:
-    """`write_rankings` for several runs, of which `rank` gives a ranking each; run m is tagged ``tag-m``, from 1."""
-    _write(rank, inputs, paths, [f"{tag}-{member}" for member in range(1, len(paths) + 1)], tag, n_jobs, metadata, part)
+    check_names("tag", [tag])
+    items: Iterable[Any]
+    if isinstance(inputs, Run | RunFile | JoinedRuns):
+        tag, items = marked(tag, inputs.tag), inputs.rankings
+    else:
+        items = map(Query, inputs, inputs.values())
+    what, qids, empty = f"run {tag}", [*part.among(inputs, inputs)], list[str]()
+    work = partial(_ranked_lines, rank, tag)
+    texts = parallel_map(work, part.among(items, inputs), what=what, n_jobs=n_jobs, total=len(qids))
+    with open_atomically(path) as file:
+        file.write(metadata_header(tag, metadata if part.number == 1 else None))
+        for qid, text in zip(qids, texts, strict=True):
+            if not text:
+                empty.append(qid)
+            file.write(text)
+        _check_output(len(empty) < len(qids) or part.of > 1, path, tag)
+    tell_empty(empty, len(qids))
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
@@ -317,55 +319,17 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     return numbers
 
 
-def _one(rank: Callable[[Any], Ranking], item: Any) -> tuple[Ranking]:
-    return (rank(item),)
-
-
-def _write(
-    rank: Callable[[Any], Sequence[Ranking]],
-    inputs: Any,
-    paths: Sequence[str | Path],
-    tags: Sequence[str],
-    what: str,
-    n_jobs: int | None,
-    metadata: Mapping[str, Any] | None,
-    part: Part,
-) -> None:
-    """Write run m, tagged ``tags[m]``, to ``paths[m]``."""
-    check_names("tag", tags)
-    reranks = isinstance(inputs, Run | RunFile | JoinedRuns)
-    items: Iterable[Any] = inputs.rankings if reranks else map(Query, inputs, inputs.values())
-    tags = [marked(tag, inputs.tag) for tag in tags] if reranks else tags
-    work, qids = partial(_ranked_lines, rank, tuple(tags)), [*part.among(inputs, inputs)]
-    texts = parallel_map(work, part.among(items, inputs), what=f"run {what}", n_jobs=n_jobs, total=len(qids))
-    empty: list[str] = []
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_atomically(path)) for path in paths]
-        for file, tag in zip(files, tags, strict=True):
-            file.write(metadata_header(tag, metadata if part.number == 1 else None))
-        filled = [False] * len(files)
-        for qid, of_runs in zip(qids, texts, strict=True):
-            if not any(of_runs):
-                empty.append(qid)
-            for number, (file, text) in enumerate(zip(files, of_runs, strict=True)):
-                file.write(text)
-                filled[number] = filled[number] or bool(text)
-        for path, tag, has_lines in zip(paths, tags, filled, strict=True):
-            _check_output(has_lines or part.of > 1, path, tag)
-    tell_empty(empty, len(qids))
-
-
 def tell_empty(qids: Sequence[str], n: int) -> None:
     """Log which of `n` queries have no documents."""
     if qids:
         _log.warning("%d of %d queries have no documents: %s", len(qids), n, ", ".join(map(repr, qids[:5])))
 
 
-def _ranked_lines(rank: Callable[[Any], Sequence[Ranking]], tags: Sequence[str], item: Any) -> list[str]:
-    """The lines of a query in each run."""
-    rankings = rank(item)
-    check_names("query", [ranking.qid for ranking in rankings])
-    return [_lines(ranking, tag) for ranking, tag in zip(rankings, tags, strict=True)]
+def _ranked_lines(rank: Callable[[Any], Ranking], tag: str, item: Any) -> str:
+    """Rank a query, and write the lines of its ranking."""
+    ranking = rank(item)
+    check_names("query", [ranking.qid])
+    return _lines(ranking, tag)
 
 
 def _lines(ranking: Ranking, tag: str) -> str:

@@ -115,11 +115,6 @@ def test_a_model_that_saw_topics_of_some_parts(
         assert lines[0].split()[5].endswith("+training-topics")
 
 
-def test_members(command: Command, ranked: list[object], ensemble: Path, tmp_path: Path) -> None:
-    together(command, tmp_path, "rerank", *ranked, "--model", ensemble, "--members", out="div.run")
-    assert len([*(tmp_path / "whole").iterdir()]) == 3
-
-
 def test_a_part_may_be_empty_but_not_the_whole(command: Command, made: Path, tmp_path: Path) -> None:
     topics, out = tmp_path / "t.tsv", tmp_path / "out.run"
     topics.write_text("1\tgoose\n2\tof the\n")

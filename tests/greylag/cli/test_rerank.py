@@ -40,13 +40,13 @@ from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, word_coverage
 from greylag.diversity.training import train, training_examples
 from greylag.errors import ModelError
-from greylag.evaluation import evaluate_by_subtopic, split_folds
+from greylag.evaluation import split_folds
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index.vectors import ArrayVectors
 from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.manifold import ManifoldRanker
-from greylag.pipeline import run_step
+from greylag.pipeline import Stage, run_step
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, FloatArray
 from greylag.trec import read_subtopic_qrels, read_titles
@@ -200,50 +200,19 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert {key: learned.provenance[key] for key in made_by} == made_by
     assert learned.depth == 100
     assert 0 < learned.provenance["mean_angle"] <= 180
-    words = [*few, "--stage", f"cssvm(model={ensemble},k=5)"]
-    paths = [tmp_path / f"div.{member}.run" for member in (1, 2, 3)]
-    assert unremarked(command("rerank", *words, "--members", "--out", tmp_path / "div.run")) == (
-        0,
-        f"{' '.join(map(str, paths))}\n",
-        "",
-    )
-    assert not (tmp_path / "div.run").exists()
-    assert unremarked(command("rerank", *words, "--out", tmp_path / "div.run")) == (0, "", "")
     index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
-    for number, (path, member) in enumerate(zip(paths, learned.members, strict=True), 1):
-        assert read_run(path).tag == f"bm25-cssvm{SEEN}-{number}"
-        stage = SVMDiv(member, index, k=5)
-        assert all(read_run(path)[qid].docids == stage(ranking).docids for qid, ranking in before.items())
-    fused, stage = read_run(tmp_path / "div.run"), CSSVM(learned, index, k=5)
-    assert fused.tag == f"bm25-cssvm{SEEN}"
-    assert all(fused[qid].docids == stage(ranking).docids for qid, ranking in before.items())
-
-    # On every query, no run loses less than the best of them.
-    qrels, measure = made / "qrels.subtopics.txt", "subtopic-loss@5"
-    code, told, _ = command(
-        "evaluate", "--qrels", qrels, "--subtopics", *paths, "--pick-best", "-m", measure, "--format", "json"
-    )
-    assert code == 0
-    picked = json.loads(told)["pick_best"]
-    best = picked["runs"]["best of 3"]
-    scores = [evaluate_by_subtopic(read_run(path), read_subtopic_qrels(qrels), [measure]) for path in paths]
-    least = np.min([run.values[:, 0] for run in scores], axis=0)
-    assert dict(zip(scores[0].qids, least.tolist(), strict=True)) == {
-        qid: values[measure] for qid, values in best["per_query"].items()
-    }
-    assert best["means"][measure] == pytest.approx(least.mean())
-    assert sum(wins[measure] for wins in picked["wins"].values()) == pytest.approx(1.0)
-    assert list(picked["wins"]) == [str(path) for path in paths]
-
-
-def test_names_of_packed_runs_and_tags(command: Command, few: list[object], tmp_path: Path, ensemble: Path) -> None:
-    words = ["--jobs", "2", "rerank", *few, "--model", ensemble, "--members", "--tag", "mine"]
-    for name in ("a.b.run.gz", "plain"):
-        assert command(*words, "--out", tmp_path / name)[0] == 0
-    for member in (1, 2, 3):
-        assert read_run(tmp_path / f"a.b.{member}.run.gz").tag == f"mine{SEEN}-{member}"
-        assert (tmp_path / f"a.b.{member}.run.gz").read_bytes().startswith(b"\x1f\x8b")
-        assert read_run(tmp_path / f"plain.{member}").tag == f"mine{SEEN}-{member}"
+    stages: dict[str, Stage] = {f"cssvm(model={ensemble},k=5)": CSSVM(learned, index, k=5)}
+    for number, member in enumerate(learned.members, 1):
+        stages[f"svmdiv(model={ensemble},member={number},k=5)"] = SVMDiv(member, index, k=5)
+    orders = []
+    for text, stage in stages.items():
+        words = ["rerank", *few, "--stage", text, "--out", tmp_path / "div.run"]
+        assert unremarked(command(*words)) == (0, "", "")
+        run = read_run(tmp_path / "div.run")
+        assert run.tag == f"bm25-{text.partition('(')[0]}{SEEN}"
+        orders.append([ranking.docids for ranking in run.rankings])
+        assert orders[-1] == [stage(before[qid]).docids for qid in run]
+    assert len({*map(tuple, orders)}) > 1
 
 
 def test_an_ensemble_that_cannot_rank_writes_nothing(
@@ -257,7 +226,7 @@ def test_an_ensemble_that_cannot_rank_writes_nothing(
         return word_coverage(x, weights)
 
     monkeypatch.setattr("greylag.diversity.svmdiv.word_coverage", fail_on_the_third)
-    words = [*few, "--model", ensemble, "--members", "--out", tmp_path / "div.run"]
+    words = [*few, "--model", ensemble, "--out", tmp_path / "div.run"]
     assert unremarked(command("rerank", *words)) == (2, "", "greylag: error: no third\n")
     assert not list(tmp_path.glob("div*"))
 
@@ -278,8 +247,9 @@ def test_models_are_told_apart(
     assert learn(made / "qrels.subtopics.txt", tmp_path / "one.json")[0] == 0
     words = ["rerank", *few, "--out", out, "--tag", "x"]
     assert unremarked(command(*words, "--model", tmp_path / "one.json")) == (0, "", "")
-    assert command(*words, "--stage", f"cssvm(model={tmp_path / 'one.json'})", "--members")[0] == 0
-    assert read_run(tmp_path / "out.1.run").rankings == read_run(out).rankings
+    alone = read_run(out)
+    assert command(*words, "--stage", f"cssvm(model={tmp_path / 'one.json'})")[0] == 0
+    assert [r.docids for r in read_run(out).rankings] == [r.docids for r in alone.rankings]
 
 
 @pytest.mark.parametrize("method", ["essential-pages", "coverage", "mmr", "random"])
@@ -361,30 +331,6 @@ def test_methods_over_an_index_and_a_cap(command: Command, made: Path, few: list
         assert any(stage(ranking).docids != ranking.docids for ranking in given.values())
 
 
-def test_members_after_another_stage(command: Command, few: list[object], tmp_path: Path, ensemble: Path) -> None:
-    first, member = tmp_path / "first.run", tmp_path / "one.2.run"
-    assert command("rerank", *few, "--stage", "manifold", "--out", first)[0] == 0
-    words = ["--model", ensemble, "--members", "--tag", "x", "--out"]
-    assert command("rerank", *few[:-1], first, *words, tmp_path / "one.run")[0] == 0
-    words = ["--stage", "manifold", "--stage", f"cssvm(model={ensemble})", *words[2:]]
-    assert command("rerank", *few, *words, tmp_path / "two.run")[0] == 0
-    chained = read_run(tmp_path / "two.2.run")
-    assert {qid: ranking.docids for qid, ranking in read_run(member).items()} == {
-        qid: ranking.docids for qid, ranking in chained.items()
-    }
-
-
-def test_the_runs_of_an_ensemble_are_no_inputs(
-    command: Command, few: list[object], ensemble: Path, tmp_path: Path
-) -> None:
-    run = tmp_path / "div.2.run"
-    run.write_bytes(Path(str(few[-1])).read_bytes())
-    words = ["--model", ensemble, "--members", "--out", tmp_path / "div.run"]
-    _, _, err = command("rerank", *few[:-1], run, *words)
-    assert "div.2.run is the input" in err
-    assert not (tmp_path / "div.1.run").exists()
-
-
 def test_topics_that_a_model_was_trained_on(
     few: list[object], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -449,7 +395,6 @@ def test_the_mark_of_training_topics_is_not_lost(
         (["--stage", "svmdiv"], "model=FILE"),
         (["--stage", "xquad"], "aspects=FILE"),
         (["--stage", "svmdiv(model=SUB)"], "not a model file"),
-        (["--stage", "mmr", "--members"], "--members is for an ensemble, cssvm, as the last stage, not for mmr"),
         (["--stage", "mmr(seed=1)"], "seed"),
         (["--stage", "random(seed=-1)"], "seed"),
         (["--stage", "random(relevance_weight=1)"], "relevance_weight"),

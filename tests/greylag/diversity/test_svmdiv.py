@@ -29,8 +29,8 @@ from greylag.diversity.training import Example
 from greylag.errors import ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured import Coulomb, CuttingPlane
-from greylag.pipeline import Pipeline, run_step
-from greylag.ranking import Ranking, Run
+from greylag.pipeline import Pipeline
+from greylag.ranking import Ranking
 from tests.greylag.diversity import samples
 
 N = 15
@@ -75,24 +75,13 @@ def test_rejects_ensembles(index: PositionalIndex) -> None:
         SVMDiv(samples.ENSEMBLE, index)
 
 
-def test_members_rank_like_single_models(index: PositionalIndex) -> None:
-    rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
-    stage = CSSVM(samples.ENSEMBLE, index, depth=10, k=4)
-    runs = stage.member_runs(Run(tuple(rankings)), tag="x")
-    assert [run.tag for run in runs] == ["x-1", "x-2", "x-3"]
-    for run, model in zip(runs, samples.ENSEMBLE.members, strict=True):
-        assert run.rankings == run_step(SVMDiv(model, index, depth=10, k=4), rankings).rankings
-    assert len({run.rankings[0].docids for run in runs}) == 3
-    assert stage.member_runs(Run(tuple(rankings)), n_jobs=4, tag="x") == runs
-    assert stage.member_runs(Run(())) == tuple(Run((), f"cssvm-{m}") for m in (1, 2, 3))
-
-
 def test_cssvm_fuses_its_members(index: PositionalIndex) -> None:
     """Ties keep the incoming order."""
     stage = CSSVM(samples.ENSEMBLE, index, depth=12, k=5)
     for seed in range(8):
         ranking = samples.ranking(seed, N)
-        members = stage.member_rankings(ranking)
+        members = [SVMDiv(model, index, depth=12, k=5)(ranking) for model in samples.ENSEMBLE.members]
+        assert len({member.docids for member in members}) == 3
         score = {d: sum(Fraction(1, 61 + member.docids.index(d)) for member in members) for d in ranking.docids}
         fused = stage(ranking)
         assert (fused.qid, fused.query) == (ranking.qid, ranking.query)

@@ -18,7 +18,7 @@ from greylag.ranking import SEEN, Query, Ranking, Run
 from greylag.reports import table
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, write_rankings, write_run
-from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing, write_members
+from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing
 from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
 
@@ -390,16 +390,6 @@ def test_topics_are_ranked_by_a_source(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="run 'words' has no documents"):
         write_rankings(words, {"1": ""}, tmp_path / "b.run", tag="words")
     assert not (tmp_path / "b.run").exists()
-
-
-def test_several_runs_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a.run").write_text(lines_of(9))
-    paths = [tmp_path / "one", tmp_path / "two"]
-    write_members(lambda ranking: (ranking, backwards(ranking)), open_run(tmp_path / "a.run"), paths, tag="m")
-    whole = read_run(tmp_path / "a.run")
-    for number, (path, member) in enumerate(zip(paths, (lambda r: r, backwards), strict=True), 1):
-        write_run(Run(tuple(map(member, whole.rankings)), f"m-{number}"), tmp_path / "expected")
-        assert path.read_bytes() == (tmp_path / "expected").read_bytes()
 
 
 def test_memory_does_not_grow_with_the_number_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
