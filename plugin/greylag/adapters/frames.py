@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: str = "greylag") -> Run:
-    """The run in a data frame with a row for each retrieved document.
+    """Return the run in a data frame with a row for each retrieved document.
 
     Documents are ranked by their scores, in descending order. Ties go by the column ``rank``, if there is one, then by
     the order of rows.
@@ -58,17 +58,17 @@ def qrels_from_frame(frame: Any) -> Qrels:
 
 
 def run_to_frame(run: Run | Iterable[Ranking], library: Library = "pandas") -> Any:
-    """A data frame of a run or rankings, as `Run.to_frame` makes it."""
+    """Make a data frame of a run or rankings, as `Run.to_frame` does."""
     return (run if isinstance(run, Run) else Run(tuple(run))).to_frame(library)
 
 
 def topics_to_frame(topics: Mapping[str, str], library: Library = "pandas") -> Any:
-    """A data frame of topics, with the columns qid and query."""
+    """Make a data frame of topics, with the columns qid and query."""
     return as_frame({"qid": str, "query": str}, topics.items(), library)
 
 
 def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]], library: Library = "pandas") -> Any:
-    """A data frame of judgements, with the columns qid, docno and label."""
+    """Make a data frame of judgements, with the columns qid, docno and label."""
     rows = [(qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items()]
     return as_frame({"qid": str, "docno": str, "label": int}, rows, library)
 

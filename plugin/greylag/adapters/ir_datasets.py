@@ -45,7 +45,7 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
 
 
 def qrels_from_ir_datasets(source: Any) -> Qrels:
-    """Judgements: grades by qid and docid. Where a document is judged for several subtopics, its highest grade."""
+    """Convert judgements to grades by qid and docid; several subtopics of a document give its highest grade."""
     items = _items(source, "qrels", "relevance")
     return names.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
 
@@ -64,7 +64,7 @@ def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
-    """The run in scored documents, such as the first stage that a data set comes with."""
+    """Return the run in scored documents, such as the first stage that a data set comes with."""
     items = _items(source, "scoreddocs", "score")
     return names.run_of(((item.query_id, item.doc_id, item.score) for item in items), topics, tag)
 
@@ -104,7 +104,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
 
 
 def _checked(items: Iterator[Any], dataset: Any) -> Iterator[Any]:
-    """The items; whatever goes wrong in getting them, usually without a network, in one line."""
+    """Yield the items; report in one line whatever goes wrong in getting them, usually without a network."""
     try:
         yield from items
     except Exception as error:

@@ -13,7 +13,7 @@ from greylag.trec import Qrels
 
 
 def identifier(value: Any, what: str) -> str:
-    """An identifier as a string. Integers, which some packages make of them, are accepted; floats may lack digits."""
+    """Convert an identifier to a string. Integers, which some packages use, are accepted; floats may lack digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
@@ -24,14 +24,14 @@ def identifier(value: Any, what: str) -> str:
 
 
 def grade(value: Any, what: str) -> int:
-    """A relevance grade, which must be an integer."""
+    """Check that a relevance grade is an integer, and return it."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return int(value)
     raise ParameterError(f"the grade of {what} is {shown(value)}: it must be an integer; convert grades with int()")
 
 
 def number(value: Any, what: str) -> float:
-    """A score, which must be a number."""
+    """Check that a score is a number, and return it."""
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):
         raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
     try:
@@ -41,14 +41,14 @@ def number(value: Any, what: str) -> float:
 
 
 def text(value: Any, what: str) -> str:
-    """A text, which must be a string."""
+    """Check that a text is a string, and return it."""
     if not isinstance(value, str):
         raise ParameterError(f"the text of {what} is {shown(value)}: it must be a string")
     return value
 
 
 def unique(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
-    """A dictionary of pairs with different keys."""
+    """Make a dictionary of pairs with different keys."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
@@ -58,14 +58,14 @@ def unique(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
 
 
 def topic(qid: str, topics: Mapping[str, str] | None) -> str:
-    """The text of a query; "" without topics."""
+    """Return the text of a query; "" without topics."""
     if topics is not None and qid not in topics:
         raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
     return "" if topics is None else topics[qid]
 
 
 def run_of(rows: Iterable[tuple[Any, Any, Any]], topics: Mapping[str, str] | None, tag: str) -> Run:
-    """A run from rows of qid, docid and score; equal scores keep the order of the rows."""
+    """Make a run of rows of qid, docid and score; equal scores keep the order of the rows."""
     scored: dict[str, dict[str, float]] = {}
     for qid, docid, score in _identified(rows):
         scores = scored.setdefault(qid, {})

@@ -55,7 +55,7 @@ def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
 def run_from_pyserini(
     hits: Mapping[Any, Iterable[Any]], *, topics: Mapping[str, str] | None = None, tag: str = "pyserini"
 ) -> Run:
-    """The run in what ``batch_search`` of any searcher, sparse or dense, returns.
+    """Return the run in what ``batch_search`` of any searcher, sparse or dense, returns.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
-    """`Ranking.from_hits`, refusing what are not hits."""
+    """Call `Ranking.from_hits`, refusing values that are not hits."""
     listed = list(hits)
     wrong = next((hit for hit in listed if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
     if wrong is not None:

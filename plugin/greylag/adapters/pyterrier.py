@@ -21,7 +21,7 @@ from greylag.trec.runs import strictly_decreasing
 
 
 def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -> Any:
-    """A ``pyterrier.Transformer`` that applies a source, a stage or a pipeline.
+    """Return a ``pyterrier.Transformer`` that applies a source, a stage or a pipeline.
 
     A source takes frames with the columns qid and query. A stage takes frames with qid, query, docno and score, keeps
     other columns, and fails where PyTerrier inspects a pipeline in which they are missing. Ranks are from 0. Scores
@@ -61,7 +61,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
 
 
 def from_pyterrier(transformer: Any) -> PyTerrierSource | PyTerrierStage:
-    """A transformer of PyTerrier as a step of greylag: a source if it gives documents for queries, else a stage."""
+    """Wrap a PyTerrier transformer as a step: a source if it gives documents for queries, else a stage."""
     pt = imported("pyterrier", "python-terrier")
     if not isinstance(transformer, pt.Transformer):
         raise ParameterError(f"{shown(transformer)} is not a PyTerrier transformer")
@@ -116,7 +116,7 @@ class PyTerrierStage(Stage):
 
 
 def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
-    """The run as a frame, with the other columns of the frame that it was made from."""
+    """Return the run as a frame, with the other columns of the frame that it was made from."""
     made = run_to_frame(
         Ranking(r.qid, r.query, r.docids, strictly_decreasing(r.scores).astype(np.float64)) for r in run.rankings
     )

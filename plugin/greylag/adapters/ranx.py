@@ -14,7 +14,7 @@ from greylag.trec import Qrels
 
 
 def run_to_ranx(run: Run) -> Any:
-    """A ``ranx.Run`` of the same name. Documents get the scores n, n - 1, ..., 1 of their ranks.
+    """Return a ``ranx.Run`` of the same name. Documents get the scores n, n - 1, ..., 1 of their ranks.
 
     ranx may reorder equal scores, so the scores of the run itself would not say what its order is.
     """
@@ -31,14 +31,14 @@ def run_to_ranx(run: Run) -> Any:
 
 
 def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
-    """The run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
+    """Return the run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
     scores = _dictionary(run, "Run")
     rows = ((qid, docid, score) for qid, by_docid in scores.items() for docid, score in by_docid.items())
     return names.run_of(rows, topics, tag or run.name or "ranx")
 
 
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
-    """``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
+    """Convert judgements to ``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
     _check_identifiers(qrels)
     return imported("ranx", "ranx").Qrels(
         {qid: {docid: max(0, grade) for docid, grade in grades.items()} for qid, grades in qrels.items()}
@@ -46,13 +46,13 @@ def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
 
 
 def qrels_from_ranx(qrels: Any) -> Qrels:
-    """The judgements in ``ranx.Qrels``."""
+    """Return the judgements in ``ranx.Qrels``."""
     judged = _dictionary(qrels, "Qrels")
     return {str(qid): {str(docid): int(grade) for docid, grade in of.items()} for qid, of in judged.items()}
 
 
 def _check_identifiers(table: Mapping[str, Mapping[str, Any]]) -> None:
-    """An identifier loses the characters at its end whose code is a multiple of 256, such as U+0100 and U+4E00."""
+    """Check that no identifier ends in a character that is lost: its code is a multiple of 256, such as U+0100."""
     for identifier in (*table, *(docid for by_docid in table.values() for docid in by_docid)):
         if identifier and ord(identifier[-1]) % 256 == 0:
             raise ParameterError(f"ranx would drop the last character of the identifier {identifier!r}: rename it")

@@ -58,11 +58,9 @@ class AspectStage(GreedyStage):
         return self.index.knows(docids) if self.index and self._has_texts else super().knows(docids)
 
     def relevance(self, candidates: Ranking) -> FloatArray:
-        """P(d|a) of each candidate and aspect, shape (n, aspects).
-
-        Scores are scaled by aspect. "max" divides them by the candidates' highest, "sigmoid" is 1 / (1 + exp(-s)), and
-        "none" takes them as they are. P(d|a) is 0 where there is no score.
-        """
+        """Compute P(d|a) of each candidate and aspect, shape (n, aspects); 0 where there is no score."""
+        # By aspect, "max" divides scores by the candidates' highest, "sigmoid" is 1 / (1 + exp(-s)), "none" leaves
+        # them.
         assert self.aspects is not None
         if callable(self.aspects):
             scores = np.asarray(self.aspects(candidates), dtype=np.float64)
@@ -80,21 +78,21 @@ class AspectStage(GreedyStage):
         return _scaled(scores, self.scale or ("max" if self._has_texts else "none"), candidates.qid)
 
     def _of_query(self, qid: str) -> Sequence[str] | Mapping[Any, Mapping[str, float]]:
-        """The texts of a query's aspects, or their scores by docid."""
+        """Return the texts of a query's aspects, or their scores by docid."""
         if isinstance(self.aspects, Mapping):
             return self.aspects.get(qid, ())
         runs = [run[qid] for run in cast(Sequence[Run], self.aspects) if qid in run]
         return {number: dict(zip(r.docids, r.scores.tolist(), strict=True)) for number, r in enumerate(runs)}
 
     def _bm25(self, texts: Sequence[str], candidates: Ranking) -> list[FloatArray]:
-        """BM25 of each text."""
+        """Score each text by BM25."""
         assert self.index is not None
         bm25 = FeatureExtractor(self.index, (FeatureSpec("FI", "term", "BM25"),))
         return [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
 
 
 def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking) -> list[list[float]]:
-    """The scores of each aspect, NaN where there is none; documents without any score are reported."""
+    """Look up the scores of each aspect, NaN where there is none; documents without any score are reported."""
     lost = [docid for docid in candidates.docids if not any(docid in scores for scores in by_aspect.values())]
     consequence = "they are relevant to none"
     missing_documents.report(consequence, candidates.qid, lost, len(candidates), what="without a score of an aspect")

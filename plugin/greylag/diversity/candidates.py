@@ -67,7 +67,7 @@ class CandidateMaker:
         return rebuild, parameters, {"_extract": self._extract}  # whose features check their files
 
     def __call__(self, ranking: Ranking) -> Candidates:
-        """The documents of a ranking as candidates, in the same order."""
+        """Return the documents of a ranking as candidates, in the same order."""
         frequencies = self.index.term_frequencies(self.index.documents(ranking.docids))
         fields = {name: self._field(name, ranking) for name in self.features.fields}
         return candidates_from_counts(
@@ -92,7 +92,7 @@ class CandidateMaker:
 
 
 def _text(docid: str, fields: str | Mapping[str, Any], name: str) -> str:
-    """The text of a document's field; a text alone is the title."""
+    """Return the text of a document's field; a text alone is the title."""
     text = fields.get(name, "") if isinstance(fields, Mapping) else fields if name == "title" else ""
     if not isinstance(text, str):
         raise ParameterError(f"field {name!r:.40} of document {docid!r:.40} is {text!r:.40}, not a string")
@@ -149,7 +149,7 @@ def candidates_from_counts(
 
 
 def _steps(features: CoverageFeatures, reached: IntArray) -> IntArray:
-    """`Candidates.steps` of all pairs, from the number of thresholds that each word reaches at each level, (L, V)."""
+    """Make `Candidates.steps` of all pairs, from the number of thresholds that each word reaches per level, (L, V)."""
     n_thresholds, steps, curve = len(features.thresholds), [], 0
     for counted in features.counted:
         highest = reached[list(counted)]
@@ -160,12 +160,12 @@ def _steps(features: CoverageFeatures, reached: IntArray) -> IntArray:
 
 
 def _rows(matrix: csr_matrix) -> IntArray:
-    """The row of each entry, in storage order."""
+    """Return the row of each entry, in storage order."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _values(kind: str, frequencies: csr_matrix, fields: Mapping[str, csr_matrix], idf: FloatArray) -> FloatArray:
-    """The values that criteria of a kind bound, for each entry of `frequencies`, or of the field of this name."""
+    """Return the values that criteria of a kind bound, for each entry of `frequencies`, or of this field."""
     if kind in fields:
         return np.asarray(fields[kind].data)
     if kind == "count":

@@ -39,16 +39,14 @@ class Coverage(GreedyStage):
         return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> CoverageGain:
-        """The number of new words."""
+        """Count the new words."""
         return unweighted_coverage(self.index.term_frequencies(self.index.documents(candidates.docids)))
 
 
 class CoverageGain:
-    """The total value of newly covered columns, each of which counts once, plus `base` for each candidate.
+    """The total value of newly covered columns, each of which counts once, plus `base` for each candidate."""
 
-    The coverage, shape (n, M), is 1 where a candidate covers a column; other entries are refused.
-    """
-
+    # The coverage, shape (n, M), is 1 where a candidate covers a column; other entries are refused.
     def __init__(self, coverage: csr_matrix, values: FloatArray, base: FloatArray | float = 0.0) -> None:
         if (other := coverage.data[coverage.data != 1]).size:
             raise ParameterError(f"coverage has an entry {other[0]}: the entries must be 1")
@@ -59,7 +57,7 @@ class CoverageGain:
         self._base = base
 
     def gains(self) -> FloatArray:
-        """The value of the columns that each candidate would newly cover, shape (n,)."""
+        """Return the value of the columns that each candidate would newly cover, shape (n,)."""
         sums = np.empty(len(self._ends))
         _sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
         return sums + self._base
@@ -69,7 +67,7 @@ class CoverageGain:
         self._values[covered_columns(self._coverage, [candidate])] = 0.0
 
     def picks(self, k: int, other: CoverageGain | None = None) -> IntArray:
-        """The `greedy_picks` of this gain plus that of another coverage, compiled for training; both are used up."""
+        """Pick by `greedy_picks` of this gain plus another coverage's, compiled for training; both are used up."""
         base = np.zeros(len(self._ends)) + self._base + (other._base if other else 0.0)
         starts = self._coverage.indptr
         # Rows without columns stand for a coverage that is not there, so that one compiled function serves both.
@@ -86,7 +84,7 @@ class CoverageGain:
 
 
 def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
-    """The gain in the number of distinct words, given term frequencies of shape (n, V)."""
+    """Make the gain in the number of distinct words, given term frequencies of shape (n, V)."""
     words, columns = np.unique(frequencies.indices, return_inverse=True)
     ones = np.ones(len(columns))
     return CoverageGain(

@@ -74,23 +74,14 @@ class Criterion(NamedTuple):
 
 @dataclass(frozen=True)
 class CoverageFeatures:
-    """The features that make up Psi.
+    """The features that make up Psi."""
 
-    Parameters
-    ----------
-    criteria : tuple of Criterion
-        The L levels, without duplicates.
-    thresholds : tuple of float in (0, 1]
-        Ascending thresholds on |D_l(v)| / n, shared by all levels.
-    levels : {"own", "all"}, default "own"
-        Whether phi_l has features of D_l alone, or of all of D_1, ..., D_L.
-    document_features : tuple of str, default ()
-        Names of the features of single documents (see `greylag.diversity.CandidateMaker`).
-    """
-
+    # The L levels, without duplicates
     criteria: tuple[Criterion, ...]
+    # Ascending thresholds on |D_l(v)| / n, shared by all levels
     thresholds: tuple[float, ...]
     _: KW_ONLY
+    # Whether phi_l has features of D_l alone, or of all of D_1, ..., D_L
     levels: Levels = "own"
     document_features: tuple[str, ...] = ()
 
@@ -133,11 +124,9 @@ class CoverageFeatures:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names in the order of Psi.
-
-        ``count>=2 in 0.4`` is the number of words covered at level l (count>=2) with |D_l(v)| / n >= 0.4, and
-        ``count>=2, title>=1 in 0.4`` of those with |D_m(v)| / n >= 0.4 at level m (title>=1).
-        """
+        """Return the names in the order of Psi."""
+        # ``count>=2 in 0.4`` is the number of words covered at level l (count>=2) with |D_l(v)| / n >= 0.4, and
+        # ``count>=2, title>=1 in 0.4`` of those with |D_m(v)| / n >= 0.4 at level m (title>=1).
         names = [str(criterion) for criterion in self.criteria]
         pairs = [(name, names[m]) for name, ms in zip(names, self.counted, strict=True) for m in ms]
         curves = names if self.levels == "own" else [f"{name}, {counted}" for name, counted in pairs]
@@ -223,7 +212,7 @@ class CoverageModel:
         check_counts(k=self.k)
 
     def joint_feature(self, x: Candidates, y: IntArray) -> FloatArray:
-        """Psi(x, y), shape (d,)."""
+        """Compute Psi(x, y), shape (d,)."""
         curves, thresholds = x.features.n_curves, len(x.features.thresholds)
         reached = _count_steps(x.coverage.indptr, x.coverage.indices, x.steps, y, curves * thresholds)
         # A pair that reaches a threshold reaches all lower ones.
@@ -231,19 +220,19 @@ class CoverageModel:
         return np.concatenate([words.ravel(), x.document_features[y].sum(axis=0)])
 
     def loss(self, truth: Subtopics, y: IntArray) -> float:
-        """The weight of the subtopics that y does not cover, in [0, 1]."""
+        """Sum the weights of the subtopics that y does not cover, in [0, 1]."""
         return truth.loss(y)
 
     def target(self, x: Candidates, truth: Subtopics) -> IntArray:
-        """The greedy choice by the true subtopics."""
+        """Choose greedily by the true subtopics."""
         return subtopic_gain(truth).picks(self.k)
 
     def infer(self, x: Candidates, weights: FloatArray) -> IntArray:
-        """The greedy choice by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if no gain is negative."""
+        """Choose greedily by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if no gain is negative."""
         return word_coverage(x, weights).picks(self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
-        """The greedy choice by w' Psi + Delta."""
+        """Choose greedily by w' Psi + Delta."""
         return word_coverage(x, weights).picks(self.k, CoverageGain(truth.coverage, -truth.weights))
 
     def infer_apart(
@@ -256,18 +245,18 @@ class CoverageModel:
         task: float,
         similarity: float,
     ) -> IntArray:
-        """The greedy choice by w' Psi + task Delta + similarity times the mean similarity to `others`."""
+        """Choose greedily by w' Psi + task Delta + similarity times the mean similarity to `others`."""
         shared = np.bincount(np.concatenate(others), minlength=len(x)) / (len(others) * min(self.k, len(x)))
         gain = word_coverage(x, weights, similarity * shared)
         return gain.picks(self.k, CoverageGain(truth.coverage, -task * truth.weights))
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
-        """The proportion of the documents of y that `other` shares, in [0, 1]."""
+        """Return the proportion of the documents of y that `other` shares, in [0, 1]."""
         return len({*y.tolist()} & {*other.tolist()}) / len(y)
 
 
 def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float = 0.0) -> CoverageGain:
-    """The gain in w' Psi with weights w of shape (d,), plus a bonus for each document."""
+    """Make the gain in w' Psi with weights w of shape (d,), plus a bonus for each document."""
     if len(weights) != x.features.n_features:
         raise ModelError(
             f"{len(weights)} weights do not match {x.features.n_features} features: the model uses another preset"
@@ -281,7 +270,7 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
 
 @compiled()
 def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
-    """The sum of the values of each row's steps; -1 is the last value."""
+    """Sum the values of each row's steps; -1 is the last value."""
     sums = np.zeros(len(steps))
     for row in range(len(steps)):
         for step in steps[row]:
@@ -291,7 +280,7 @@ def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
 
 @compiled()
 def _count_steps(starts: Any, columns: Any, steps: IntArray, rows: IntArray, n_steps: int) -> FloatArray:
-    """The number of covered columns with each step; -1 is none."""
+    """Count the covered columns with each step; -1 is none."""
     counts, covered = np.zeros(n_steps), np.zeros(len(steps), dtype=np.bool_)
     for row in rows:
         for column in columns[starts[row] : starts[row + 1]]:

@@ -15,13 +15,11 @@ _DEPENDENT = 1e-6  # the residual up to which a vector counts as a combination o
 
 
 class LogDeterminant(VectorGain):
-    """The gain of DPP, by the squared distances of candidates from the span of the picks.
+    """The gain of DPP, by the squared distances of candidates from the span of the picks."""
 
-    Each pick adds an axis to an orthonormal basis of the span, and takes the square of a candidate's coordinate on it,
-    a row of the Cholesky factor, from its distance. Rounded vectors do not have exactly length 1, so that distances
-    are divided by the squares of their lengths.
-    """
-
+    # Each pick adds an axis to an orthonormal basis of the span, and takes the square of a candidate's coordinate on
+    # it, a row of the Cholesky factor, from its distance. Rounded vectors do not have exactly length 1, so that
+    # distances are divided by the squares of their lengths.
     def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
         super().__init__(relevance, vectors, relevance_weight)
         dense = isinstance(self.rows, np.ndarray)
@@ -33,7 +31,7 @@ class LogDeterminant(VectorGain):
         self._size = 0
 
     def gains(self) -> FloatArray:
-        """The gains, shape (n,)."""
+        """Return the gains, shape (n,)."""
         logs: FloatArray = np.log(np.maximum(self._distances / self._squares, _DEPENDENT))
         return self.worth + self.weight * logs
 

@@ -46,7 +46,7 @@ class EssentialPages(GreedyStage):
         return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> EssentialPagesGain:
-        """The rise of the sum of the best C(v, d)."""
+        """Return the rise of the sum of the best C(v, d)."""
         return EssentialPagesGain(self.index.term_frequencies(self.index.documents(candidates.docids)))
 
 

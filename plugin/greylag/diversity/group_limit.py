@@ -54,7 +54,7 @@ class GroupLimit(GreedyStage):
         check_fractions(decay=self.decay)
 
     def gain(self, candidates: Ranking) -> GroupGain:
-        """The relevance of these documents, less for those beyond the limit."""
+        """Return the relevance of these documents, reduced for those beyond the limit."""
         groups = group_numbers(candidates.docids, self.groups)
         return GroupGain(unit_range(candidates.scores), groups, self.max_per_group, self.decay)
 
@@ -84,7 +84,7 @@ class GroupGain:
 
 
 def group_numbers(docids: Sequence[str], groups: Groups) -> IntArray:
-    """The groups of documents as numbers from 0, shape (len(docids),)."""
+    """Number the groups of documents from 0, shape (len(docids),)."""
     group_of = groups if callable(groups) else groups.get
     named = ((docid, group_of(docid)) for docid in docids)
     # Pairs, so that no name of a group is taken for a docid.

@@ -92,7 +92,7 @@ class DiversityModel(SavedModel):
         return f"{name} of {self.features.n_features} features, to pick {self.k} of {self.depth} documents"
 
     def summary(self, largest: int = 5) -> str:
-        """A few lines about the learner, its data, and the largest weights of the first member."""
+        """Describe the learner, its data, and the largest weights of the first member in a few lines."""
         names = ("method", "learner", "C", "alpha", "iterations", "gap", "greylag")
         known = [f"{name} {self.provenance[name]}" for name in names if name in self.provenance]
         lines = [self._outline(), f"features {self.preset or 'of no preset'}{', with titles' if self.titles else ''}"]
@@ -121,7 +121,7 @@ class DiversityModel(SavedModel):
         *,
         transfer: bool = False,
     ) -> CandidateMaker:
-        """The maker of the candidates that the model expects.
+        """Return the maker of the candidates that the model expects.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class DiversityModel(SavedModel):
         return CandidateMaker(index, self.features, titles=used, parameters=self.parameters, depth=self.depth)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of the model's file."""
+        """Return the entries of the model's file."""
         return {
             "preset": self.preset,  # for readers of the file: the criteria and thresholds decide
             "criteria": [list(criterion) for criterion in self.features.criteria],
@@ -158,7 +158,7 @@ class DiversityModel(SavedModel):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> DiversityModel:
-        """The model of a file's entries."""
+        """Make the model of a file's entries."""
         features = CoverageFeatures(
             content["criteria"],
             content["thresholds"],

@@ -28,10 +28,10 @@ class SubtopicOracle(GreedyStage):
     qrels: SubtopicQrels
 
     def gain(self, candidates: Ranking) -> CoverageGain:
-        """The weight of newly covered subtopics."""
+        """Return the weight of newly covered subtopics."""
         return subtopic_gain(Subtopics.from_qrels(candidates.docids, self.qrels.get(candidates.qid, {})))
 
 
 def subtopic_gain(subtopics: Subtopics) -> CoverageGain:
-    """The gain in the weight of covered subtopics."""
+    """Make the gain in the weight of covered subtopics."""
     return CoverageGain(subtopics.coverage, subtopics.weights)

@@ -43,7 +43,7 @@ class PM2(AspectStage):
     aspect_weight: float = 0.5
 
     def gain(self, candidates: Ranking) -> PM2Gain:
-        """The gain of PM-2."""
+        """Return the gain of PM-2."""
         return PM2Gain(self.relevance(candidates), self.aspect_weight)
 
 

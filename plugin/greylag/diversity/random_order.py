@@ -34,12 +34,12 @@ class RandomOrder(GreedyStage):
             raise ParameterError(f"seed must be at least 0, not {self.seed}")
 
     def gain(self, candidates: Ranking) -> ModularGain:
-        """A random worth for each document."""
+        """Draw a random worth for each document."""
         # By qid, so that the order depends neither on the other queries of a run nor on workers.
         rng = np.random.default_rng([self.seed, *candidates.qid.encode()])
         return random_gain(len(candidates), rng)
 
 
 def random_gain(n: int, rng: np.random.Generator) -> ModularGain:
-    """A gain that picks n candidates in random order."""
+    """Make a gain that picks n candidates in random order."""
     return ModularGain(rng.random(n))

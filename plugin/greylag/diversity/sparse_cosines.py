@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def cosines_by_column(vectors: csr_matrix) -> Callable[[int], FloatArray]:
-    """A function from the number of a row to its inner products with all rows, of unit length or zero."""
+    """Make a function from the number of a row to its inner products with all rows, of unit length or zero."""
     rows = drop_empty_columns(vectors) if vectors.shape[1] > vectors.nnz else vectors
     columns, starts = rows.tocsc(), rows.indptr.tolist()
 

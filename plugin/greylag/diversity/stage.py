@@ -52,7 +52,7 @@ class DiversityStage(Stage, ABC):
         return np.ones(len(docids), dtype=bool)
 
     def candidates(self, ranking: Ranking) -> Ranking:
-        """The documents to pick from, best first."""
+        """Return the documents to pick from, best first."""
         top = ranking.head(self.depth)
         if not self.min_relevance or not len(top):
             return top
@@ -61,7 +61,7 @@ class DiversityStage(Stage, ABC):
         return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
     def scored(self, ranking: Ranking) -> Ranking:
-        """The top `depth` documents, as ranked."""
+        """Return the top `depth` documents, as ranked."""
         return self(ranking).head(self.depth)
 
     @abstractmethod
@@ -88,14 +88,14 @@ class GreedyStage(DiversityStage):
 
     @abstractmethod
     def gain(self, candidates: Ranking) -> Gain:
-        """The gain over the candidates, none of which is picked yet."""
+        """Return the gain over the candidates, none of which is picked yet."""
 
     def diversify(self, ranking: Ranking) -> Ranking:
         """Pick `k` of the top `depth` documents."""
         return self.move_picks(ranking, self.gain(self.candidates(ranking)))
 
     def scored(self, ranking: Ranking) -> Ranking:
-        """The candidates, scored by the gain that each is picked with."""
+        """Return the candidates, scored by the gain that each is picked with."""
         candidates = self.candidates(ranking)
         # All of them, not k: a feature needs a value for each.
         picked, gains = greedy_path(self.gain(candidates), len(ranking), len(candidates))

@@ -90,7 +90,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
             )
 
     def gain(self, candidates: Ranking) -> CoverageGain:
-        """The gain in w' Psi."""
+        """Return the gain in w' Psi."""
         return word_coverage(self._make(candidates), np.array(self.model.weights[0]))
 
 

@@ -42,7 +42,7 @@ def training_examples(
     weighted: bool = True,
     n_jobs: int | None = None,
 ) -> dict[str, Example]:
-    """The candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
+    """Return the candidates and subtopics of each query; queries without a covered subtopic are dropped with a warning.
 
     Subtopics are weighted by the number of candidates that cover them (Yue & Joachims 2008, section 6). Documents
     outside the index are no candidates.
@@ -89,7 +89,7 @@ def training_examples(
 def _example(
     item: tuple[Ranking, Mapping[str, Mapping[str, int]]], *, make: CandidateMaker, relevant_only: bool, weighted: bool
 ) -> Example | None:
-    """The example of a query with its judgements; None if no candidate covers a subtopic."""
+    """Return the example of a query with its judgements; None if no candidate covers a subtopic."""
     ranking, judged = item
     # Known documents first and then the depth, as the stage does.
     candidates = ranking.select(make.index.knows(ranking.docids)).head(make.depth)
@@ -103,7 +103,7 @@ def _example(
 
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
-    """The mean loss of the predictions for some examples.
+    """Compute the mean loss of the predictions for some examples.
 
     Parameters
     ----------
@@ -127,11 +127,9 @@ def _fit_grid(
     *,
     n_jobs: int | None = None,
 ) -> dict[float, Any]:
-    """The `Solution` (`CuttingPlane`) or `Ensemble` (`Coulomb`) for each C of `grid`, in ascending order.
-
-    `CuttingPlane.fit_path` goes from one C to the next. Ensembles of different C are independent, and `n_jobs` workers
-    fit them; the result does not depend on their number.
-    """
+    """Fit the `Solution` (`CuttingPlane`) or `Ensemble` (`Coulomb`) for each C of `grid`, in ascending order."""
+    # `CuttingPlane.fit_path` goes from one C to the next. Ensembles of different C are independent, and `n_jobs`
+    # workers fit them; the result does not depend on their number.
     ascending = sorted(grid)
     # A path is one item of work: the constraints for one C are the start for the next.
     items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
@@ -151,7 +149,7 @@ def _fit(
 def choose_cost(
     model: CoverageModel, solutions: Mapping[float, Solution | Ensemble], validation: Collection[Example]
 ) -> float:
-    """The C with the lowest mean loss on `validation` (pick-best for ensembles); ties go to the first."""
+    """Choose the C with the lowest mean loss on `validation` (pick-best for ensembles); ties go to the first."""
     return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
 
@@ -262,7 +260,7 @@ def fit_svmdiv(
 
 
 def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example], dict[str, Example]]:
-    """The examples without every fourth, to train on, and every fourth, to choose C on."""
+    """Split off every fourth example, to choose C on; the others are trained on."""
     held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY])
     return (
         {qid: example for qid, example in examples.items() if qid not in held_out},

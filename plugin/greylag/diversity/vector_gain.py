@@ -25,19 +25,10 @@ _SHORT, _LONG = 1e-140, 1e140  # lengths whose squares neither overflow nor lose
 
 
 class VectorGain(Gain):
-    """A gain of relevance and of the cosines with the picks, over n candidates.
+    """A gain of relevance and of the cosines with the picks, over n candidates."""
 
-    Sums by BLAS depend on its threads, and picks must not. Coordinates of unit vectors are therefore rounded to 26
-    binary places: float64 adds their products without any error, in any order.
-
-    Parameters
-    ----------
-    relevance : array, shape (n,)
-    vectors : csr_matrix, shape (n, V), or float32 or float64 array, shape (n, m)
-        Sparse rows of unit length or zero, or dense rows of any length.
-    relevance_weight : float in [0, 1]
-    """
-
+    # Sums by BLAS depend on its threads, and picks must not. Coordinates of unit vectors are therefore rounded to 26
+    # binary places: float64 adds their products without any error, in any order.
     def __init__(self, relevance: FloatArray, vectors: Matrix, relevance_weight: float) -> None:
         self.worth = relevance_weight * relevance
         self.weight = 1.0 - relevance_weight
@@ -51,15 +42,12 @@ class VectorGain(Gain):
             self._sparse = cosines_by_column(vectors)
 
     def cosines(self, candidate: int) -> FloatArray:
-        """The cosines of all candidates with one, shape (n,)."""
+        """Compute the cosines of all candidates with one, shape (n,)."""
         return np.asarray(self.rows @ self.rows[candidate]) if self._sparse is None else self._sparse(candidate)
 
 
 class CosineGain(VectorGain):
-    """The gain ``w rel + (1 - w) (constant * |picks| - statistic)``, and ``w rel`` of the first pick.
-
-    The statistic combines the cosines with the picks.
-    """
+    """The gain ``w rel + (1 - w) (constant * |picks| - statistic of cosines)``, and ``w rel`` of the first pick."""
 
     combine: ClassVar[np.ufunc]
     start: ClassVar[float]
@@ -71,7 +59,7 @@ class CosineGain(VectorGain):
         self._picked = 0
 
     def gains(self) -> FloatArray:
-        """The gains, shape (n,)."""
+        """Return the gains, shape (n,)."""
         if not self._picked:
             return self.worth
         return self.worth - (self._statistics - self.constant * self._picked) * self.weight
@@ -99,15 +87,7 @@ def exact_rows(vectors: Dense) -> FloatArray:
 
 @dataclass(frozen=True)
 class VectorStage(GreedyStage):
-    """A greedy stage that weighs the incoming score against similar picks.
-
-    Parameters
-    ----------
-    index, vectors, latent, relevance_weight, scale
-        See `greylag.MMR`.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
-    """
+    """A greedy stage that weighs the incoming score against similar picks; parameters are those of `greylag.MMR`."""
 
     needs = frozenset({"vectors"})
     strength = "relevance_weight"
@@ -133,7 +113,7 @@ class VectorStage(GreedyStage):
         return self._vectors.knows(docids)
 
     def gain(self, candidates: Ranking) -> VectorGain:
-        """The gain over these documents."""
+        """Return the gain over these documents."""
         vectors = self._vectors.documents(candidates.docids)
         relevance = unit_range(candidates.scores) if self.scale == "range" else candidates.scores
         return self.kind(relevance, vectors, self.relevance_weight)

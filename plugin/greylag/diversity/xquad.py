@@ -49,7 +49,7 @@ class XQuAD(AspectStage):
     relevance_weight: float = 0.5
 
     def gain(self, candidates: Ranking) -> XQuADGain:
-        """The gain of xQuAD."""
+        """Return the gain of xQuAD."""
         return XQuADGain(unit_range(candidates.scores), self.relevance(candidates), self.relevance_weight)
 
 

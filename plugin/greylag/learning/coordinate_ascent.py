@@ -76,11 +76,9 @@ class CoordinateAscent:
 def coordinate_ascent(
     data: RankingData, objective: Objective, columns: Sequence[int], weights: FloatArray, *, tolerance: float = 1e-4
 ) -> FloatArray:
-    """Improve weights by an exact line search along each in turn, until a cycle gains no more than `tolerance`.
-
-    The measure never falls, and a weight changes only if another value is better. As only the ratios of weights matter,
-    they are rescaled to keep the sum of their magnitudes.
-    """
+    """Improve weights by an exact line search along each in turn, until a cycle gains no more than `tolerance`."""
+    # The measure never falls, and a weight changes only if another value is better. As only the ratios of weights
+    # matter, they are rescaled to keep the sum of their magnitudes.
     problem = prepare(data, objective)
     best, value = weights.copy(), mean(problem, linear_scores(data, columns, weights))
     while True:
@@ -91,10 +89,8 @@ def coordinate_ascent(
 
 
 def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
-    """The inverse root mean squares of features around their query means, shape (f,), and their principal axes as rows.
-
-    An axis has a weight for each feature; the axes are in descending order of variance.
-    """
+    """Return the features' inverse root mean squares around query means, shape (f,), and principal axes as rows."""
+    # An axis has a weight for each feature; the axes are in descending order of variance.
     from threadpoolctl import threadpool_limits
 
     scaled = centred(data)

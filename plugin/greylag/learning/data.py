@@ -75,7 +75,7 @@ class RankingData:
     def from_arrays(
         cls, X: ArrayLike, y: ArrayLike, groups: ArrayLike, *, names: Sequence[str] | None = None
     ) -> RankingData:
-        """The data of arrays, as LightGBM takes them; queries and documents are known by their numbers, from 1.
+        """Make the data of arrays, as LightGBM takes them; queries and documents get their numbers, from 1, as names.
 
         Parameters
         ----------
@@ -176,12 +176,12 @@ class RankingData:
         return kept, dropped
 
     def columns_of(self, names: Iterable[str]) -> list[int]:
-        """The numbers of the columns with these names, which the data has."""
+        """Return the numbers of the columns with these names, which the data has."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return [numbers[name] for name in names]
 
     def select_queries(self, qids: Sequence[str]) -> RankingData:
-        """The data of `qids`, in their order, without those that the data lacks; an error if none is left."""
+        """Select the data of `qids`, in their order, without those that the data lacks; an error if none is left."""
         known = {qid: place for place, qid in enumerate(self.qids)}
         places = [known[qid] for qid in qids if qid in known]
         if not places:
@@ -199,7 +199,7 @@ class RankingData:
         )
 
     def select_features(self, columns: Sequence[int]) -> RankingData:
-        """The data with only these columns, in this order."""
+        """Select these columns of the data, in this order."""
         return replace(
             self, specs=tuple(self.specs[column] for column in columns), features=self.features[:, list(columns)]
         )
@@ -212,7 +212,7 @@ def spaced(items: Sequence[T], most: int) -> list[T]:
 
 
 def concatenated(parts: Sequence[RankingData]) -> RankingData:
-    """The queries of all parts, which have the same features."""
+    """Concatenate the queries of data sets with the same features."""
     return replace(
         parts[0],
         qids=tuple(chain.from_iterable(part.qids for part in parts)),
@@ -225,12 +225,12 @@ def concatenated(parts: Sequence[RankingData]) -> RankingData:
 
 
 def positive_grades(grades: Iterable[int]) -> IntArray:
-    """Those above 0, in descending order."""
+    """Return the grades above 0, in descending order."""
     return np.array(sorted((grade for grade in grades if grade > 0), reverse=True), dtype=np.int64)
 
 
 def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
-    """``features @ weights``, shape (n,), added column by column: BLAS sums in an order that depends on threads."""
+    """Compute ``features @ weights``, shape (n,), column by column: BLAS sums in an order that depends on threads."""
     scores = np.zeros(len(features))
     with np.errstate(over="ignore", invalid="ignore"):  # whoever ranks by infinite scores refuses them
         for column, weight in zip(features.T, weights, strict=True):
@@ -239,7 +239,7 @@ def weighted_sum(features: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def linear_scores(data: RankingData, columns: Sequence[int], weights: FloatArray) -> FloatArray:
-    """The weighted sum of the columns, shape (n,), added in their order."""
+    """Compute the weighted sum of the columns, shape (n,), added in their order."""
     scores = np.zeros(len(data.docids))
     for column, weight in zip(columns, weights, strict=True):
         scores += weight * data.columns[column]
@@ -247,7 +247,7 @@ def linear_scores(data: RankingData, columns: Sequence[int], weights: FloatArray
 
 
 def centred(data: RankingData) -> FloatArray:
-    """The features minus their means within each query, by column: shape (f, n)."""
+    """Subtract each query's means from the features, by column: shape (f, n)."""
     columns = data.columns.copy()
     for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         if end > first:

@@ -84,7 +84,7 @@ class CountedRankings:
         return rebuilt(self)
 
     def data(self, parameters: FeatureParameters) -> RankingData:
-        """The data with these parameters, equal to `training_data` by an extractor with them; kept for other folds."""
+        """Compute the data with these parameters, equal to `training_data` by that extractor; kept for other folds."""
         if parameters in self._kept:
             return self._kept[parameters]
         values = np.empty((len(self._rows.docids), len(self.features)))
@@ -118,7 +118,7 @@ class CountedRankings:
 
 
 def checked_rankings(given: Any) -> tuple[Ranking, ...]:
-    """The rankings of a run or of an iterable; an error that names the remedy if it is something else."""
+    """Check and return the rankings of a run or an iterable; the error for another value names the remedy."""
     if isinstance(given, Run):
         return given.rankings
     many = isinstance(given, Iterable) and not isinstance(given, Mapping | str) and not hasattr(given, "columns")
@@ -130,7 +130,7 @@ def checked_rankings(given: Any) -> tuple[Ranking, ...]:
 
 
 def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
-    """The topics with a document of at least this grade, in their order; an error if there are none."""
+    """Return the topics with a document of at least this grade, in their order; an error if there are none."""
     check_qrels(qrels)
     topics = list(qids)
     judged = [qid for qid in topics if any(grade >= rel for grade in qrels.get(qid, {}).values())]
@@ -142,13 +142,13 @@ def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
 
 
 def judged_rankings(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
-    """The rankings whose query has a relevant document, without documents that are unknown to the extractor."""
+    """Return the rankings whose query has a relevant document, without documents that are unknown to the extractor."""
     judged = frozenset(judged_topics((ranking.qid for ranking in rankings), qrels))
     return tuple(ranking.select(extractor.knows(ranking.docids)) for ranking in rankings if ranking.qid in judged)
 
 
 def _rows(rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
-    """The data of judged rankings, without features."""
+    """Return the data of judged rankings, without features."""
     docids = tuple(docid for ranking in rankings for docid in ranking.docids)
     grades = [qrels[ranking.qid].get(docid, 0) for ranking in rankings for docid in ranking.docids]
     return RankingData(

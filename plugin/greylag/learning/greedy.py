@@ -96,11 +96,9 @@ class GreedySelection:
 def best_steps(
     problem: Problem, scores: FloatArray, directions: Sequence[FloatArray], parallel: Parallel
 ) -> list[Optimum]:
-    """`line_search` along each direction; directions that cannot hold the best of all optima may have -infinity.
-
-    All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as a
-    whole or in parts.
-    """
+    """Call `line_search` along each direction; those that cannot hold the best of all optima may have -infinity."""
+    # All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as
+    # a whole or in intervals.
     surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
     floor = max((one.reached for one in surveys), default=-np.inf)
     order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
@@ -119,7 +117,7 @@ def best_steps(
 
 
 def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
-    """`line_search` from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
+    """Search along a feature from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
     down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
     return up if up.value > down.value + EQUAL else down
 
@@ -179,7 +177,7 @@ def choose_learner(
 def held_out_means(
     data: RankingData, learner: GreedySelection, measure: Objective, *, folds: int, seed: int, n_jobs: int | None = None
 ) -> FloatArray:
-    """The cross-validated mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
+    """Cross-validate the mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
 
     def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
         training = data.select_queries(without(data.qids, held_out))
@@ -248,7 +246,7 @@ class GreedyCommittee:
         return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
 
     def members(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
-        """The sum of the members' weights, each divided by the spread of its scores, shape (f,)."""
+        """Sum the members' weights, each divided by the spread of its scores, shape (f,)."""
         columns, weights = centred(data), np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
             training = without(data.qids, fold)

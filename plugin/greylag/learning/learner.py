@@ -47,13 +47,13 @@ class Selection:
         return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))
 
     def over(self, data: RankingData) -> FloatArray:
-        """The final weights of all columns of `data`, shape (f,), 0 for those that are not selected."""
+        """Return the final weights of all columns of `data`, shape (f,), 0 for those that are not selected."""
         weights = np.zeros(len(data.specs))
         weights[list(self.columns)] = self.weights
         return weights
 
     def predict(self, data: RankingData | ArrayLike) -> FloatArray:
-        """The documents' scores, shape (n,), by the final weights; higher is better.
+        """Score documents, shape (n,), by the final weights; higher is better.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Selection:
         return weighted_sum(features[:, list(self.columns)], np.array(self.weights))
 
     def head(self, rounds: int) -> Selection:
-        """The result of the first rounds (of all rounds if there were fewer)."""
+        """Return the result of the first rounds (of all rounds if there were fewer)."""
         check_counts(rounds=rounds)
         history = self.history[:rounds]  # a learner of all weights at once has one round
         return Selection(self.columns[: len(history[-1])], history, self.training_scores[:rounds])
@@ -87,6 +87,6 @@ class Learner(Protocol):
 
 
 def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
-    """The measure of each query of `data` after each round of a selection, shape (rounds, queries)."""
+    """Evaluate each query of `data` after each round of a selection, shape (rounds, queries)."""
     scores = (linear_scores(data, selection.columns[: len(w)], np.array(w)) for w in selection.history)
     return np.stack([measure.evaluate(data, of_round) for of_round in scores])

@@ -83,7 +83,7 @@ def _letor_lines(
 
 
 def _is_number(qid: str) -> bool:
-    """Whether the qid is written as other programs write the number that they read."""
+    """Return whether the qid is written as other programs write the number that they read."""
     return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
 
 
@@ -167,7 +167,7 @@ class ColumnValues:
     column: int
 
     def __call__(self, ranking: Ranking) -> FloatArray:
-        """The values in the order of the ranking, shape (n,)."""
+        """Return the values in the order of the ranking, shape (n,)."""
         if ranking.qid not in self.data.spans:
             raise ParameterError(f"query {ranking.qid!r} is not among those of the features")
         first, end = self.data.spans[ranking.qid]
@@ -179,13 +179,13 @@ class ColumnValues:
 
 
 def bound_columns(data: RankingData) -> tuple[Column, ...]:
-    """The features ``column:NAME`` of data that was read from a file, which have their values."""
+    """Return the features ``column:NAME`` of data that was read from a file, which have their values."""
     names = (name.removeprefix("column:") for name in data.names)
     return tuple(Column(name, ColumnValues(data, column)) for column, name in enumerate(names))
 
 
 def listed_run(data: RankingData, tag: str) -> Run:
-    """The documents in the order in which they are listed, with descending scores."""
+    """Rank the documents in the order of their lines, with descending scores."""
     return Run(
         tuple(
             Ranking(qid, "", data.docids[first:end], np.arange(end - first, 0.0, -1.0))
@@ -196,7 +196,7 @@ def listed_run(data: RankingData, tag: str) -> Run:
 
 
 def listed_grades(data: RankingData) -> dict[str, dict[str, int]]:
-    """The grades as judgements, by qid and docid."""
+    """Return the grades as judgements, by qid and docid."""
     return {
         qid: dict(zip(data.docids[first:end], data.grades[first:end].tolist(), strict=True))
         for qid, (first, end) in data.spans.items()
@@ -204,11 +204,9 @@ def listed_grades(data: RankingData) -> dict[str, dict[str, int]]:
 
 
 def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False) -> Run:
-    """A run of the scores that another program gave to the documents of a feature file, LETOR text or .npz.
-
-    The scores are in the order of the documents: one a line, as those of LightGBM and SVMrank, or in RankLib's lines,
-    ``QID INDEX SCORE``, with the number of the document within its query, from 0. Equal scores keep that order.
-    """
+    """Read a run of the scores that another program gave to the documents of a feature file, LETOR text or .npz."""
+    # Scores are in the order of the documents: one per line, as of LightGBM and SVMrank, or in RankLib's lines
+    # ``QID INDEX SCORE``, with the number of the document within its query, from 0. Equal scores keep that order.
     by_query = _documents(features, lenient=lenient)
     expected = [(qid, place) for qid, docids in by_query.items() for place in range(len(docids))]
     scores: list[float] = []
@@ -233,7 +231,7 @@ def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False
 
 
 def _documents(path: str | Path, *, lenient: bool) -> dict[str, list[str]]:
-    """The documents of each query of a feature file, in order."""
+    """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
         data = read_features(path, lenient=lenient)
         return {qid: [*data.docids[a:b]] for qid, (a, b) in zip(data.qids, pairwise(data.offsets), strict=True)}
@@ -306,7 +304,7 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
 
 
 def _names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:
-    """The names of features among the words of a comment."""
+    """Return the names of features among the words of a comment."""
     matches = [_NAME.fullmatch(word) for word in words]
     names = {int(match[1][:12]): match[2].decode() for match in matches if match}
     if max(names, default=0) > MAX_NUMBER:
@@ -321,7 +319,7 @@ def _check_size(path: str | Path, rows: int, width: int) -> None:
 
 
 def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> RankingData:
-    """The data of all blocks, which are freed one by one."""
+    """Join the data of all blocks, which are freed one by one."""
     names, sizes = next(block.names for block in blocks if block.docids), _sizes(path, blocks)
     docids = tuple(chain.from_iterable(block.docids for block in blocks))
     grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
@@ -346,7 +344,7 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> Ra
 
 
 def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
-    """The number of lines of each query."""
+    """Count the lines of each query."""
     sizes: dict[str, int] = {}
     for name, size in chain.from_iterable(block.queries for block in blocks):
         qid = name.decode()
@@ -357,7 +355,7 @@ def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
 
 
 def _by_column(path: str | Path, blocks: list[_Block], width: int) -> FloatArray:
-    """The features, stored by column as line searches read them, so that there is no second copy; empties `blocks`."""
+    """Store features by column, as line searches read them, without a second copy; empties `blocks`."""
     rows, width = sum(len(block.docids) for block in blocks), max(width, *(block.values.shape[1] for block in blocks))
     _check_size(path, rows, width)
     columns, first = np.empty((width, rows)), 0

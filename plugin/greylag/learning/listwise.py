@@ -117,7 +117,7 @@ def _loss(
     penalty: float,
     centre: FloatArray,
 ) -> tuple[float, FloatArray]:
-    """The function to minimise and its gradient, for weights of features multiplied by `units`."""
+    """Return the function to minimise and its gradient, for weights of features multiplied by `units`."""
     sizes = np.diff(data.offsets)
     scores = data.features @ (weights * units)
     # Shares depend on differences alone, and exp of scores below 0 does not overflow.
@@ -133,14 +133,14 @@ def _loss(
 
 
 def _by_query(reduce: np.ufunc, values: FloatArray, data: RankingData) -> FloatArray:
-    """The values of each query's documents, reduced, shape (q,); 0 for a query without documents."""
+    """Reduce the values of each query's documents, shape (q,); 0 for a query without documents."""
     filled, out = np.diff(data.offsets) > 0, np.zeros(len(data.qids))
     out[filled] = reduce.reduceat(values, data.offsets[:-1][filled])
     return out
 
 
 def _spreads(data: RankingData) -> FloatArray:
-    """The root mean squares of features around their query means, shape (f,); infinite if a feature is constant."""
+    """Compute the root mean squares of features around query means, shape (f,); infinite if a feature is constant."""
     squares = np.zeros(len(data.specs))
     for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         if end > first:

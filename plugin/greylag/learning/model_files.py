@@ -41,12 +41,12 @@ class SavedModel(ABC):
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
-        """The entries of the file, as JSON values."""
+        """Return the entries of the file, as JSON values."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """The model with these entries, whose types are those of the layout."""
+        """Make the model of these entries, whose types are those of the layout."""
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically."""
@@ -84,7 +84,7 @@ class SavedModel(ABC):
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """The content of a model file, empty if it is not an object."""
+    """Read a model file, empty if it is not an object."""
     try:
         with Faults(path, lenient=None) as faults:
             content = parse_json(read_text(path, faults))

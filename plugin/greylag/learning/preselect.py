@@ -60,7 +60,7 @@ class MMRPreselection:
         return cls(**read_options("mmr", options, parameters(cls)))
 
     def select(self, data: RankingData) -> RankingData:
-        """The data with the selected features, in pool order; trivial and duplicate ones are dropped first.
+        """Select the data with the selected features, in pool order; trivial and duplicate ones are dropped first.
 
         All others are kept if there are few enough, or if all documents are relevant, or none, so that relevance does
         not distinguish features.
@@ -78,11 +78,9 @@ class MMRPreselection:
 
 
 def binarise(data: RankingData) -> NDArray[np.bool_]:
-    """Whether each feature holds for each document, shape (n, f): whether it alone would rank it in the top tenth.
-
-    A feature holds for those of a query's n_q documents whose value is above the (ceil(n_q / 10) + 1)-th highest. If
-    there are ties at that rank, it holds for fewer documents, or none: most windows do not occur in most documents.
-    """
+    """Return whether each feature holds for each document, shape (n, f): alone, it ranks it in the top tenth."""
+    # A feature holds for those of a query's n_q documents whose value is above the (ceil(n_q / 10) + 1)-th highest. If
+    # there are ties at that rank, it holds for fewer documents, or none: most windows do not occur in most documents.
     holds = np.zeros(data.features.shape, dtype=np.bool_)
     for first, end in pairwise(data.offsets.tolist()):
         values, beyond = data.features[first:end], end - first - 1 - math.ceil((end - first) / SHARE)

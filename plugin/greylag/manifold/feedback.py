@@ -28,7 +28,7 @@ FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"
 
 
 def judged_documents(index: PositionalIndex, feedback: Feedback, qid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The judged relevant documents of a query and the others, in ascending order, without those outside the index."""
+    """Return the judged relevant documents of a query and the others, in ascending order; all are in the index."""
     grades = dict(sorted(feedback.get(qid, {}).items()))
     known = [docid for docid, number in zip(grades, index.documents([*grades]).tolist(), strict=True) if number >= 0]
     return tuple(d for d in known if grades[d] > 0), tuple(d for d in known if grades[d] <= 0)
@@ -99,7 +99,7 @@ class Rocchio(Stage):
         return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)
 
     def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
-        """The mean of the documents' vectors."""
+        """Compute the mean of the documents' vectors."""
         frequencies = self.index.term_frequencies(self.index.documents(docids))
         common = self.index.document_frequencies > COMMON * self.index.n_documents
         # Zero rather than removed: rows keep their entries, by which they are repeated below.
@@ -111,7 +111,7 @@ class Rocchio(Stage):
         return np.asarray(mean, dtype=np.float64)
 
     def _scores(self, numbers: IntArray, weights: FloatArray) -> FloatArray:
-        """The sum of the documents' BM25 weights times `weights`, added in the order of terms."""
+        """Sum the documents' BM25 weights times `weights`, in the order of terms."""
         frequencies = self.index.term_frequencies(numbers)
         weighting = BM25(CollectionStatistics.of(self.index), self.parameters)
         terms, df = frequencies.indices, self.index.document_frequencies

@@ -32,11 +32,9 @@ BLOCK = 2**22  # numbers in memory at once if points are processed in blocks
 
 @dataclass(frozen=True, eq=False)
 class InnerProductGraph:
-    """All inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed; see `affinity_graph`.
+    """Inner products of sparse points, W = X X' - diag(|x_1|², ..., |x_n|²), never formed; see `affinity_graph`."""
 
-    A product with W costs as much as two products with X, whereas W itself has up to n² entries.
-    """
-
+    # A product with W costs as much as two products with X, whereas W itself has up to n² entries.
     # Every column has two non-zero entries or more: others add nothing to W, and without them a point is isolated if
     # and only if its row is zero.
     X: sparse.csr_array  # shape (n, m), non-negative
@@ -48,12 +46,12 @@ class InnerProductGraph:
         return len(self.squared_norms), len(self.squared_norms)
 
     def __matmul__(self, vectors: FloatArray) -> FloatArray:
-        """W v, for `vectors` of shape (n,) or (n, q)."""
+        """Compute W v, for `vectors` of shape (n,) or (n, q)."""
         product: FloatArray = self.X @ (self.X.T @ vectors) - (self.squared_norms * vectors.T).T
         return product
 
     def toarray(self) -> FloatArray:
-        """W, shape (n, n)."""
+        """Form W, shape (n, n)."""
         from scipy.spatial.distance import squareform
 
         matrix: FloatArray = squareform(_products(self.X), checks=False)
@@ -135,7 +133,7 @@ def affinity_graph(
 
 
 def _points(X: Any) -> Any:
-    """X as a float64 ndarray, or as a CSR copy in canonical form."""
+    """Return X as a float64 ndarray, or as a CSR copy in canonical form."""
     if sparse.issparse(X):
         points = sparse.csr_array(X, dtype=np.float64, copy=True)
         # Sorted, too: sums over coordinates must not depend on how the matrix was made.
@@ -163,7 +161,7 @@ def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float
 
 
 def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
-    """The kNN graph's edges (i, j), i < j."""
+    """List the kNN graph's edges (i, j), i < j."""
     from sklearn.neighbors import NearestNeighbors
 
     k = min(neighbours, points.shape[0] - 1)
@@ -178,7 +176,7 @@ def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[Int
 
 
 def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
-    """The k nearest neighbours of every point as scikit-learn chooses them, 1 in a matrix of shape (n, n)."""
+    """Mark the k nearest neighbours of every point, as scikit-learn chooses them, by 1 in a matrix, shape (n, n)."""
     from sklearn.neighbors import NearestNeighbors
     from sklearn.utils.extmath import row_norms
 
@@ -197,7 +195,7 @@ def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
 
 @cache  # finding the libraries takes longer than finding a query's neighbours
 def _threads() -> Any:
-    """The controller of the threads of scikit-learn, which has to be loaded before it is made."""
+    """Return the controller of the threads of scikit-learn, which has to be loaded before it is made."""
     import sklearn.neighbors  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
@@ -205,7 +203,7 @@ def _threads() -> Any:
 
 
 def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:
-    """The arrays of a sparse matrix, as compiled loops take them."""
+    """Return the arrays of a sparse matrix, as compiled loops take them."""
     return points.indptr, points.indices, points.data
 
 
@@ -221,7 +219,7 @@ def _pair_products(points: Any, rows: IntArray, columns: IntArray) -> FloatArray
 
 
 def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-    """The sum over coordinates of term(x_i, x_j) for every pair, a block of pairs at a time."""
+    """Sum term(x_i, x_j) over coordinates for every pair, a block of pairs at a time."""
     sums = np.empty(len(rows))
     step = max(1, BLOCK // points.shape[1])
     for start in range(0, len(rows), step):
@@ -231,7 +229,7 @@ def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> Flo
 
 
 def _distances(points: Any, products: FloatArray | None = None) -> FloatArray:
-    """The n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which does not accept sparse points."""
+    """Compute n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which refuses sparse points."""
     if not sparse.issparse(points):
         from scipy.spatial.distance import pdist
 
@@ -245,7 +243,7 @@ def _distances(points: Any, products: FloatArray | None = None) -> FloatArray:
 
 
 def _products(points: Any) -> FloatArray:
-    """The n(n-1)/2 inner products in the order of `_distances`."""
+    """Compute the n(n-1)/2 inner products in the order of `_distances`."""
     if not sparse.issparse(points):
         from scipy.spatial.distance import squareform
 
@@ -259,21 +257,21 @@ def _products(points: Any) -> FloatArray:
 
 
 def _dense_products(points: FloatArray) -> FloatArray:
-    """The inner products of all pairs, shape (n, n), and 0 on the diagonal."""
+    """Compute the inner products of all pairs, shape (n, n), and 0 on the diagonal."""
     matrix: FloatArray = points @ points.T
     np.fill_diagonal(matrix, 0)
     return matrix
 
 
 def _longest_tree_edge(distances: FloatArray) -> float:
-    """The longest edge of the minimum spanning tree: the distance of the last merger in single linkage."""
+    """Find the longest edge of the minimum spanning tree: the distance of the last merger in single linkage."""
     from scipy.cluster.hierarchy import single
 
     return float(single(distances)[-1, 2])
 
 
 def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
-    """exp(-d² / 2 sigma²), overwriting `distances`; an infinite distance is not an edge."""
+    """Compute exp(-d² / 2 sigma²), overwriting `distances`; an infinite distance is not an edge."""
     if sigma is None:
         positive = distances[(distances > 0) & (distances < np.inf)]
         sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
@@ -285,7 +283,7 @@ def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
 
 
 def _from_condensed(weights: FloatArray, n: int) -> FloatArray | sparse.csr_array:
-    """The symmetric matrix of weights given in the order of `pdist`."""
+    """Make the symmetric matrix of weights given in the order of `pdist`."""
     from scipy.spatial.distance import squareform
 
     if np.count_nonzero(weights) >= SPARSE_BELOW * weights.size:

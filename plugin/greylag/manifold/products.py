@@ -62,7 +62,7 @@ def condensed_distances(products: FloatArray, squared_norms: FloatArray, distanc
 
 @_jit
 def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int) -> Any:
-    """The k < n nearest neighbours of each of n points, in ascending order of Euclidean distance, shape (n, k).
+    """Return the k < n nearest neighbours of each of n points, in ascending order of Euclidean distance, shape (n, k).
 
     Also whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
     """
@@ -96,7 +96,7 @@ def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int
 
 @_jit
 def pair_terms(by_point: Any, n_coordinates: int, rows: IntArray, columns: IntArray) -> Any:
-    """The terms of the inner products of some pairs of points, in ascending order of coordinates, without zeros.
+    """Return the terms of the inner products of some pairs of points, in ascending order of coordinates, without zeros.
 
     Those of pair p, of the points ``rows[p]`` and ``columns[p]``, are ``terms[offsets[p]:offsets[p + 1]]``. It is
     fastest if equal rows are adjacent.

@@ -94,7 +94,7 @@ def limit_or_step(
     *,
     overwrite: bool = False,
 ) -> FloatArray:
-    """`solve`, or the f(t) of `iterates` if a number of steps is given."""
+    """Call `solve`, or return the f(t) of `iterates` if a number of steps is given."""
     if steps is None:
         return solve(W, y, alpha, exponent, solver, overwrite=overwrite)
     check_counts(steps=steps)
@@ -179,7 +179,7 @@ def rank(
 
 
 def degrees(W: AffinityGraph) -> FloatArray:
-    """The degree of each point, the sum of its row of W, shape (n,); 1 for an isolated point.
+    """Return the degree of each point, the sum of its row of W, shape (n,); 1 for an isolated point.
 
     ``rank(W, y) / np.sqrt(degrees(W))`` is the degree-corrected ranking D^-1/2 f*.
     """
@@ -203,7 +203,7 @@ def _iterate(W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float) -> I
 def solve(
     W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, overwrite: bool = False
 ) -> FloatArray:
-    """`rank` for a valid graph; `overwrite` permits overwriting a dense W."""
+    """Solve `rank` for a valid graph; `overwrite` permits overwriting a dense W."""
     source = _checked_sources(y, W.shape[0], alpha)
     check_choice("solver", solver, get_args(Solver))
     if solver == "auto":
@@ -222,14 +222,14 @@ def solve(
 
 
 def _scale(root: FloatArray, exponent: float) -> FloatArray:
-    """D^(1/2-k), shape (n,): S_k = D^(1/2-k) S D^(k-1/2), so that one symmetric system serves every k."""
+    """Compute D^(1/2-k), shape (n,): S_k = D^(1/2-k) S D^(k-1/2), so that one symmetric system serves every k."""
     if not math.isfinite(exponent):
         raise ParameterError(f"exponent is {exponent}; it must be finite")
     return root ** (2 * exponent - 1)
 
 
 def _checked_graph(W: Any) -> AffinityGraph:
-    """W as a float64 ndarray, CSR array or InnerProductGraph, symmetric and non-negative."""
+    """Check W; return it as a float64 ndarray, CSR array or InnerProductGraph, symmetric and non-negative."""
     from scipy.linalg import issymmetric
 
     if isinstance(W, InnerProductGraph):
@@ -246,7 +246,7 @@ def _checked_graph(W: Any) -> AffinityGraph:
 
 
 def _checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
-    """Y as a float64 array, after checking it and alpha."""
+    """Check Y and alpha; return Y as a float64 array."""
     source = np.asarray(y, dtype=np.float64)
     if source.ndim not in (1, 2) or len(source) != n:
         raise ParameterError(f"y has shape {source.shape}; it must have a row for each of the {n} points of the graph")
@@ -258,18 +258,18 @@ def _checked_sources(y: ArrayLike, n: int, alpha: float) -> FloatArray:
 
 
 def _inverse_root_degree(W: AffinityGraph) -> FloatArray:
-    """The diagonal of D^-1/2, shape (n,), 1 for isolated points."""
+    """Return the diagonal of D^-1/2, shape (n,), 1 for isolated points."""
     degree = W @ np.ones(W.shape[0])
     return np.where(degree > 0, degree, 1.0) ** -0.5
 
 
 def _spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """The map f -> S f."""
+    """Return the map f -> S f."""
     return lambda f: (root * (W @ (root * f.T).T).T).T
 
 
 def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
-    """f*, one column at a time, from products with S alone."""
+    """Solve for f*, one column at a time, from products with S alone."""
     from scipy.sparse.linalg import LinearOperator, cg
     from threadpoolctl import threadpool_limits
 
@@ -286,7 +286,7 @@ def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArr
 
 
 def _direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
-    """f* by a factorisation of I - alpha S; `overwrite` permits overwriting a dense W."""
+    """Solve for f* by a factorisation of I - alpha S; `overwrite` permits overwriting a dense W."""
     if isinstance(W, InnerProductGraph):
         W, overwrite = W.toarray(), True
     solution = _sparse_lu(W, root, y, alpha) if sparse.issparse(W) else _cholesky(W, root, y, alpha, overwrite)

@@ -37,28 +37,19 @@ Seen = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True)
 class Session:
-    """The documents shown in each round.
-
-    Parameters
-    ----------
-    shown : tuple of mappings of qid to tuple of str
-        For each round, the documents that were shown in it.
-    residuals : tuple of Run
-        For each round, the ranking after its feedback, without all documents shown so far.
-    """
+    """The documents shown in each round."""
 
     shown: tuple[Mapping[str, tuple[str, ...]], ...]
+    # The ranking after each round's feedback, without all documents shown so far
     residuals: tuple[Run, ...]
 
     def seen(self, rounds: int) -> dict[str, tuple[str, ...]]:
-        """The documents shown to each query in the first `rounds` rounds, in order."""
+        """Return the documents shown to each query in the first `rounds` rounds, in order."""
         return {qid: tuple(d for shown in self.shown[:rounds] for d in shown[qid]) for qid in self.shown[0]}
 
     def shown_run(self, first: Run, tag: str) -> Run:
-        """All documents shown, in the order in which they were shown, as a run of the queries of `first`.
-
-        Its R@k after k judgements is the share of the relevant documents that the session found.
-        """
+        """Return all documents shown, in the order in which they were shown, as a run of the queries of `first`."""
+        # Its R@k after k judgements is the share of the relevant documents that the session found.
         seen = self.seen(len(self.shown))
         return Run(
             tuple(Ranking(r.qid, r.query, seen[r.qid], np.arange(len(seen[r.qid]), 0.0, -1.0)) for r in first.rankings),
@@ -67,7 +58,7 @@ class Session:
 
 
 def residual_run(run: Run, seen: Seen) -> Run:
-    """A run without the documents that were seen, with the scores of the others."""
+    """Drop the documents that were seen from a run; the others keep their scores."""
 
     def unseen(ranking: Ranking) -> Ranking:
         gone = set(seen.get(ranking.qid, ()))
@@ -77,10 +68,8 @@ def residual_run(run: Run, seen: Seen) -> Run:
 
 
 def residual_qrels(qrels: Qrels, seen: Seen) -> dict[str, dict[str, int]]:
-    """Judgements without the documents that were seen, and without queries that have no other relevant document.
-
-    Such queries would score 0 however the rest is ranked.
-    """
+    """Drop the judgements of documents that were seen, and queries that have no other relevant document."""
+    # Queries without other relevant documents would score 0 however the rest is ranked.
     rest = {
         qid: {docid: grade for docid, grade in grades.items() if docid not in seen.get(qid, ())}
         for qid, grades in qrels.items()

@@ -122,7 +122,7 @@ class ManifoldRanker(Stage):
         return self.rerank_known(ranking, self._vectors.knows(ranking.docids), self._rerank)
 
     def scored(self, ranking: Ranking) -> Ranking:
-        """The top `depth` documents, as ranked."""
+        """Return the top `depth` documents, as ranked."""
         return self(ranking).head(self.depth)
 
     def _rerank(self, ranking: Ranking) -> Ranking:
@@ -141,7 +141,7 @@ class ManifoldRanker(Stage):
         return Ranking(ranking.qid, ranking.query, first.docids + ranking.docids[n:], scores)
 
     def _documents(self, top: Ranking) -> tuple[tuple[str, ...], FloatArray]:
-        """The documents of the graph, those of `top` first, and their entries of y."""
+        """Return the documents of the graph, those of `top` first, and their entries of y."""
         confidences = unit_range(top.scores) if self.confidence == "scores" else np.zeros(len(top))
         y = dict(zip(top.docids, confidences.tolist(), strict=True))
         judgements = {top.qid: (self.feedback or {}).get(top.qid, {})}
@@ -166,7 +166,7 @@ def _joined(
     affinity: Similarity | None,
     sigma: float | None,
 ) -> AffinityGraph:
-    """The graph of a query (qid, text), which is the first point, and documents; not to be written to."""
+    """Join a query (qid, text), which is the first point, and documents in a graph; not to be written to."""
     points = _points(vectors.query(*query), vectors.documents(docids))
     affinity = affinity or ("cosine" if issparse(points) and sigma is None else "rbf")
     if affinity == "cosine" and points.min() < 0:

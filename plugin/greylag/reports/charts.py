@@ -16,17 +16,17 @@ Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
-    """The section that a report begins with: a sentence for each comparison by the first measure, tables, charts."""
+    """Make the first section of a report: a sentence for each comparison by the first measure, tables, charts."""
     return Section("Result", "\n\n".join([*verdicts(compared), more]), [*tables, *change_charts(compared)])
 
 
 def change_charts(compared: Compared) -> list[Figure]:
-    """A chart for each comparison by the first measure."""
+    """Draw a chart for each comparison by the first measure."""
     return [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(compared)]
 
 
 def changes_figure(compared: Compared) -> Figure:
-    """All these charts in one figure, each with the names of its runs as the title."""
+    """Draw all these charts in one figure, each with the names of its runs as the title."""
     panels, measure = {}, ""
     for scores, comparison in first_comparisons(compared):
         rows, measure = _changes(scores, comparison.baseline, comparison.run), str(comparison.measure)
@@ -35,12 +35,12 @@ def changes_figure(compared: Compared) -> Figure:
 
 
 def verdicts(compared: Compared) -> list[str]:
-    """A sentence for each comparison by the first measure."""
+    """Write a sentence for each comparison by the first measure."""
     return [comparison.verdict for _, comparison in first_comparisons(compared)]
 
 
 def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
-    """The comparisons by the first measure, with the scores that they compare."""
+    """Return the comparisons by the first measure, with the scores that they compare."""
     return [
         (scores, comparison)
         for scores, test in compared
@@ -50,7 +50,7 @@ def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Co
 
 
 def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:
-    """The change of the first measure from one run to another: a bar for each query, in descending order."""
+    """Draw the change of the first measure from one run to another: a bar for each query, in descending order."""
     rows, measure = _changes(scores, before, after), scores[before].measures[0]
     higher, lower = sum(row[3] > 0 for row in rows), sum(row[3] < 0 for row in rows)
     direction = ", a loss" if measure.family.lower_is_better else ""
@@ -64,7 +64,7 @@ def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figur
 
 
 def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:
-    """Query, both scores by the first measure and the change, in descending order of changes."""
+    """List queries, both scores by the first measure and the change, in descending order of changes."""
     new = scores[after].by_query
     # Rounded, since differences that are equal on paper differ in their last bits, which would order the bars.
     rows = [(qid, old, new[qid], round(new[qid] - old, DECIMALS)) for qid, old in scores[before].by_query.items()]

@@ -34,7 +34,7 @@ def excerpts(texts: Mapping[str, str], analyze: Callable[[str], Sequence[str]]) 
 
 
 def split_title(text: str) -> tuple[str, str]:
-    """The first line of a text, as its title, and the others; without others there is no title."""
+    """Split off the first line of a text as its title; a single line is no title."""
     first, _, rest = unescape(text).strip().partition("\n")
     if not rest.strip():
         return "", first
@@ -42,7 +42,7 @@ def split_title(text: str) -> tuple[str, str]:
 
 
 def excerpt(text: str, wanted: frozenset[str], terms_of: Callable[[str], frozenset[str]]) -> tuple[Piece, ...]:
-    """The `WORDS` words with the most wanted terms, then the most matches, then the first; matches are marked."""
+    """Choose the `WORDS` words with the most wanted terms, then the most matches, then the first; mark matches."""
     words = [(match[1], bool(match[2])) for match in _WORD.finditer(text)]
     matches = [terms_of(word) & wanted for word, _ in words]
     # A window begins a few words before a match; of windows that are equally good, `max` takes the first.

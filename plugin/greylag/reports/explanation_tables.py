@@ -16,7 +16,7 @@ MOST = 3  # features in a sentence
 
 
 def explanation_table(explanation: Explanation, top: int | None = None) -> Table:
-    """The score of a document: a row for each feature and, below it, for each of its cliques."""
+    """Tabulate the score of a document: a row for each feature and, below it, for each of its cliques."""
     shares = largest(explanation.features)
     shown = shares if top is None else shares[:top]
     rows: list[Row] = []
@@ -76,7 +76,7 @@ def _clique_differences(share: FeatureShare, share_below: FeatureShare, *, fold:
 
 
 def explanation_result(explanation: Explanation, against: Explanation | None = None, top: int | None = None) -> Section:
-    """What a score is made of, or why one document is above another: a sentence and a chart of features."""
+    """Explain a score, or why one document is above another, by a sentence and a chart of features."""
     parts = [(str(share.feature), share.contribution) for share in explanation.features]
     sentence, unit = f"{explanation.docid} has a score of {explanation.score:.4f}", "contribution"
     caption = "Contributions of features to the score"
@@ -94,7 +94,7 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
 
 
 def explanation_dict(explanation: Explanation) -> dict[str, Any]:
-    """All figures, unrounded, as a dictionary that JSON can represent."""
+    """Return all figures, unrounded, as a dictionary that JSON can represent."""
     content = asdict(explanation)
     for share, feature in zip(content["features"], explanation.features, strict=True):
         share["feature"] = str(feature.feature)
@@ -102,7 +102,7 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
 
 
 def _name(clique: CliqueShare) -> str:
-    """The clique's terms, and how often the query has it if that is not once."""
+    """Name the clique's terms, and how often the query has it if that is not once."""
     times = clique.multiplicity
     if times == 1:
         return clique.name

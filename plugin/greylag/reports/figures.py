@@ -145,15 +145,7 @@ def line_figure(
 def bar_figure(
     caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Sequence[Bar]], data: Table | None = None
 ) -> Figure:
-    """Draw upright bars from 0, in two colours, whose names and values show under the mouse; panels one below another.
-
-    Parameters
-    ----------
-    caption, xlabel, ylabel : str
-    panels : mapping of title to sequence of Bar
-    data : Table, optional
-        See `Figure`.
-    """
+    """Draw upright bars from 0, in two colours, with names and values under the mouse; panels one below another."""
     parts = []
     for number, (title, bars) in enumerate(panels.items()):
         values = [bar.value for bar in bars]
@@ -252,13 +244,8 @@ def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Se
 
 
 def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
-    """Draw intervals with a point in each, a line for each name, and a vertical line at 0.
-
-    Parameters
-    ----------
-    caption, xlabel : str
-    intervals : mapping of name to (low, value, high)
-    """
+    """Draw intervals with a point in each, a line for each name, and a vertical line at 0."""
+    # `intervals` are (low, value, high) by name.
     left = 20 + math.ceil(LETTER * max(map(len, intervals)))
     width, below = left + WIDTH, TOP + KEY * len(intervals)
     low_end, high_end = (
@@ -281,18 +268,9 @@ def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[flo
 
 
 def write_figure(path: Path, figure: Figure) -> None:
-    """Write a figure for a paper as .svg, .pdf or .png, by the end of the name.
-
-    Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes; those
-    of PDF and PNG depend on the fonts of the machine.
-
-    Raises
-    ------
-    ParameterError
-        If the name ends otherwise.
-    DependencyError
-        If cairosvg, which PDF and PNG need, cannot be used.
-    """
+    """Write a figure for a paper as .svg, .pdf or .png, by the end of the name; PDF and PNG need cairosvg."""
+    # Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes;
+    # those of PDF and PNG depend on the fonts of the machine.
     svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
     form = path.suffix.lower()
     if form == ".svg":
@@ -330,7 +308,7 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[float]:
-    """All y of a panel, with the ends of bars."""
+    """Return all y of a panel, with the ends of bars."""
     curves, levels = panel
     ends = [
         y + sign * bars.get(name, {}).get(x, 0.0)  # type: ignore[arg-type]
@@ -377,7 +355,7 @@ def _scale(low: float, high: float, start: float, end: float) -> Scale:
 
 
 def _curve(name: str, points: Points, axes: Axes, colour: str, width: int, bars: Mapping[int, float]) -> list[str]:
-    """A line with its points, and bars around these; the name shows under the mouse."""
+    """Draw a line with its points, and bars around these; the name shows under the mouse."""
     parts = []
     for at, half in bars.items():
         low, high = (axes.y(points[at] + sign * half) for sign in (-1, 1))
@@ -401,7 +379,7 @@ def _path(points: Sequence[Sequence[float]], axes: Axes, style: str) -> str:
 
 
 def _shade(cloud: Cloud, place: int) -> str:
-    """A blue, the darker the higher the shade among all points but the marked one."""
+    """Return a blue, the darker the higher the shade among all points but the marked one."""
     if cloud.shades is None:
         return COLOURS[2]
     others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
@@ -451,7 +429,7 @@ def _svg(width: int, height: int, parts: Iterable[str]) -> str:
 
 
 def _png(picture: FloatArray) -> bytes:
-    """A PNG file of eight bits a colour."""
+    """Encode a PNG file of eight bits per colour."""
     colours = np.clip(np.round(255 * picture), 0, 255).astype(np.uint8)
     height, width = colours.shape[:2]
     rows = np.concatenate([np.zeros((height, 1), np.uint8), colours.reshape(height, -1)], axis=1)  # 0: no filter
@@ -466,7 +444,7 @@ def _png(picture: FloatArray) -> bytes:
 
 
 def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:
-    """The points of all curves, a row for each x and a column for each curve and line."""
+    """Tabulate the points of all curves, a row for each x and a column for each curve and line."""
     columns: dict[str, dict[float, float]] = {}
     xs = sorted({x for curves, _ in panels.values() for points in curves.values() for x in points})
     for panel, (curves, levels) in panels.items():

@@ -23,7 +23,7 @@ FIELDS = (
 
 
 def read_given(path: Path) -> dict[str, Any]:
-    """The fields of a user's file of metadata; others than those of ir_metadata may be added."""
+    """Read the fields of a user's file of metadata; fields besides those of ir_metadata may be added."""
     given = read_yaml(path, "a file of metadata")
     for name in given.keys() - set(FIELDS):
         if get_close_matches(name, FIELDS):  # a slip, and no field of the user's own
@@ -32,16 +32,8 @@ def read_given(path: Path) -> dict[str, Any]:
 
 
 def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The metadata of a run but its tag.
-
-    Parameters
-    ----------
-    description : mapping
-        ``retrieval``, the steps; and of a study, ``measures``, ``baselines``, ``test`` and ``collection``.
-    given : mapping, optional
-        What the user says. It overrides what greylag knows, and asks for the hardware with ``platform: {hardware:
-        auto}``.
-    """
+    """Make the metadata of a run but its tag; the user's fields override greylag's."""
+    # ``platform: {hardware: auto}`` in `given` requests the hardware.
     given = dict(given or {})
     if isinstance(wanted := given.get("platform"), dict) and wanted.get("hardware") == "auto":
         cpu = {"architecture": platform.machine(), "number of cores": os.cpu_count()}
@@ -81,7 +73,7 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
 
 
 def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """The steps that made runs, by tag and `read_metadata`; a run without metadata is a step by its tag."""
+    """List the steps that made runs, by tag and `read_metadata`; a run without metadata is a step by its tag."""
     steps: list[dict[str, Any]] = []
     for tag, found in metadata:
         steps += found.get("method", {}).get("retrieval") or [{"name": tag}]
@@ -89,7 +81,7 @@ def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict
 
 
 def _merged(ours: Any, theirs: Any) -> Any:
-    """Two values, of which mappings are merged field by field, and others are theirs."""
+    """Merge two values: mappings field by field, others are replaced."""
     if not (isinstance(ours, dict) and isinstance(theirs, Mapping)):
         return theirs
     return {**ours, **{name: _merged(ours.get(name), value) for name, value in theirs.items()}}

@@ -148,7 +148,7 @@ def _query_change(
 def _described(
     query: str, places: Iterable[Place], show: Show, topics: Mapping[str, Mapping[str, int]], level: int
 ) -> tuple[Place, ...]:
-    """The documents of a ranking with their titles, excerpts and subtopics."""
+    """Return the documents of a ranking with their titles, excerpts and subtopics."""
     above, described = set[str](), []
     for place in places:
         title, excerpt = show(query, place.docid)
@@ -172,7 +172,7 @@ def _from(rank: int, other: int | None) -> str:
 
 
 def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:
-    """A function that explains, by linear models, why documents are where they are.
+    """Make a function that explains, by linear models, why documents are where they are.
 
     A reason names the features by which the document's score differs most from the average of the top documents before.
 

@@ -44,7 +44,7 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
 
 
 def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
-    """The page of a report."""
+    """Write the page of a report."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -82,7 +82,7 @@ def _html(table: Table, label: str) -> Any:
 
 
 def _drawing(figure: Figure) -> Any:
-    """The drawing, with its caption as the text alternative."""
+    """Draw the figure, with its caption as the text alternative."""
     from markupsafe import Markup
 
     return Markup(figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1))

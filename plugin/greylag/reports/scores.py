@@ -107,7 +107,7 @@ def score_tables(
     holes: Holes | None = None,
     wide: bool = False,
 ) -> list[Table]:
-    """The tables of `table`, with all columns if `wide`."""
+    """Make the tables of `table`, with all columns if `wide`."""
     shown = {**scores, **(choice.scores if choice else {})}
     check_comparable(shown)
     tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
@@ -130,7 +130,7 @@ def score_tables(
 
 
 def _equivalence_note(significance: Significance) -> str:
-    """A sentence on the column of equivalence, if there is one."""
+    """Write a sentence on the column of equivalence, if there is one."""
     margin = significance.comparisons[0].margin
     if margin is None:
         return ""
@@ -142,7 +142,7 @@ def _equivalence_note(significance: Significance) -> str:
 
 
 def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:
-    """BibTeX for the measures and the tests."""
+    """Return BibTeX for the measures and the tests."""
     kinds = [measure.family for measure in measures]
     own = [kind.from_subtopics or kind.from_grades or kind.from_ir_measures for kind in kinds]
     names = [*map(str, measures), *([] if all(own) else ["trec_eval"])]
@@ -168,7 +168,7 @@ def _means_table(scores: Mapping[str, Scores], significance: Significance | None
 def _letters(
     scores: Mapping[str, Scores], significance: Significance
 ) -> tuple[Mapping[str, str], Mapping[tuple[str, Measure], str]]:
-    """A letter for each run (numbers for many), and those of the runs that a run is significantly better than."""
+    """Return a letter for each run (numbers for many), and those of the runs that it is significantly better than."""
     few = len(scores) <= len(ascii_lowercase)
     labels = dict(zip(scores, ascii_lowercase if few else map(str, count(1)), strict=False))
     worse: dict[tuple[str, Measure], list[str]] = {}
@@ -180,7 +180,7 @@ def _letters(
 
 
 def _query_table(scores: Mapping[str, Scores]) -> Table:
-    """The scores of every query, a row for each run and query."""
+    """Tabulate the scores of every query, a row for each run and query."""
     rows: list[Row] = [
         (name, qid, *map(Marked, values))
         for name, run in scores.items()
@@ -190,7 +190,7 @@ def _query_table(scores: Mapping[str, Scores]) -> Table:
 
 
 def _wins_table(choice: RunChoice) -> Table:
-    """The proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
+    """Tabulate the proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
     best, scores = next(iter(choice.scores.items()))
     notes = [
         f"{best}: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
@@ -203,7 +203,7 @@ def _wins_table(choice: RunChoice) -> Table:
 def to_dict(
     scores: Mapping[str, Scores], significance: Significance | None = None, choice: RunChoice | None = None
 ) -> dict[str, Any]:
-    """All figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
+    """Return all figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
     content: dict[str, Any] = {"runs": {name: _run_to_dict(run) for name, run in scores.items()}}
     if choice:
         picked = {name: _run_to_dict(run) for name, run in choice.scores.items()}
@@ -264,7 +264,7 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
 
 
 def _coverage(unjudged: Mapping[str, float]) -> list[str]:
-    """A line on the shares of unjudged documents, if there are any."""
+    """Write a line on the shares of unjudged documents, if there are any."""
     if not any(unjudged.values()):
         return []
     shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in unjudged.items())
@@ -272,7 +272,7 @@ def _coverage(unjudged: Mapping[str, float]) -> list[str]:
 
 
 def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A line for each run with metadata: its steps, and who made it."""
+    """Write a line for each run with metadata: its steps, and who made it."""
     lines = []
     for name, content in metadata.items():
         actor, method = content.get("actor", {}), content.get("method", {})

@@ -17,7 +17,7 @@ _log = logging.getLogger("greylag")
 
 
 def metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
-    """The comments at the head of a run with this tag; none without metadata."""
+    """Write the comments at the head of a run with this tag; none without metadata."""
     if metadata is None:
         return ""
     from greylag.runtime.yaml_text import write_yaml  # few runs have metadata
@@ -28,12 +28,10 @@ def metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
 
 
 def read_metadata(path: str | Path) -> dict[str, Any]:
-    """The metadata at the head of a run, all of whose values are those of JSON; {} if there is none.
-
-    There is none, either, if the file cannot be read twice or, with a warning, if `parse_yaml` refuses it. Names in
-    ``actor`` and in the steps of ``method: retrieval`` are text; a part that has something else in their places is left
-    out with a warning, so that nobody else needs to check a stranger's metadata.
-    """
+    """Read the metadata at the head of a run, all of whose values are those of JSON; {} if there is none."""
+    # A file that cannot be read twice has none, nor, with a warning, one that `parse_yaml` refuses. Names in ``actor``
+    # and in the steps of ``method: retrieval`` are text; fields of another form are left out with a warning, so that
+    # nobody else needs to check a stranger's metadata.
     if not is_file(path):
         return {}
     with Faults(path, lenient=True) as faults:
@@ -58,7 +56,7 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
 
 
 def _names(part: Any) -> Any:
-    """A mapping whose team and name, if it has them, are text; None if it is something else."""
+    """Return a mapping whose team and name, if it has them, are text; None if it is something else."""
     if not isinstance(part, dict):
         return None
     read = {key: _text(part[key]) for key in ("team", "name") if key in part}
@@ -66,7 +64,7 @@ def _names(part: Any) -> Any:
 
 
 def _method(part: Any) -> Any:
-    """A mapping whose retrieval, if it has one, is a list of steps with names; None if it is something else."""
+    """Return a mapping whose retrieval, if it has one, is a list of steps with names; None if it is something else."""
     if not isinstance(part, dict) or "retrieval" not in part:
         return part if isinstance(part, dict) else None
     steps = part["retrieval"]
@@ -75,7 +73,7 @@ def _method(part: Any) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    """A name, a number as one, or several names joined; None if it is something else."""
+    """Return a name, a number as one, or several names joined; None if it is something else."""
     if isinstance(value, list) and value:
         names = [_text(part) if not isinstance(part, list) else None for part in value]
         return None if None in names else ", ".join(map(str, names))

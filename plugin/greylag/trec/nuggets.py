@@ -28,7 +28,7 @@ Judgement = tuple[int, str, str | None, str | None, int]
 
 
 def nugget_judgements(records: Iterator[tuple[int, dict[str, Any]]], faults: Faults) -> Iterator[Judgement]:
-    """The line, qid, nugget, docid and grade of each judgement; None stands for what a query or a nugget lacks."""
+    """Yield the line, qid, nugget, docid and grade of each judgement; None where a query or nugget lacks one."""
     questions: dict[str, int] = {}
     for line, record in records:
         get = _Fields(faults, line)
@@ -53,14 +53,14 @@ class _Fields:
         return FormatError(self.faults.path, self.line, reason)
 
     def name(self, record: dict[str, Any], *keys: str) -> str:
-        """The identifier under the first of the keys that is there."""
+        """Return the identifier under the first of the keys that is there."""
         value = next((record[key] for key in keys if key in record), None)
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
             raise self.error(f"{' or '.join(keys)} is {value!r:.40}: it must be a string or an integer")
         return str(value)
 
     def items(self, record: dict[str, Any], key: str, kind: type) -> list[Any]:
-        """The list under a key, of elements of a type."""
+        """Return the list under a key, of elements of a type."""
         values = record.get(key)
         if not isinstance(values, list) or not all(type(value) is kind for value in values):
             raise self.error(f"{key} is {values!r:.40}: it must be a list of {kind.__name__}")
@@ -68,7 +68,7 @@ class _Fields:
 
 
 def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """The judgements of a query of FreshStack."""
+    """Yield the judgements of a query of FreshStack."""
     qid, nuggets = get.name(record, "query_id"), get.items(record, "nuggets", dict)
     yield qid, None, None, 0
     names = [get.name(nugget, "_id") for nugget in nuggets]
@@ -82,7 +82,7 @@ def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str |
 
 
 def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """The judgements of a document to which the nuggetizer assigned nuggets."""
+    """Yield the judgements of a document to which the nuggetizer assigned nuggets."""
     qid, nuggets = get.name(record, "qid"), get.items(record, "nuggets", dict)
     if "docid" not in record or not all("assignment" in nugget for nugget in nuggets):
         raise get.error(
@@ -103,7 +103,7 @@ def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str,
 def _of_ratings(
     get: _Fields, record: dict[str, Any], questions: dict[str, int]
 ) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """The judgements of a document that was rated for CRUX; `questions` has their number by query so far."""
+    """Yield the judgements of a document that was rated for CRUX; `questions` has their number by query so far."""
     qid, docid = get.name(record, "id", "example_id"), get.name(record, "docid", "pid")
     ratings = get.items(record, "rating", int)
     if questions.setdefault(qid, len(ratings)) != len(ratings):

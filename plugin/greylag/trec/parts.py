@@ -45,7 +45,7 @@ class Part(NamedTuple):
         return part
 
     def places(self, n: int) -> range:
-        """The places of this part's topics among `n`, from 0: from floor(n (number - 1) / of) on.
+        """Return the numbers of this part's topics among `n`, from 0: from floor(n (number - 1) / of) on.
 
         Raises
         ------
@@ -57,6 +57,6 @@ class Part(NamedTuple):
         return range(n * (self.number - 1) // self.of, n * self.number // self.of)
 
     def among(self, items: Iterable[T], whole: Sized) -> Iterator[T]:
-        """Those of `items`, one for each of the topics in `whole`, that are this part's."""
+        """Select from `items`, one for each of the topics in `whole`, those of this part."""
         places = self.places(len(whole))
         return islice(items, places.start, places.stop)

@@ -193,7 +193,7 @@ def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> Non
 
 
 def _of_folder(path: Path) -> Path:
-    """The file of judgements in a folder in BEIR's form."""
+    """Find the file of judgements in a folder in BEIR's form."""
     files = sorted(path.glob("qrels/*.tsv")) if os.path.isdir(path) else []
     if len(files) > 1:
         names = ", ".join(str(file) for file in files)
@@ -202,7 +202,7 @@ def _of_folder(path: Path) -> Path:
 
 
 def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:
-    """The number of each line, qid, second column, docid and grade."""
+    """Yield each line number, qid, second column, docid and grade."""
     judged = named = False
     for line, row in rows:
         if len(row) == 3 and not named:

@@ -49,17 +49,17 @@ def read_groups(path: str | Path) -> dict[str, str]:
 
 
 def read_fields(path: str | Path, *, lenient: bool = False) -> dict[str, dict[str, Any]]:
-    """All fields by docid of the JSON lines that `read_titles` reads, except ``contents``."""
+    """Read all fields by docid of the JSON lines that `read_titles` reads, except ``contents``."""
     return _records(path, "title", lenient)
 
 
 def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
-    """A string of each object by its id, "" if it has none."""
+    """Return a string of each object by its id, "" if it has none."""
     return {docid: record.get(key, "") for docid, record in _records(path, key, lenient).items()}
 
 
 def _records(path: str | Path, key: str, lenient: bool) -> dict[str, dict[str, Any]]:
-    """The objects by id, without their contents; their values under the key must be strings."""
+    """Return the objects by id, without their contents; their values under the key must be strings."""
     records: dict[str, dict[str, Any]] = {}
     for number, record in read_json_lines(path, lenient=lenient):
         docid, value = record.get("id"), record.get(key, "")
@@ -124,7 +124,7 @@ def read_aspects(path: str | Path) -> dict[str, tuple[str, ...]] | AspectScores:
 
 
 def _aspect_texts(path: str | Path, lines: list[str]) -> dict[str, tuple[str, ...]]:
-    """The texts of lines ``QID TAB NAME TAB TEXT``."""
+    """Read the texts of lines ``QID TAB NAME TAB TEXT``."""
     aspects: dict[str, dict[str, str]] = {}
     for number, line in enumerate(lines, 1):
         fields = [field.strip() for field in line.split("\t")]

@@ -167,7 +167,7 @@ def _only_title(path: str | Path, field: str, form: str) -> None:
 
 
 def _elements(text: str, opening: re.Pattern[str], closing: str) -> Iterator[tuple[int, str]]:
-    """The line and content of each element; it ends at its closing tag, at the next element, or with the text."""
+    """Yield the line and content of each element; it ends at its closing tag, at the next element, or with the text."""
     end = re.compile(closing, re.IGNORECASE)
     line, counted, content = 1, 0, -1  # lines are counted up to `counted`; `content` is where the element's text begins
     for match in (*opening.finditer(text), None):

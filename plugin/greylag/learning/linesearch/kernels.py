@@ -91,7 +91,7 @@ CHANGE, SLACK, BLUR = range(3)
 
 @_jit
 def divisors(code: int, depth: int, longest: int) -> FloatArray:
-    """The divisor of H at each rank from 0 to `longest` + 1: infinity beyond the cut-off `depth`."""
+    """Return the divisor of H at each rank from 0 to `longest` + 1: infinity beyond the cut-off `depth`."""
     table = np.empty(longest + 2)
     for rank in range(len(table)):
         if rank < 1 or rank > depth:
@@ -105,7 +105,7 @@ def divisors(code: int, depth: int, longest: int) -> FloatArray:
 
 @_jit
 def term(code: int, divisor: float, gain: float, count: int, reach: float) -> float:
-    """H of one relevant document; `divisor` is the entry of `divisors` at its rank."""
+    """Compute H of a relevant document; `divisor` is the entry of `divisors` at its rank."""
     if code == AP:
         return count / divisor
     if code == NDCG:
@@ -119,7 +119,7 @@ def term(code: int, divisor: float, gain: float, count: int, reach: float) -> fl
 
 @_jit
 def highest_term(code: int, divisor: FloatArray, gain: float, above: int, count: int, more: int, reach: float) -> float:
-    """An upper bound of H for any order of the swaps in a bucket.
+    """Return an upper bound of H for any order of the swaps in a bucket.
 
     It has the fewest non-relevant documents above it (`above`), the fewest and the most relevant ones down to it
     (`count` and `more`), and the highest Q (`reach`). `divisor` is the result of `divisors`.
@@ -134,7 +134,7 @@ def highest_term(code: int, divisor: FloatArray, gain: float, above: int, count:
 def evaluate(
     code: int, divisor: FloatArray, offsets: IntArray, scores: FloatArray, gains: FloatArray, normalisers: FloatArray
 ) -> Any:
-    """The measure of each query times its normaliser, shape (q,); the earlier row wins ties."""
+    """Evaluate the measure of each query times its normaliser, shape (q,); the earlier row wins ties."""
     values = np.zeros(len(offsets) - 1)
     ranked = np.empty(np.max(np.diff(offsets)) + 1 if len(values) else 0)
     for q in range(len(values)):
@@ -227,7 +227,7 @@ def survey(
 
 @_jit
 def _cells(s: FloatArray, v: FloatArray, a: int, x: Any, slope: Any, cell: Any) -> None:
-    """The cell of each document's crossing with document a of its query; both loops vectorise.
+    """Return the cell of each document's crossing with document a of its query; both loops vectorise.
 
     `x` and `slope` have room for float32 numbers, and for their bits as int32.
     """
@@ -307,7 +307,7 @@ def _at_the_left(
 
 @_jit
 def _pass_relevant(cell: Any, slots: Any, gains: FloatArray, a: int, ease: FloatArray, factor: FloatArray) -> float:
-    """Q of document a at x = -infinity; what multiplies it in each bucket, at most (`ease`) and in all (`factor`)."""
+    """Return Q of document a at x = -infinity, and its factors per bucket, at most (`ease`) and in all (`factor`)."""
     reach, never = 1.0, 2 * len(factor)
     for d in range(len(gains)):
         slot = slots[cell[d]]
@@ -333,7 +333,7 @@ def _pass_relevant(cell: Any, slots: Any, gains: FloatArray, a: int, ease: Float
 
 @_jit
 def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any, room: int) -> Any:
-    """The swaps at `ends[0]` <= x < `ends[1]`, in no order, and each relevant document's place before them.
+    """Collect the swaps at `ends[0]` <= x < `ends[1]`, in no order, and each relevant document's place before them.
 
     `points`, shape (2, 2), are farther apart than the ends by `NEAR`. `cascade` says whether Q is of interest, and
     `room` is about the number of swaps. Returns state, steps and events.
@@ -393,7 +393,7 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
 
 @_jit
 def _longer(values: Any, more: int) -> Any:
-    """A copy with room for an eighth and some more; room that is not used takes no memory."""
+    """Copy an array into one with an eighth and some more of room; unused room takes no memory."""
     longer = np.empty(len(values) + len(values) // 8 + more, values.dtype)
     longer[: len(values)] = values
     return longer
@@ -414,7 +414,7 @@ def _set_flags(flags: Any, n: int, indices: IntArray) -> int:
 
 @_jit
 def _missed(gains: FloatArray, order: IntArray, y: Any, z: Any, limit_y: float, limit_z: float) -> float:
-    """Q past the documents that are above both limits, which those beyond `y` and `z` are."""
+    """Compute Q past the documents that are above both limits, which those beyond `y` and `z` are."""
     reach = 1.0
     for place in range(len(order)):
         if place >= len(y) or (y[place] > limit_y and z[place] > limit_z):
@@ -441,7 +441,7 @@ def _flag(left: Any, right: Any, above0: float, above1: float, below0: float, be
 
 @compiled(error_model="numpy", fastmath={"nnan", "nsz"})
 def _extent(values: FloatArray) -> tuple[float, float]:
-    """The least and the highest of finite values, which vectorises where there is no NaN to be kept."""
+    """Find the least and the highest of finite values, which vectorises where there is no NaN to be kept."""
     low, high = values[0], values[0]
     for value in values:
         low, high = min(low, value), max(high, value)
@@ -484,7 +484,7 @@ def _approach(extents: Any, points: FloatArray) -> float:
 
 @_jit
 def _scale(extents: Any, point: FloatArray, n: int) -> tuple[float, float, int]:
-    """A number below all scores at a point, the bins per unit, and the number of bins."""
+    """Return a number below all scores at a point, the bins per unit, and the number of bins."""
     span_s, span_v = point[0] * (extents[0][1] - extents[0][0]), point[1] * (extents[1][1] - extents[1][0])
     number = 1 + n // SHARED
     return min(span_v, 0.0), min(number / max(span_s + abs(span_v), 1e-300), 1e300), number
@@ -492,7 +492,7 @@ def _scale(extents: Any, point: FloatArray, n: int) -> tuple[float, float, int]:
 
 @_jit
 def _number(score: float, scale: tuple[float, float, int]) -> int:
-    """The bin of a score."""
+    """Return the bin of a score."""
     return int(min(max((score - scale[0]) * scale[1], 0.0), scale[2] - 1.0))
 
 
@@ -656,7 +656,7 @@ def _cut_off_slack(
 def _better(
     best: tuple[float, float, float], middle: float, width: float, magnitude: float, value: float
 ) -> tuple[float, float, float]:
-    """The better interval: the higher one; of equally high ones the wider one, of equally wide ones the left one.
+    """Return the better interval: the higher; of equally high ones the wider, of equally wide ones the left one.
 
     Intervals that rounding could close do not count. That the last rule is there makes the result independent of the
     order in which buckets are swept.
@@ -670,7 +670,7 @@ def _better(
 
 @_jit
 def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, last: bool, x: float) -> float:
-    """The first crossing to the right of x, which is before all of bin b and its successors."""
+    """Return the first crossing to the right of x, which is before all of bin b and its successors."""
     for later in range(b, len(bins) // 2):
         if bins[2 * later] < bins[2 * later + 2]:
             return np.min(steps[bins[2 * later] : bins[2 * later + 2]])
@@ -679,7 +679,7 @@ def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, last: bo
 
 @_jit
 def _crossing_after(lines: Any, x: float) -> float:
-    """The first crossing to the right of x; infinity if there is none."""
+    """Return the first crossing to the right of x; infinity if there is none."""
     s, v, _, offsets, relevant_offsets = lines
     first = np.inf
     for q in range(len(offsets) - 1):
@@ -774,7 +774,7 @@ def _close(weight: float, bucket: int, state: FloatArray, table: FloatArray) -> 
 
 @_jit
 def _above(docs: FloatArray, a: int, b: int, x: float) -> bool:
-    """Whether document a is above document b just to the right of x."""
+    """Return whether document a is above document b just to the right of x."""
     apart, slope = docs[S, b] - docs[S, a], docs[V, a] - docs[V, b]
     if slope == 0.0:
         return apart < 0.0 or (apart == 0.0 and docs[ROW, a] < docs[ROW, b])  # type: ignore[no-any-return]
@@ -867,7 +867,7 @@ def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, 
 
 @_jit
 def _reach(cascade: bool, gains: FloatArray, i: int) -> float:
-    """Q of the document at place i."""
+    """Compute Q of the document at rank i."""
     reach = 1.0
     for j in range(i if cascade else 0):
         reach *= 1.0 - gains[j]

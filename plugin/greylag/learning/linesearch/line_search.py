@@ -179,7 +179,7 @@ def prepare(data: RankingData, objective: Objective) -> Problem:
 
 
 def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> IntArray:
-    """The rows of a sample of pairs of a relevant document and another one of its query."""
+    """Draw the rows of a sample of pairs of a relevant document and another one of its query."""
     sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
     queries = np.flatnonzero(relevant)
     number = np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE)
@@ -188,7 +188,7 @@ def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> In
 
 
 def mean(problem: Problem, scores: FloatArray) -> float:
-    """The mean of the measure when documents are ranked by `scores`."""
+    """Compute the mean of the measure when documents are ranked by `scores`."""
     return float(
         kernels.evaluate(problem.code, problem.divisor, problem.offsets, scores, problem.gains, problem.weights).sum()
     )
@@ -251,19 +251,19 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
 
 
 def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: float) -> Any:
-    """The lines of all documents, as `greylag.learning.linesearch.kernels` has them."""
+    """Return the lines of all documents, as `greylag.learning.linesearch.kernels` has them."""
     rows, unit = problem.rows, -_exponent(scores)  # powers of two change no crossing
     s, v = np.ldexp(scores[rows], unit), np.ldexp(direction[rows], unit + int(np.log2(scale)))
     return s, v, rows, problem.offsets, problem.relevant_offsets
 
 
 def _exponent(values: Any) -> int:
-    """The largest binary exponent; 0 if there are only zeros."""
+    """Return the largest binary exponent; 0 if there are only zeros."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
 
 
 def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
-    """The crossings of the sample of pairs, sorted."""
+    """Sort the crossings of the sample of pairs."""
     a, d = problem.sample
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
@@ -271,7 +271,7 @@ def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> F
 
 
 def _cell_numbers(x: FloatArray) -> IntArray:
-    """The places of the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
+    """Number the cells of x from left to right: 0 and the smallest positive numbers are in cell `CELLS`."""
     bits = x.astype(np.float32).view(np.int32) >> kernels.CELL_SHIFT
     size = np.minimum(bits & (kernels.SIGN - 1), CELLS - 1)
     places: IntArray = np.where(bits < 0, CELLS - 1 - size, CELLS + size).astype(np.int64)
@@ -296,14 +296,14 @@ def _parts(rough: Survey, number: int) -> FloatArray:
 
 
 def _cuts(cells: IntArray, density: FloatArray, number: int) -> IntArray:
-    """The places of the cells with which buckets begin, such that each holds about as much of the density."""
+    """Number the cells with which buckets begin, such that each holds about as much of the density."""
     total = np.cumsum(density)
     cuts = cells[np.searchsorted(total, np.arange(1, number) / number * total[-1])] if len(cells) else cells
     return np.unique(cuts[(cuts > 0) & (cuts != CELLS)])  # the cells around 0 are in one bucket, as -0 equals 0
 
 
 def _ends(cuts: IntArray) -> FloatArray:
-    """The least x in float32, infinite or not, of the buckets that begin with these cells, and infinity."""
+    """Return the least x in float32, infinite or not, of the buckets that begin with these cells, and infinity."""
     size = np.where(cuts > CELLS, cuts - CELLS, CELLS - cuts).astype(np.int32)
     edges = (size << kernels.CELL_SHIFT).view(np.float32)
     least = np.where(cuts > CELLS, edges, np.nextafter(-edges, np.float32(0.0)))
@@ -311,7 +311,7 @@ def _ends(cuts: IntArray) -> FloatArray:
 
 
 def _slots(cuts: IntArray) -> Any:
-    """The slot of each cell, as `greylag.learning.linesearch.kernels` numbers them."""
+    """Return the slot of each cell, as `greylag.learning.linesearch.kernels` numbers them."""
     bucket = np.repeat(np.arange(0, 2 * len(cuts) + 2, 2, dtype=np.uint8), np.diff(cuts, prepend=0, append=2 * CELLS))
     never = 2 * (len(cuts) + 1)
     slots = np.empty((2, 2, kernels.SIGN), dtype=np.uint8)  # by the signs of the slope and of x
@@ -368,7 +368,7 @@ def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey
 
 
 def _discounts(problem: Problem) -> FloatArray:
-    """1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends."""
+    """Compute 1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends."""
     finite = np.append(np.inf, problem.divisor[np.isfinite(problem.divisor)])
     return 1.0 / np.append(finite, np.inf)
 
@@ -384,7 +384,7 @@ def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
 
 
 def _search(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> tuple[float, float]:
-    """The middle of the best interval between crossings, and the measure on it, among all that may reach `floor`."""
+    """Find the middle of the best interval between crossings, and its measure, among all that may reach `floor`."""
     todo = surveyed.left(floor)
     best = 0.0, -np.inf, 0.0
     while todo.any():
@@ -396,10 +396,8 @@ def _search(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> tup
 
 
 def _run(todo: Any, surveyed: Survey) -> slice:
-    """The bucket with the highest bound, and those around it, as long as there is room for their swaps.
-
-    A pass over all pairs costs more than the swaps of small gaps.
-    """
+    """Return the bucket with the highest bound, and those around it, as long as there is room for their swaps."""
+    # A pass over all pairs costs more than the swaps of small gaps.
     numbers = surveyed.numbers
     first = int(np.argmax(np.where(todo, surveyed.bounds, -np.inf)))
     end, left = first + 1, np.flatnonzero(todo)
@@ -422,7 +420,7 @@ def _sweep(
     floor: float,
     best: tuple[float, float, float],
 ) -> tuple[float, float, float]:
-    """`best`, or the best interval that begins within a run of buckets."""
+    """Return `best`, or the best interval that begins within a run of buckets."""
     code, gains = problem.code, problem.sorted_gains
     ends = surveyed.ends[run.start], surveyed.ends[run.stop]
     state, steps, events = kernels.collect(

@@ -29,7 +29,7 @@ def _by_relevant(objective: Objective, grades: IntArray) -> float:
 
 
 def _stopping(objective: Objective, data: RankingData) -> FloatArray:
-    """The probability that a user is satisfied, (2^grade - 1) / 2^max_grade."""
+    """Compute the probability that a user is satisfied, (2^grade - 1) / 2^max_grade."""
     highest = max((int(grades.max()) for grades in data.relevant_grades if len(grades)), default=1)
     if objective.max_grade is not None and objective.max_grade < highest:
         raise ParameterError(
@@ -122,7 +122,7 @@ class Objective:
         return cls(parsed.family.name, parsed.cutoff, rel=parsed.rel)
 
     def on_scale_of(self, grades: Iterable[int]) -> Objective:
-        """The same measure with a `max_grade` for ERR, the highest of these grades, if it has none.
+        """Return the same measure with a `max_grade` for ERR, the highest of these grades, if it has none.
 
         Otherwise, parts of the judgements would be measured by scales of their own.
         """
@@ -141,20 +141,20 @@ class Objective:
         return NO_CUTOFF if self.cutoff is None else self.cutoff
 
     def gains(self, data: RankingData) -> FloatArray:
-        """The gain of each row, shape (n,); 0 for rows that are not relevant."""
+        """Return the gain of each row, shape (n,); 0 for rows that are not relevant."""
         return MEASURES[self.name].gains(self, data)
 
     def normalisers(self, data: RankingData) -> FloatArray:
-        """The factor of each query's sum, shape (q,)."""
+        """Return the factor of each query's sum, shape (q,)."""
         return np.array([MEASURES[self.name].normaliser(self, grades) for grades in data.relevant_grades])
 
     def divisors(self, data: RankingData) -> FloatArray:
-        """The divisors of a relevant document's term, by rank; see `kernels.divisors`."""
+        """Return the divisors of a relevant document's term, by rank; see `kernels.divisors`."""
         divisors: FloatArray = kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0)))
         return divisors
 
     def evaluate(self, data: RankingData, scores: FloatArray) -> FloatArray:
-        """The measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
+        """Evaluate the measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
         values: FloatArray = kernels.evaluate(
             self.code, self.divisors(data), data.offsets, scores, self.gains(data), self.normalisers(data)
         )

@@ -24,14 +24,7 @@ from greylag.ranking import FloatArray
 
 
 def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> Optimum:
-    """The result of `greylag.learning.linesearch.line_search.line_search`, in the time of a ranking for each crossing.
-
-    Parameters
-    ----------
-    problem : Problem
-        Of `prepare`, for data of n documents.
-    scores, direction : float array, shape (n,)
-    """
+    """Maximise as `line_search.line_search` does, in the time of a ranking for each crossing; shapes (n,)."""
     queries_at = crossings(problem, scores, direction)
     if not queries_at:
         return Optimum(0.0, mean(problem, scores))
@@ -56,7 +49,7 @@ def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> 
 
 
 def crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> dict[float, set[int]]:
-    """The x at which a relevant document crosses another one of its query, and the queries where it does."""
+    """Find the x at which a relevant document crosses another one of its query, and the queries where it does."""
     queries_at: dict[float, set[int]] = {}
     for query, (first, end) in enumerate(pairwise(problem.offsets.tolist())):
         for a in range(first, end):
@@ -68,7 +61,7 @@ def crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> di
 
 
 def value_at(problem: Problem, query: int, scores: FloatArray, direction: FloatArray, x: float) -> float:
-    """The measure of a query at x, times its weight in the mean; ties go to the document that comes first."""
+    """Evaluate a query at x, times its weight in the mean; ties go to the document that comes first."""
     rows = slice(*problem.offsets[query : query + 2])
     heights, gains = scores[rows] + x * direction[rows], problem.gains[rows]
     weight = problem.weights[query : query + 1]

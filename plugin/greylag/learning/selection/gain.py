@@ -39,7 +39,7 @@ class Occurrences:
     class_sizes: IntArray  # shape (n_classes,): the number of documents in each class
 
     def restrict(self, words: IntArray) -> Occurrences:
-        """The same documents with only these words, in this order."""
+        """Keep these words only, in this order."""
         return Occurrences(self.X[:, words], self.classes, self.class_sizes)
 
     @cached_property
@@ -47,13 +47,13 @@ class Occurrences:
         return self.X.tocsc()
 
     def documents(self, word: int) -> IntArray:
-        """The documents that contain a word."""
+        """Return the documents that contain a word."""
         start, end = self._by_word.indptr[word : word + 2]
         documents: IntArray = self._by_word.indices[start:end]
         return documents
 
     def class_counts(self, documents: IntArray | slice = slice(None)) -> IntArray:
-        """The number of `documents` of each class that contain each word, shape (n_classes, V)."""
+        """Count the `documents` of each class that contain each word, shape (n_classes, V)."""
         X, shape = self.X[documents], (len(self.class_sizes), self.X.shape[1])
         # A cell for each class and word, so that one pass counts all.
         cell = np.repeat(self.classes[documents], np.diff(X.indptr)) * shape[1] + X.indices
@@ -68,13 +68,13 @@ class Occurrences:
 
 
 def n_log_n(n: IntArray | np.int64) -> FloatArray:
-    """N log n elementwise, with 0 log 0 = 0."""
+    """Compute n log n elementwise, with 0 log 0 = 0."""
     product: FloatArray = xlogy(n, n)
     return product
 
 
 def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatArray:
-    """The information gain in nats of events, from an array for each class: in how many documents each event holds."""
+    """Compute the information gain in nats of events, given in how many documents of each class each event holds."""
     # H(e) - H(e|C) equals H(C) - H(C|e), and gives constant events exactly 0.
     n = class_sizes.sum()
     total: IntArray = np.zeros((), dtype=np.int64)
@@ -88,7 +88,7 @@ def gain_of_events(counts: Iterable[IntArray], class_sizes: IntArray) -> FloatAr
 
 
 def information_gain(X: ArrayLike, y: ArrayLike) -> FloatArray:
-    """The information gain of each word about the class (Lee & Lee 2004).
+    """Return the information gain of each word about the class (Lee & Lee 2004).
 
     IG(w; C) = - sum_c P(c) log P(c) + P(w) sum_c P(c|w) log P(c|w) + P(not w) sum_c P(c|not w) log P(c|not w)
 
@@ -177,7 +177,7 @@ class InformationGainSelection(OccurrenceSelector):
 
 
 def preselected(best_first: IntArray, preselect: int, n_features: int) -> IntArray:
-    """The top `preselect` words, or all if there are fewer; `preselect` must be at least `n_features`."""
+    """Return the top `preselect` words, or all if there are fewer; `preselect` must be at least `n_features`."""
     check_integer("preselect", preselect, n_features, np.inf, f"of at least n_features = {n_features}")
     return best_first[:preselect]
 

@@ -81,7 +81,7 @@ class KollerSahamiSelection(OccurrenceSelector):
 
 
 def eliminate(words: Occurrences, n_features: int, conditioning_size: int) -> IntArray:
-    """The columns of `words`, sorted by decreasing gain, that remain after backward elimination."""
+    """Return the columns of `words`, sorted by decreasing gain, that remain after backward elimination."""
     gamma = pairwise_cross_entropy(words)
     np.fill_diagonal(gamma, np.inf)
     nearest = np.argsort(np.round(gamma, TIE_DECIMALS), axis=1, kind="stable")[:, :-1]
@@ -104,7 +104,7 @@ def eliminate(words: Occurrences, n_features: int, conditioning_size: int) -> In
 
 
 def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> float:
-    """delta(F|M): the information of a word about the class given the words of a blanket, in nats."""
+    """Compute delta(F|M): the information of a word about the class given the words of a blanket, in nats."""
     n_classes, n_states = len(words.class_sizes), 2 ** len(blanket)
     cell = words.classes * (2 * n_states)
     for bit, known in enumerate((*blanket, word)):
@@ -115,7 +115,7 @@ def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> 
 
 
 def pairwise_cross_entropy(words: Occurrences) -> FloatArray:
-    """gamma_ij = delta(F_i|{F_j}) of each pair of words, in nats; shape (V, V), 0 on the diagonal."""
+    """Compute gamma_ij = delta(F_i|{F_j}) of each pair of words, in nats; shape (V, V), 0 on the diagonal."""
     counts, sizes = words.class_counts(), words.class_sizes
     both: IntArray = np.zeros((), dtype=np.int64)
     within: FloatArray = np.zeros(())
@@ -128,12 +128,12 @@ def pairwise_cross_entropy(words: Occurrences) -> FloatArray:
 
 
 def _uncertainty(counts: IntArray) -> float:
-    """N H(C | cell), from the number of documents of each class (first axis) in each cell."""
+    """Compute N H(C | cell), from the number of documents of each class (first axis) in each cell."""
     return float(n_log_n(counts.sum(axis=0)).sum() - n_log_n(counts).sum())
 
 
 def _n_log_n_of_pair(both: IntArray, count: IntArray, size: np.int64) -> FloatArray:
-    """The sum of n log n over the four cells (both words, first, second, neither) of each pair of words."""
+    """Sum n log n over the four cells (both words, first, second, neither) of each pair of words."""
     first_alone = n_log_n(count[:, np.newaxis] - both)
     none = size - count[:, np.newaxis] - count + both
     return n_log_n(both) + first_alone + first_alone.T + n_log_n(none)

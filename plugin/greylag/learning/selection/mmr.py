@@ -83,7 +83,7 @@ class MarginalInformation:
         self.redundancy = np.zeros_like(gain)
 
     def gains(self) -> FloatArray:
-        """The marginal relevance of each word, given the selected ones."""
+        """Return the marginal relevance of each word, given the selected ones."""
         marginal = self.relevance_weight * self.gain - (1 - self.relevance_weight) * self.redundancy
         return np.round(marginal, TIE_DECIMALS)
 

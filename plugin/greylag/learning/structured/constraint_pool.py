@@ -44,7 +44,7 @@ class ConstraintPool:
         return len(self._training.examples), self._normals.shape[1]
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
-        """H_i(w_m) under the known constraints, shape (M, n), for weights of shape (M, d)."""
+        """Compute H_i(w_m) under the known constraints, shape (M, n), for weights of shape (M, d)."""
         n = len(self._training.examples)
         hinges = np.full((len(weights), n + 1), -np.inf)
         np.maximum.at(hinges.T, self._owners, self._violations(weights).T)
@@ -70,7 +70,7 @@ class ConstraintPool:
         return bool(met), hinges
 
     def solve(self, centres: FloatArray, costs: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
-        """The optimal weights, shape (M, d), and lower bounds of the members' optima from their duals, shape (M,).
+        """Find the optimal weights, shape (M, d), and lower bounds of the members' optima from their duals, shape (M,).
 
         Centres c have shape (M, d), costs C shape (M, n). The solver stops when the violations of any two constraints
         that could exchange weight differ by at most `tolerance`.
@@ -93,11 +93,11 @@ class ConstraintPool:
         return self._training.project(centres + combined), lower
 
     def _violations(self, weights: FloatArray) -> FloatArray:
-        """b_p - a_p' w_m, shape (M, K)."""
+        """Compute b_p - a_p' w_m, shape (M, K)."""
         return np.asarray(self._losses - np.einsum("md,pd->mp", weights, self._normals))
 
     def _combined(self) -> FloatArray:
-        """sum_p alpha_mp a_p, shape (M, d)."""
+        """Compute sum_p alpha_mp a_p, shape (M, d)."""
         return np.asarray(np.einsum("mp,pd->md", self._alpha, self._normals))
 
     def _add(self, owners: list[int], constraints: list[Constraint]) -> None:

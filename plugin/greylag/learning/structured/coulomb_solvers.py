@@ -48,7 +48,7 @@ class CoulombProblem:
     assignment: Assignment
 
     def targets(self, weights: FloatArray) -> FloatArray:
-        """T, shape (M, d), where the repulsion alone draws the weights: a solution is w_m = T_m + C mean_i a_mi."""
+        """Compute T, shape (M, d), where the repulsion alone draws the weights: w_m = T_m + C mean_i a_mi solves."""
         repel = displacements if self.repulsion == "displacement" else energy_descent
         return repel(weights, self.alpha, self.s)
 
@@ -57,7 +57,7 @@ class CoulombProblem:
         return self.alpha * riesz_energy(weights, self.s) if self.alpha else 0.0
 
     def drawn_shares(self, weights: FloatArray, before: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """The assignment sigma of Table 1 after the assignment `before`, shape (M, n), 0 or 1."""
+        """Return the assignment sigma of Table 1 after the assignment `before`, shape (M, n), 0 or 1."""
         if self.assignment == "all":
             return np.ones_like(before)
         if self.assignment == "stochastic":
@@ -69,7 +69,7 @@ class CoulombProblem:
     def expected_shares(
         self, weights: FloatArray, before: FloatArray, epoch: int, epochs: int, rng: np.random.Generator
     ) -> FloatArray:
-        """The mean of the assignment over the epochs 1 to `epoch` of `epochs`.
+        """Return the mean of the assignment over the epochs 1 to `epoch` of `epochs`.
 
         "stochastic" equals "all". "best" is not drawn, and stays as it is after half the epochs.
         """
@@ -81,7 +81,7 @@ class CoulombProblem:
         return np.ones_like(before)
 
     def expected_costs(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The mean costs of a member's steps with examples, shape (M, n), and the share of such steps, shape (M, 1).
+        """Return the mean costs of a member's steps with examples, shape (M, n), and their share, shape (M, 1).
 
         A member that has drawn no example is repelled but does not learn. Where it learns in a share p of the steps,
         the mean step is T + p (C mean_i a_mi - w), which vanishes at w = T / p + C mean_i a_mi.
@@ -91,12 +91,12 @@ class CoulombProblem:
         return member_costs(shares, self.C), np.asarray(shares.any(axis=1, keepdims=True), dtype=np.float64)
 
     def return_to_spheres(self, moved: FloatArray, weights: FloatArray) -> FloatArray:
-        """The feasible directions of `moved` with the lengths of `weights`, which stay where a direction is 0."""
+        """Rescale feasible directions of `moved` to the lengths of `weights`, which stay where a direction is 0."""
         units = directions(self.training.project(moved))
         return np.where(units.any(axis=1, keepdims=True), lengths(weights)[:, None] * units, weights)
 
     def relative(self, distances: FloatArray, weights: FloatArray) -> float:
-        """The greatest length of `distances`, shape (M, d), relative to the mean length of the weights."""
+        """Return the greatest length of `distances`, shape (M, d), relative to the mean length of the weights."""
         return float(lengths(distances).max() / max(lengths(weights).mean(), 1e-300))
 
     def _losses(self, weights: FloatArray) -> FloatArray:
@@ -141,7 +141,7 @@ def draw_examples(members: int, n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def member_costs(shares: FloatArray, C: float) -> FloatArray:
-    """The cost of each example for each member, shape (M, n): C times a mean over its examples (eq. 10)."""
+    """Return the cost of each example for each member, shape (M, n): C times a mean over its examples (eq. 10)."""
     sums = shares.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(C * shares, sums, out=np.zeros_like(shares), where=sums > 0))
 
@@ -194,7 +194,7 @@ def walk(
 
 
 def _pull(problem: CoulombProblem, weights: FloatArray, costs: FloatArray) -> FloatArray:
-    """sum_i costs_mi a_mi, shape (M, d), with a_mi the normal of the constraint that w_m violates most."""
+    """Compute sum_i costs_mi a_mi, shape (M, d), with a_mi the normal of the constraint that w_m violates most."""
     pull = np.zeros_like(weights)
     for m, example in np.argwhere(costs > 0).tolist():
         pull[m] += costs[m, example] * problem.training.most_violated(example, weights[m]).normal
@@ -202,7 +202,7 @@ def _pull(problem: CoulombProblem, weights: FloatArray, costs: FloatArray) -> Fl
 
 
 def _svm_objectives(weights: FloatArray, centres: FloatArray | float, hinges: FloatArray, costs: FloatArray) -> float:
-    """The sum over members with examples of ||w_m - c_m||² / 2 + sum_i costs_mi H_i(w_m)."""
+    """Sum ||w_m - c_m||² / 2 + sum_i costs_mi H_i(w_m) over members with examples."""
     return float(((weights - centres) ** 2)[costs.any(axis=1)].sum() / 2 + (costs * hinges).sum())
 
 
@@ -322,7 +322,7 @@ def _bounded_step(
     rho: float,
     tolerance: float,
 ) -> tuple[FloatArray, float, float]:
-    """The optimum of the first bound that holds, its distance from stationarity, and a rho for the next step.
+    """Return the optimum of the first bound that holds, its distance from stationarity, and a rho for the next step.
 
     Members without examples stay on their spheres. The optimum is around T(v) - rho (w - v), of which the distance is
     that from T(w). The next rho is that at which the bound would have been equal, but at least a quarter of the last.

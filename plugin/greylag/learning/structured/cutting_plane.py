@@ -41,27 +41,16 @@ _log = logging.getLogger("greylag")
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Weights with their distance from the optimum.
-
-    Parameters
-    ----------
-    weights : array, shape (d,)
-        w.
-    objective : float
-        ||w||² / 2 + C times the mean hinge loss that inference finds.
-    gap : float
-        The duality gap, `objective` minus a lower bound of the optimum. If loss-augmented inference is exact, the
-        objective is within the gap of the optimum; if not, of the optimum under the constraints that it returned.
-    iterations : int
-        Passes over the examples.
-    converged : bool
-        Whether the gap is at most epsilon times the objective: under the constraints that inference returned.
-    """
+    """Weights with their distance from the optimum."""
 
     weights: FloatArray
+    # ||w||² / 2 + C times the mean hinge loss that inference finds
     objective: float
+    # `objective` minus a lower bound of the optimum. If loss-augmented inference is exact, the objective is within the
+    # gap of the optimum; if not, of the optimum under the constraints that it returned.
     gap: float
     iterations: int
+    # Whether the gap is at most epsilon times the objective
     converged: bool
 
 

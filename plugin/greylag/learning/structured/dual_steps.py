@@ -156,7 +156,7 @@ def _newton_steps(
 
 @compiled()
 def _free_variables(order: IntArray, starts: IntArray, alpha: FloatArray) -> tuple[IntArray, IntArray]:
-    """The constraints with weight but the heaviest of each example, and that, which takes up their changes.
+    """List the constraints with weight but the heaviest of each example, and that, which takes up their changes.
 
     Sign constraints, whose weights have no sum, have the base -1.
     """
@@ -179,7 +179,7 @@ def _free_variables(order: IntArray, starts: IntArray, alpha: FloatArray) -> tup
 def _derivatives(
     gram: FloatArray, violations: FloatArray, free: IntArray, base: IntArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """The Hessian (a_p - a_base(p))' (a_q - a_base(q)), lower triangle, plus a ridge; the slopes; and the ridge."""
+    """Return the Hessian (a_p - a_base(p))' (a_q - a_base(q)), lower triangle, plus a ridge; slopes; and the ridge."""
     m = len(free)
     H, slopes = np.empty((m, m)), np.empty(m)
     for i in range(m):

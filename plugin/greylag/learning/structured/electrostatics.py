@@ -21,7 +21,7 @@ def lengths(vectors: FloatArray) -> FloatArray:
 
 
 def directions(weights: FloatArray) -> FloatArray:
-    """The directions u of weights, both of shape (M, d); 0 for a zero vector."""
+    """Return the directions u of weights, both of shape (M, d); 0 for a zero vector."""
     scale = np.abs(weights).max(axis=1, keepdims=True)  # prevents underflow of the squares of small weights
     scaled = np.divide(weights, scale, out=np.zeros_like(weights), where=scale > 0)
     divisors = lengths(scaled)[:, None]
@@ -74,7 +74,7 @@ def energy_descent(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatAr
 
 
 def mean_angle(weights: FloatArray) -> float:
-    """The mean angle between two weight vectors, in degrees; 0 for a single vector."""
+    """Compute the mean angle between two weight vectors, in degrees; 0 for a single vector."""
     if len(weights) < 2:
         return 0.0
     _, distances = _pairs(weights)
@@ -83,7 +83,7 @@ def mean_angle(weights: FloatArray) -> float:
 
 
 def _pairs(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """u_m - u_k, shape (M, M, d), and their lengths."""
+    """Compute u_m - u_k, shape (M, M, d), and their lengths."""
     units = directions(weights)
     differences = units[:, None, :] - units[None, :, :]
     return differences, lengths(differences)

@@ -15,7 +15,7 @@ PERTURBATION = 0.1  # length of the perturbations of a start relative to its own
 
 
 def perturbations(weights: FloatArray, M: int, rng: np.random.Generator) -> FloatArray:
-    """M random vectors, shape (M, d), a tenth as long as the weights, shape (d,); of length 0.1 if these are 0."""
+    """Draw M random vectors, shape (M, d), a tenth as long as the weights, shape (d,); of length 0.1 if these are 0."""
     reach = PERTURBATION * (float(lengths(weights)) or 1.0)
     return np.asarray(reach * directions(rng.standard_normal((M, len(weights)))))
 
@@ -52,11 +52,11 @@ class Ensemble:
     def losses(
         self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
     ) -> FloatArray:
-        """The task loss of the prediction of each member for each of n examples, shape (M, n)."""
+        """Return the task loss of the prediction of each member for each of n examples, shape (M, n)."""
         return task_losses(model, examples, self.weights)
 
     def mean_losses(
         self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
     ) -> FloatArray:
-        """The mean task loss of each member over at least one example, shape (M,)."""
+        """Return the mean task loss of each member over at least one example, shape (M,)."""
         return np.asarray(self.losses(model, examples).mean(axis=1))

@@ -28,19 +28,19 @@ class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
     """A model of outputs given inputs, with a loss."""
 
     def joint_feature(self, x: Input_contra, y: Output) -> FloatArray:
-        """Psi(x, y), shape (d,), with d the same for all x and y."""
+        """Compute Psi(x, y), shape (d,), with d the same for all x and y."""
 
     def loss(self, truth: Truth_contra, y: Output) -> float:
-        """Delta(t, y) >= 0."""
+        """Compute Delta(t, y) >= 0."""
 
     def target(self, x: Input_contra, truth: Truth_contra) -> Output:
-        """The output to train towards: one of minimal loss, exactly or approximately."""
+        """Return the output to train towards: one of minimal loss, exactly or approximately."""
 
     def infer(self, x: Input_contra, weights: FloatArray) -> Output:
-        """The y that maximises w' Psi(x, y), exactly or approximately."""
+        """Find the y that maximises w' Psi(x, y), exactly or approximately."""
 
     def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
-        """The y that maximises w' Psi(x, y) + Delta(t, y), exactly or approximately."""
+        """Find the y that maximises w' Psi(x, y) + Delta(t, y), exactly or approximately."""
 
 
 class SignedModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
@@ -58,7 +58,7 @@ class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protoc
     """A structured model that can compare outputs."""
 
     def similarity(self, y: Output, other: Output) -> float:
-        """The similarity of two outputs, in [0, 1]."""
+        """Compare two outputs; the similarity is in [0, 1]."""
 
     def infer_apart(
         self,
@@ -70,13 +70,13 @@ class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protoc
         task: float,
         similarity: float,
     ) -> Output:
-        """The y that maximises w' Psi(x, y) + task Delta(t, y) + similarity times its mean similarity to `others`."""
+        """Find the y that maximises w' Psi(x, y) + task Delta(t, y) + similarity times mean similarity to `others`."""
 
 
 def task_losses(
     model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]], weights: FloatArray
 ) -> FloatArray:
-    """Delta(t_i, y), shape (M, n), of the prediction y for each of n examples by each row of weights, shape (M, d)."""
+    """Compute Delta(t_i, y), shape (M, n), of the prediction y for each example by each row of weights, (M, d)."""
     losses = [[model.loss(truth, model.infer(x, member)) for x, truth in examples] for member in weights]
     return np.array(losses).reshape(len(weights), len(examples))
 
@@ -93,7 +93,7 @@ class Constraint(NamedTuple):
     loss: float
 
     def violation(self, weights: FloatArray) -> float:
-        """The xi that the constraint requires: loss - w' normal."""
+        """Return the xi that the constraint requires: loss - w' normal."""
         return self.loss - float(inner(self.normal, weights))
 
 
@@ -153,13 +153,13 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return np.unique(signed % d)
 
     def project(self, weights: FloatArray) -> FloatArray:
-        """The closest feasible weights, shape (..., d): 0 in place of negative weights that must be at least 0."""
+        """Find the closest feasible weights, shape (..., d): negative weights that must be at least 0 become 0."""
         projected = weights.copy()
         projected[..., self.nonnegative] = np.maximum(projected[..., self.nonnegative], 0.0)
         return projected
 
     def most_violated(self, example: int, weights: FloatArray) -> Constraint:
-        """The most violated constraint that inference finds, or that of the target if it is violated more."""
+        """Find the most violated constraint by inference, or that of the target if it is violated more."""
         x, truth = self.examples[example]
         y = self.model.infer_augmented(x, truth, weights)
         normal = self.target_features[example] - self.model.joint_feature(x, y)
@@ -176,5 +176,5 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return np.array([self.most_violated(i, weights).violation(weights) for i in range(len(self.examples))])
 
     def objective(self, weights: FloatArray, C: float) -> float:
-        """||w||² / 2 + C / n times the sum of the hinge losses."""
+        """Compute ||w||² / 2 + C / n times the sum of the hinge losses."""
         return float(inner(weights, weights) / 2 + C * self.hinge_losses(weights).mean())

@@ -136,7 +136,7 @@ class MultipleChoice:
     def _train(
         self, training: TrainingSet[Any, Any, Any], assigned: Sequence[bool], others: Sequence[Sequence[Any]]
     ) -> tuple[FloatArray, list[Any]]:
-        """The weights of a member for the examples assigned to it, given the outputs of the others, and its outputs."""
+        """Train the weights of a member for its examples, given the others' outputs; return its outputs, too."""
         model, examples = training.model, training.examples
         if self._is_apart:
             compared = zip(examples, assigned, zip(*others, strict=True), strict=True)
@@ -154,10 +154,8 @@ class MultipleChoice:
 def _choices(
     training: TrainingSet[Any, Any, Any], weights: FloatArray, outputs: Sequence[Sequence[Any]], epsilon: float
 ) -> IntArray:
-    """The member of lowest task loss for each example; ties go to the lower hinge loss, then to the first.
-
-    Hinge losses within epsilon of the lowest tie, as training finds them no better.
-    """
+    """Return the member of lowest task loss for each example; ties go to the lower hinge loss, then to the first."""
+    # Hinge losses within epsilon of the lowest tie, as training finds them no better.
     truths = [truth for _, truth in training.examples]
     losses = np.array([[training.model.loss(t, y) for t, y in zip(truths, row, strict=True)] for row in outputs])
     tied = losses == losses.min(axis=0)
