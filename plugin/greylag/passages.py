@@ -537,7 +537,7 @@ def _finite(score: float, key: Any) -> float:
 
 
 def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
-    """Passages ranked by the sum of BM25 over the query's terms."""
+    """Rank passages by the sum of BM25 over the query's terms."""
     from greylag.features.extract import FeatureExtractor  # slow to import
     from greylag.features.spec import FeatureSpec
 
@@ -552,7 +552,7 @@ def _by_cosine(query: str, vectors: ArrayVectors) -> Ranking:
 
 
 def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
-    """Aspects as a stage takes them."""
+    """Convert aspects to the form that a stage takes."""
     if callable(given):
         return lambda candidates: given(candidates.query, [texts[docid] for docid in candidates.docids])
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(text, str) for text in given):

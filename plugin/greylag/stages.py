@@ -44,7 +44,7 @@ _FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("_FOLDERS", default=())
 
 @contextmanager
 def modules_of(folder: Path) -> Iterator[None]:
-    """Stages ``MODULE:CLASS`` may be files of this folder, too."""
+    """Let stages ``MODULE:CLASS`` be files of this folder, too."""
     token = _FOLDERS.set((folder, *_FOLDERS.get()))
     try:
         yield
@@ -54,7 +54,7 @@ def modules_of(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _importable(folders: Sequence[Path]) -> Iterator[None]:
-    """Modules may be files of these folders, too."""
+    """Let modules be files of these folders, too."""
     # Last, so that a file there does not hide a module of the same name; and only while a named module is imported, as
     # other packages import optional ones, which must not be files beside the user's data.
     added = [str(folder) for folder in folders if str(folder) not in sys.path]

@@ -174,7 +174,7 @@ def _require(met: bool, otherwise: str) -> None:
 
 
 def _check_frozen(value: Any) -> None:
-    """Parameters identify a value, and threads share it."""
+    """Check that a value is frozen: parameters identify it, and threads share it."""
     name = type(value).__name__
     _require(is_dataclass(value), f"{name} is not a dataclass")
     _require(type(value).__dataclass_params__.frozen, f"{name} is not frozen: write @dataclass(frozen=True)")
@@ -258,7 +258,7 @@ def _only(ranking: Ranking, docid: str) -> Ranking:
 
 
 def _random_data() -> RankingData:
-    """Twelve queries with 30 documents each, graded 0 to 2, and five features, the first of which tells most."""
+    """Make twelve queries with 30 documents each, graded 0 to 2, and five features, the first the most predictive."""
     rng, n = np.random.default_rng(3), 12 * 30
     grades = rng.integers(0, 3, n)
     features = rng.standard_normal((n, 5)) + grades[:, None] * np.array([0.8, 0.4, 0.2, 0.0, -0.3])

@@ -48,12 +48,12 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
 
 
 def topics_from_frame(frame: Any) -> dict[str, str]:
-    """Topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`."""
+    """Read topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`."""
     return _texts(_qids(frame), _column(frame, "query"))
 
 
 def qrels_from_frame(frame: Any) -> Qrels:
-    """Judgements from a data frame with the columns qid, docno and label, by any of the names in `COLUMNS`."""
+    """Read judgements from a data frame with the columns qid, docno and label, by any name in `COLUMNS`."""
     return names.qrels_of(zip(*(_column(frame, column) for column in ("qid", "docno", "label")), strict=True))
 
 

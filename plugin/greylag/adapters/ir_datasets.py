@@ -22,7 +22,7 @@ _JUDGED = ("query", "subtopic", "doc")
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
-    """Query texts by qid.
+    """Read query texts by qid.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def qrels_from_ir_datasets(source: Any) -> Qrels:
 
 
 def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
-    """Judgements by subtopic, as `greylag.trec.read_subtopic_qrels` reads them: grades by qid, subtopic and docid."""
+    """Read judgements by subtopic, as `greylag.trec.read_subtopic_qrels`: grades by qid, subtopic and docid."""
     qrels: SubtopicQrels = {}
     for item in _items(source, "qrels", "subtopic_id"):
         qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED)
@@ -70,7 +70,7 @@ def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, t
 
 
 def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
-    """Pairs of docid and text, as `PositionalIndex.from_texts` takes them."""
+    """Yield pairs of docid and text, as `PositionalIndex.from_texts` takes them."""
     for document in _items(source, "docs", "doc_id"):
         words = document.default_text() if hasattr(document, "default_text") else document.text
         yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")

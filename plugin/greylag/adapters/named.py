@@ -12,7 +12,7 @@ from greylag.trec import Qrels, read_qrels
 
 
 def named_topics(path: str | Path, *, field: str = "title") -> dict[str, str] | None:
-    """Query texts by qid, of ``irds:NAME`` or of Pyserini's topics of this name; None if `path` is no such name.
+    """Read query texts by qid, of ``irds:NAME`` or of Pyserini's topics of this name; None if it is no such name.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def named_topics(path: str | Path, *, field: str = "title") -> dict[str, str] | 
 
 
 def named_qrels(path: str | Path) -> Qrels | None:
-    """Judgements of ``irds:NAME`` or those that Pyserini has under this name; None if `path` is no such name.
+    """Read judgements of ``irds:NAME`` or Pyserini's of this name; None if `path` is no such name.
 
     They are read from the file that Pyserini downloads, as its ``get_qrels`` drops leading zeros of identifiers.
     """

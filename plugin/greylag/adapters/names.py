@@ -76,7 +76,7 @@ def run_of(rows: Iterable[tuple[Any, Any, Any]], topics: Mapping[str, str] | Non
 
 
 def qrels_of(rows: Iterable[tuple[Any, Any, Any]], *, highest: bool = False) -> Qrels:
-    """Judgements from rows of qid, docid and grade; of several grades of a document, the `highest`, or an error."""
+    """Make judgements of rows of qid, docid and grade; of several grades of a document, the `highest`, or an error."""
     qrels: Qrels = {}
     for qid, docid, value in _identified(rows):
         grades = qrels.setdefault(qid, {})

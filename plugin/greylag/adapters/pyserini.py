@@ -24,7 +24,7 @@ class Hit(NamedTuple):
 
 
 def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> dict[str, str]:
-    """Query texts by qid, from what ``pyserini.search.get_topics`` returns.
+    """Convert the result of ``pyserini.search.get_topics`` to query texts by qid.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
 
 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
-    """Judgements from what ``pyserini.search.get_qrels`` returns: grades are strings, and keys may be integers."""
+    """Convert the result of ``pyserini.search.get_qrels``: grades are strings, and keys may be integers."""
     rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
     return names.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
 
@@ -77,7 +77,7 @@ def run_from_pyserini(
 
 
 def run_to_pyserini(run: Run) -> dict[str, list[Hit]]:
-    """Hits by qid, in the form of ``batch_search``."""
+    """Convert a run to hits by qid, in the form of ``batch_search``."""
     return {
         ranking.qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores.tolist(), strict=True)]
         for ranking in run.rankings

@@ -54,7 +54,7 @@ class AspectStage(GreedyStage):
         return isinstance(self.aspects, Mapping) and not any(isinstance(a, Mapping) for a in self.aspects.values())
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents can be scored: all, or those of the index if aspects are texts."""
+        """Return which documents can be scored: all, or those of the index if aspects are texts."""
         return self.index.knows(docids) if self.index and self._has_texts else super().knows(docids)
 
     def relevance(self, candidates: Ranking) -> FloatArray:
@@ -100,7 +100,7 @@ def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking
 
 
 def _scaled(scores: FloatArray, scale: Scale, qid: str) -> FloatArray:
-    """See `AspectStage.relevance`."""
+    """Scale scores as `AspectStage.relevance` requires."""
     # Checked before scaling: a negative score under "max", or a logit taken for a probability, would rank without an
     # error.
     low, high = (float(bound(scores, initial=0.0, where=~np.isnan(scores))) for bound in (np.min, np.max))

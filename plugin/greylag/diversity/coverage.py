@@ -35,7 +35,7 @@ class Coverage(GreedyStage):
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> CoverageGain:

@@ -107,7 +107,7 @@ def measure_crowding(
 
 
 def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:
-    """For each level, the shares of near duplicates and of the largest group, and 1 if there are near duplicates."""
+    """Return, per level, the shares of near duplicates and of the largest group, and 1 if there are near duplicates."""
     cosines = np.array([(rows * row).sum(axis=1) for row in rows])  # BLAS sums in an order that depends on the threads
     figures = []
     for level in levels:

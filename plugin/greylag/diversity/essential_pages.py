@@ -42,7 +42,7 @@ class EssentialPages(GreedyStage):
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> EssentialPagesGain:
@@ -70,7 +70,7 @@ class EssentialPagesGain:
         self._best = np.zeros(len(used))
 
     def gains(self) -> FloatArray:
-        """Shape (n,)."""
+        """Compute the gains, shape (n,)."""
         rises = np.maximum(self._benefits - self._best[self._words], 0.0)
         return np.asarray(np.bincount(self._rows, weights=rises, minlength=len(self._starts) - 1), dtype=np.float64)
 

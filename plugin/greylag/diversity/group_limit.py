@@ -69,7 +69,7 @@ class GroupGain:
         self._decay = decay
 
     def gains(self) -> FloatArray:
-        """Shape (n,)."""
+        """Compute the gains, shape (n,)."""
         return self._gains
 
     def add(self, candidate: int) -> None:

@@ -56,7 +56,7 @@ class PM2Gain:
         self._seats = np.zeros(relevance.shape[1])  # by aspect
 
     def gains(self) -> FloatArray:
-        """Shape (n,)."""
+        """Compute the gains, shape (n,)."""
         if not len(self._seats):
             return np.zeros(len(self._relevance))
         quotients = 1.0 / (2.0 * self._seats + 1.0)

@@ -48,7 +48,7 @@ class DiversityStage(Stage, ABC):
         return self.rerank_known(ranking, self.knows(ranking.docids), self.diversify)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents the stage can compare with others, shape (len(docids),); all unless a subclass says so."""
+        """Return which documents the stage can compare, shape (len(docids),); all unless a subclass overrides it."""
         return np.ones(len(docids), dtype=bool)
 
     def candidates(self, ranking: Ranking) -> Ranking:

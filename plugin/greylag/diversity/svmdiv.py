@@ -54,7 +54,7 @@ class _LearnedStage(DiversityStage):
         return any(parse_feature(text).reads_query for text in self.model.features.document_features)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return self.index.knows(docids)
 
 

@@ -71,7 +71,7 @@ class CosineGain(VectorGain):
 
 
 def exact_rows(vectors: Dense) -> FloatArray:
-    """Unit vectors in float64, whose coordinates have 26 binary places."""
+    """Scale rows to unit length in float64, with coordinates of 26 binary places."""
     rows = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if len(rows) and lengths.min() > _SHORT and lengths.max() < _LONG:
@@ -109,7 +109,7 @@ class VectorStage(GreedyStage):
         object.__setattr__(self, "_vectors", vectors)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents have a vector."""
+        """Return which documents have a vector."""
         return self._vectors.knows(docids)
 
     def gain(self, candidates: Ranking) -> VectorGain:

@@ -62,7 +62,7 @@ class XQuADGain:
         self._weights = np.full(relevance.shape[1], (1.0 - relevance_weight) / max(1, relevance.shape[1]))
 
     def gains(self) -> FloatArray:
-        """Shape (n,)."""
+        """Compute the gains, shape (n,)."""
         if not len(self._weights):
             return -np.arange(len(self._scores), dtype=np.float64)  # no aspects: the incoming order
         return np.asarray(self._scores + (self._relevance * self._weights).sum(axis=1))

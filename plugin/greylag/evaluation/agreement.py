@@ -42,7 +42,7 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
 
 
 def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Warnings for measures whose relevance level no document has; `ParameterError` if that is true of all measures."""
+    """Return warnings for measures whose relevance level no document has; `ParameterError` if no measure has one."""
     top = max((max(_grades(of_query).values(), default=0) for of_query in judgements.values()), default=0)
     empty = [measure for measure in measures if measure.family.has_level and measure.rel > top]
     if not empty:

@@ -56,7 +56,7 @@ class Holes(Printed):
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """By run and measure, the share judged and the three means."""
+        """Return, by run and measure, the share judged and the three means."""
         header, rows = ("judged", "not_relevant", "relevant", "left_out"), self.table.rows
         by_run: dict[str, Any] = {name: {} for name in self.judged}
         for name, measure, share, *means in rows:
@@ -163,7 +163,7 @@ def _ranked_higher(docids: Sequence[str], others: Sequence[str], judged: Mapping
 
 
 def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]) -> dict[str, FloatArray]:
-    """Scores in which, for each cut-off, the runs' documents to it without a judgement have the highest grade."""
+    """Score with the highest grade for the runs' documents without a judgement to each cut-off."""
     columns: dict[str, dict[Measure, FloatArray]] = {name: {} for name in runs}
     for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
         some = [measure for measure in measures if measure.cutoff == cutoff]

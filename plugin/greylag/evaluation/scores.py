@@ -55,7 +55,7 @@ class Scores(Printed):
 
     @classmethod
     def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
-        """Scores by a single measure that were computed elsewhere."""
+        """Wrap scores by a single measure that were computed elsewhere."""
         return cls((measure,), tuple(by_query), np.array([*by_query.values()])[:, None], (), ())
 
     @property
@@ -184,7 +184,7 @@ def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...
 
 
 def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatArray]) -> Scores:
-    """Columns of scores, each of shape (queries,), as a `Scores`."""
+    """Assemble columns of scores, each of shape (queries,), as a `Scores`."""
     missing = tuple(qid for qid, docids in _ranked(run, qids) if not docids)
     if len(missing) == len(qids):
         raise ParameterError(

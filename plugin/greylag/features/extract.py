@@ -104,7 +104,7 @@ class _Match(NamedTuple):
 
     @classmethod
     def of(cls, spec: FeatureSpec) -> _Match:
-        """That of a feature."""
+        """Return the match of a feature."""
         return cls(spec.expands, spec.window.order != "U", spec.positional, spec.lead)
 
 
@@ -181,7 +181,7 @@ class FeatureExtractor:
         return rebuilt(self)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents have features, shape (len(docids),): all if no feature needs the index."""
+        """Return which documents have features, shape (len(docids),): all if no feature needs the index."""
         return self._numbers(docids) >= 0
 
     def _numbers(self, docids: Sequence[str]) -> IntArray:

@@ -307,7 +307,7 @@ class Normalised(Feature):
         return self.feature.files()
 
     def place_files(self, place: Callable[[str], str]) -> Normalised:
-        """Normalised in the same way."""
+        """Normalise the placed feature in the same way."""
         return replace(self, feature=self.feature.place_files(place))
 
 

@@ -100,7 +100,7 @@ class WindowStatistics:
         self._lock = threading.Lock()
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
-        """Cf and df of each table, shape (2, cliques, windows). Tables not known yet are counted in one pass."""
+        """Return cf and df of each table, shape (2, cliques, windows); unknown tables are counted in one pass."""
         by_key = {table.key: table for table in tables if not table.of_terms}
         # Other threads may clear what is known at any time, so that each key is looked up once.
         counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
@@ -132,7 +132,7 @@ class _ShardStatistics:
         self._store = None if folder is None else Cache(folder / _FILE)
 
     def counts(self, tables: Sequence[CliqueTable]) -> list[IntArray]:
-        """Cf and df of each table, in the collection's numbers of terms; quick counts are not stored."""
+        """Count cf and df of each table, in the collection's numbers of terms; quick counts are not stored."""
         # Stored by the shard's own numbers of terms, so that counts stay valid whichever shards it is joined with.
         local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
         terms = np.unique(np.concatenate([table.cliques.ravel() for table in local]))
@@ -194,7 +194,7 @@ def _of_terms(tables: Tables, table: CliqueTable) -> IntArray:
 
 
 def term_counts(tables: Tables, terms: IntArray) -> IntArray:
-    """Cf and df of terms, shape (2, terms); 0 for one that the collection lacks."""
+    """Return cf and df of terms, shape (2, terms); 0 for one that the collection lacks."""
     counts, known = np.zeros((2, len(terms)), dtype=np.int64), terms >= 0
     counts[0, known] = tables.collection_frequencies[terms[known]]
     counts[1, known] = tables.document_frequencies[terms[known]]

@@ -116,7 +116,7 @@ class Weighting(ABC):
     positional: ClassVar[bool] = False
 
     def idf(self, df: IntArray) -> FloatArray:
-        """Inverse document frequency by `FeatureParameters.idf`, shape of df."""
+        """Compute the inverse document frequency by `FeatureParameters.idf`, shape of df."""
         odds = (self.collection.documents - df + 0.5) / (df + 0.5)
         return np.log1p(odds) if self.parameters.idf == "lucene" else np.log(odds)
 
@@ -144,7 +144,7 @@ class Dirichlet(Weighting):
     code: ClassVar[int] = 0
 
     def clique(self, cf: IntArray, df: IntArray) -> FloatArray:
-        """Mu cf/|C|, shape of cf."""
+        """Compute mu cf/|C|, shape of cf."""
         background: FloatArray = np.where(cf > 0, cf, 0.5) / max(1, self.collection.tokens)
         return background * self.parameters.mu
 
@@ -190,7 +190,7 @@ class Earliness(Weighting):
         return self.idf(df)
 
     def document(self, lengths: IntArray) -> FloatArray:
-        """Nothing depends on the document, shape of lengths."""
+        """Return zeros, shape of lengths: nothing depends on the document."""
         return np.zeros(len(lengths))
 
 

@@ -216,13 +216,13 @@ def _is_sound(folder: Path, source: ArraySource) -> bool:
 
 
 def _seal(meta: dict[str, Any]) -> str:
-    """Metadata as JSON with a checksum."""
+    """Encode metadata as JSON with a checksum."""
     content = json.dumps({"schema": SCHEMA, **meta}, sort_keys=True)
     return f"{content}\n{zlib.crc32(content.encode())}\n"
 
 
 def _unseal(sealed: bytes) -> dict[str, Any]:
-    """Metadata from `_seal`; ValueError if it is something else."""
+    """Decode metadata of `_seal`; ValueError if it is something else."""
     content, _, checksum = sealed.partition(b"\n")
     is_whole = checksum == b"%d\n" % zlib.crc32(content)
     meta: dict[str, Any] = json.loads(content) if is_whole else {}

@@ -89,7 +89,7 @@ class PositionalBM25(Source):
 
 
 def stored_lengths(lengths: IntArray) -> IntArray:
-    """Lengths after Lucene has stored them in a byte (SmallFloat.intToByte4, and back), shape (N,)."""
+    """Round lengths as Lucene stores them in a byte (SmallFloat.intToByte4, and back), shape (N,)."""
     excess = np.maximum(lengths - EXACT_LENGTHS, 0)
     shift = np.maximum(np.frexp(excess.astype(np.float64))[1] - 4, 0)
     return np.where(lengths < EXACT_LENGTHS, lengths, EXACT_LENGTHS + (excess >> shift << shift))

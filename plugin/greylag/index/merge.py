@@ -77,7 +77,7 @@ def _arrays_of(source: LuceneIndex, shards: Sequence[Shard]) -> ArraySource:
 
 
 def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
-    """Shards as parts of their collection, given the numbers of their terms in it, one shard after another."""
+    """Make shards parts of their collection, given the numbers of their terms in it, one shard after another."""
     documents, terms = [offsets([getattr(s, name) for s in shards]) for name in ("n_documents", "n_terms")]
     return tuple(
         Part(shard, int(first), numbers[begin:end])
@@ -165,7 +165,7 @@ def merge_sorted(text: Bytes, starts: IntArray, order: IntArray, firsts: IntArra
 
 @compiled(error_model="numpy")
 def _compare(text: Bytes, starts: IntArray, a: int, b: int) -> int:
-    """Negative if text a is before text b, 0 if they are equal."""
+    """Return a negative number if text a is before text b, 0 if they are equal."""
     size_a, size_b = starts[a + 1] - starts[a], starts[b + 1] - starts[b]
     difference: int = size_a - size_b
     for i in range(min(size_a, size_b)):

@@ -165,7 +165,7 @@ class PositionalIndex(Tables):
         return self.n_tokens / max(1, int(np.count_nonzero(self.document_lengths)))
 
     def documents(self, docids: Sequence[str]) -> IntArray:
-        """Document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
+        """Look up document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
         last = self._last_documents.get("last")
         if last and docids is last[0]:  # features look up the same ones, one after another
             return last[1].copy()
@@ -193,7 +193,7 @@ class PositionalIndex(Tables):
         return np.array(numbers, dtype=np.int64)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which docids are in the index, shape (len(docids),)."""
+        """Return which docids are in the index, shape (len(docids),)."""
         return self.documents(docids) >= 0
 
     @cached_property
@@ -207,7 +207,7 @@ class PositionalIndex(Tables):
         return {}
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
-        """Numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
+        """Look up numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
         return self.find_terms([term.encode() for term in terms])
 
     @cached_property
@@ -216,11 +216,11 @@ class PositionalIndex(Tables):
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
-        """Where terms (-1 for one that the collection lacks) occur in documents, which have ascending numbers."""
+        """Locate terms (-1 for one that the collection lacks) in documents, which have ascending numbers."""
         return locate(self.parts, terms, documents)
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
-        """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
+        """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
         return frequencies(self.parts, terms, self._existing(documents))
 
     def postings(self, term: int) -> tuple[IntArray, IntArray]:
@@ -254,7 +254,7 @@ class PositionalIndex(Tables):
         return PositionalBM25(self, k=k, k1=k1, b=b)
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
-        """Term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
+        """Return the term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
         documents = self._existing(np.array([document]))
         _, terms, _ = entries(self.parts, documents)
         located = self.locate(terms.astype(np.int64), documents)
@@ -272,7 +272,7 @@ class PositionalIndex(Tables):
         return entries(self.parts, self._existing(documents))
 
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
-        """Term frequencies tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
+        """Return tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
         from scipy.sparse import csr_matrix
 
         numbers = np.asarray(documents, dtype=np.int64)
@@ -280,7 +280,7 @@ class PositionalIndex(Tables):
         return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
 
     def _existing(self, documents: IntArray) -> IntArray:
-        """Document numbers, none of which is beyond the last one."""
+        """Check that no document number is beyond the last one."""
         if (greatest := documents.max(initial=UNKNOWN)) >= self.n_documents:
             raise ParameterError(f"there is no document {greatest}: {self.n_documents} documents are numbered from 0")
         return documents

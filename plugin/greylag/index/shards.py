@@ -73,7 +73,7 @@ class Shard(Tables):
         return offsets_terms_tf
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
-        """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
+        """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
         tfs: Int32Array = streams.frequencies(self.forward_offsets, self.forward, terms, documents)
         return tfs
 
@@ -101,7 +101,7 @@ class Part:
         return numbers
 
     def has(self, documents: IntArray) -> BoolArray:
-        """Which of the collection's documents are in the shard."""
+        """Return which of the collection's documents are in the shard."""
         return (documents >= self.first) & (documents < self.first + self.shard.n_documents)
 
 
@@ -149,7 +149,7 @@ def entries(parts: Sequence[Part], documents: IntArray) -> tuple[IntArray, Int32
 
 
 def frequencies(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Int32Array:
-    """Tf of terms in documents; see `Shard.frequencies`."""
+    """Count tf of terms in documents; see `Shard.frequencies`."""
     if len(parts) == 1:
         return parts[0].shard.frequencies(terms, documents)
     out = np.zeros((len(terms), len(documents)), dtype=np.int32)

@@ -126,13 +126,13 @@ def document_bytes(n_documents: int) -> int:
 
 
 def encode_documents(docs: Int32Array, width: int) -> Bytes:
-    """Document numbers with `width` bytes each."""
+    """Encode document numbers with `width` bytes each."""
     return docs.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].ravel()
 
 
 @_jit
 def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
-    """The stream of the positions of postings, and the place of each posting whose number is a multiple of `BLOCK`.
+    """Encode the positions of postings; return the offset of each posting whose number is a multiple of `BLOCK`.
 
     `first` and `place` are the number of the first posting and its place in the whole stream, of which this is a part.
     `positions` ascend within a posting; their number is the sum of `tfs`.
@@ -224,7 +224,7 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
 
 @_jit
 def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
-    """A bound of the number of positions of postings, ascending within a term: the bytes of the blocks they are in.
+    """Bound the number of positions of postings, ascending within a term: the bytes of the blocks they are in.
 
     Each position has a byte at least. The bound is what damage can make `_read_postings` write at most.
     """
@@ -301,7 +301,7 @@ def _find_joint(
     postings_offsets: IntArray, docs: Bytes, width: int, size: int, terms: IntArray, least: int, places: IntArray,
     begin: int, end: int, n_documents: int,
 ) -> tuple[Int32Array, IntArray, int, int]:  # fmt: skip
-    """For each document of `locate_jointly`, the number of its terms, or if there are enough, `least` + its place.
+    """Return per document of `locate_jointly` the number of its terms or, if there are enough, `least` + its place.
 
     Then the `places` of `end`, and how many documents and postings there are. A document gets its place, the n-th, when
     its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
@@ -423,7 +423,7 @@ def entries(
 
 @_jit
 def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, documents: IntArray) -> NDArray[np.int32]:
-    """Tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
+    """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
     out = np.zeros((len(terms), len(documents)), np.int32)
     for i, document in enumerate(documents):
         begin, end = forward_offsets[document], forward_offsets[document + 1]

@@ -207,7 +207,7 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
 
 @_jit
 def _table_of(numbers: IntArray) -> Int32Array:
-    """A hash table of n different numbers by their last bits: the place of each, n in an empty slot, n + 1 for several.
+    """Make a hash table of n different numbers by their last bits: indices, n in an empty slot, n + 1 for several.
 
     It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot:
     a branch that can be predicted.
@@ -233,7 +233,7 @@ def _find(number: int, numbers: IntArray) -> int:
 
 @_jit
 def _sums_of(weights: FloatArray, has: Bytes) -> FloatArray:
-    """The sum of the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
+    """Sum the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
 
     They are added in the order of the query: in that of the document's words, the last bits would depend on the order
     in which documents were indexed, and documents that cover the same would differ.
@@ -319,7 +319,7 @@ def _different_words(
 def _grams_of(
     n_grams: int, gram_offsets: IntArray, grams: Int32Array, words: Int32Array, numbers: IntArray
 ) -> tuple[IntArray, Int32Array]:
-    """Which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their places."""
+    """Find which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their indices."""
     room, n, table = 0, len(numbers), _table_of(numbers)
     for word in words:
         if gram_offsets[word] < 0 or gram_offsets[word + 1] > len(grams):

@@ -105,7 +105,7 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
 def _explore(
     weights: FloatArray, data: RankingData, *, objective: Objective, axes: FloatArray, tolerance: float
 ) -> FloatArray:
-    """Line searches along the axes and along each weight in turn, until both together gain no more than `tolerance`."""
+    """Search along the axes and along each weight in turn, until both together gain no more than `tolerance`."""
     problem, columns = prepare(data, objective), range(len(weights))
     best, scores = weights, linear_scores(data, columns, weights)
     value = mean(problem, scores)

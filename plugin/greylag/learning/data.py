@@ -206,7 +206,7 @@ class RankingData:
 
 
 def spaced(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of the items, at equal distances."""
+    """Select at most so many of the items, at equal distances."""
     places = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)
     return [items[place] for place in places]
 

@@ -71,7 +71,7 @@ class ListwiseRegression:
         return selection
 
     def path(self, data: RankingData, penalties: Sequence[float]) -> list[Selection]:
-        """As `fit` with each penalty in turn; one begins where the one before ended, which saves most of the steps."""
+        """Fit each penalty in turn; each begins where the one before ended, which saves most of the steps."""
         from scipy.optimize import minimize  # slow to import
         from threadpoolctl import ThreadpoolController
 

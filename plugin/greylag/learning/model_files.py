@@ -60,7 +60,7 @@ class SavedModel(ABC):
 
     @classmethod
     def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> Self:
-        """As `load`, from the content of the file."""
+        """Load from the content of the file, as `load` does."""
         from pydantic import TypeAdapter, ValidationError  # slow to import
 
         if content.get("kind") != cls.kind:

@@ -85,7 +85,7 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int
 
 @_jit
 def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int) -> float:
-    """Insert a point into an ascending list in place of the last one; the new last one's squared distance."""
+    """Insert a point into an ascending list for the last one; return the new last one's squared distance."""
     slot = len(squares) - 1
     while slot > 0 and squares[slot - 1] > square:
         squares[slot], neighbours[slot] = squares[slot - 1], neighbours[slot - 1]

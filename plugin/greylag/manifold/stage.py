@@ -179,7 +179,7 @@ def _joined(
 
 
 def _points(query: Matrix, documents: Matrix) -> Matrix:
-    """Unit vectors, the query's first; sparse ones over the coordinates that are used."""
+    """Return unit vectors, the query's first; sparse ones over the coordinates that are used."""
     if not issparse(documents):
         return unit_rows(np.concatenate([query, documents]))
     return drop_empty_columns(vstack([query, documents], format="csr"))

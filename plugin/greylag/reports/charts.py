@@ -76,12 +76,12 @@ def _bars(rows: Sequence[tuple[str, float, float, float]], measure: Measure) -> 
 
 
 def rounds_chart(caption: str, measure: str, by_name: Mapping[str, Sequence[float]]) -> Figure:
-    """Scores after each round of learning, a line for each name."""
+    """Draw scores after each round of learning, a line for each name."""
     curves = {name: dict(enumerate(values, 1)) for name, values in by_name.items()}
     return line_figure(caption, "round", measure, {"": (curves, {})})
 
 
 def contributions_chart(caption: str, parts: Sequence[tuple[str, float]], unit: str = "contribution") -> Figure:
-    """Named parts of a sum, as bars from 0 to the right or, below 0, to the left; each below its name and value."""
+    """Draw the named terms of a sum as bars from 0 to the right or, below 0, to the left, below name and value."""
     bars = [Bar(name, value, value > 0) for name, value in parts]
     return part_figure(caption, unit, bars, Table(caption, ("feature", unit), [*parts]))

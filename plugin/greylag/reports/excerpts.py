@@ -18,7 +18,7 @@ _CORE = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 
 
 def no_text(query: str, docid: str) -> tuple[str, tuple[Piece, ...]]:
-    """Documents without texts."""
+    """Return documents without texts."""
     return "", ()
 
 

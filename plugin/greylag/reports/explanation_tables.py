@@ -42,7 +42,7 @@ def _clique_rows(share: FeatureShare, *, fold: bool) -> Iterator[Row]:
 
 
 def comparison_of_documents(above: Explanation, below: Explanation, top: int | None = None) -> Table:
-    """Why one document is above another: the differences of their contributions, the largest first."""
+    """Explain why one document is above another: the differences of their contributions, the largest first."""
     pairs = sorted(
         zip(above.features, below.features, strict=True),
         key=lambda pair: -abs(pair[0].contribution - pair[1].contribution),

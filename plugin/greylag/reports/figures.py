@@ -320,7 +320,7 @@ def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[floa
 
 
 def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = False) -> Axes:
-    """Scales to the ends of the values. Of the x axis, all values have labels if there is room, else round numbers."""
+    """Draw scales to the ends of the values, with labels at all x if there is room, else at round numbers."""
     places = sorted(set(xs))
     warp = math.log if log else float
     x = _scale(warp(places[0]), warp(places[-1]), LEFT, WIDTH - RIGHT)
@@ -337,7 +337,7 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
 
 
 def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
-    """Lines across the figure at round numbers, with these at the left."""
+    """Draw lines across the figure at round numbers, with these at the left."""
     drawn = []
     for value, text in ticks(low, high):
         drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="#80808060"/>')
@@ -346,7 +346,7 @@ def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
 
 
 def _short(number: str) -> str:
-    """Without the 0 before the point."""
+    """Format a number without the 0 before the point."""
     return re.sub(r"^(-?)0\.", r"\1.", number)
 
 
@@ -407,7 +407,7 @@ def _text(x: float, y: float, text: str, style: str) -> str:
 
 
 def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:
-    """Panels in rows, below a key of names and the style of their lines."""
+    """Arrange panels in rows, below a key of names and the style of their lines."""
     width = WIDTH * min(IN_ROW, len(drawings))
     column = 40 + math.ceil(LETTER * max(map(len, key), default=0))
     in_row = max(1, width // column)

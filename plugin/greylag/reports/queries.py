@@ -74,7 +74,7 @@ class QueryChanges:
 
 
 def no_reasons(qid: str, before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
-    """Rankings that are not explained."""
+    """Return no reasons for rankings that are not explained."""
     return [""] * len(after)
 
 
@@ -123,7 +123,7 @@ def query_changes(
 
 
 def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], most: int) -> tuple[Run, Run]:
-    """Both runs with the `most` queries alone whose scores by the first measure differ most, in their order."""
+    """Return both runs with the `most` queries alone whose scores by the first measure differ most, in their order."""
     if len(after) <= most:
         return before, after
     old, new = scores[before.tag].by_query, scores[after.tag].by_query

@@ -86,7 +86,7 @@ def table(
 
 
 def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()) -> str:
-    """Tables as text, TSV, Markdown, or LaTeX with comments on the works to cite; in text, the captions come last."""
+    """Format tables as text, TSV, Markdown, or LaTeX with works to cite in comments; in text, captions come last."""
     if form == "text":
         notes = [shown.caption for shown in tables if shown.caption]
         return "\n".join([*(as_text(replace(shown, caption="")) for shown in tables), *notes]) + "\n" * bool(notes)

@@ -147,7 +147,7 @@ def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str,
 
 
 def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:
-    """Judgements in which a document is relevant from grade `level`: lower positive grades become 0.
+    """Keep documents relevant from grade `level`: lower positive grades become 0.
 
     Whatever takes judgements and counts a document as relevant from grade 1, such as feedback and training data, counts
     it from this grade then.

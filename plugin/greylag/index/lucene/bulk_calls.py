@@ -218,7 +218,7 @@ def _hits_routine() -> Handle:
 
 @cache
 def _dictionary_routine() -> Handle:
-    """For each term, write its bytes, and its length, df and cf.
+    """Write each term's bytes, and its length, df and cf.
 
     ::
 
@@ -269,7 +269,7 @@ def _texts_routine(name: str) -> Handle:
 
 @cache
 def _postings_routine() -> Handle:
-    """For the next `count` terms, write each posting's document, tf and positions.
+    """Write the document, tf and positions of each posting of the next `count` terms.
 
     ::
 

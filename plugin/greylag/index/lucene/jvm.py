@@ -149,7 +149,7 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextmanager
 def others_call_java() -> Iterator[None]:
-    """Inside a function decorated with `calls_java`: let other threads call Java during the block."""
+    """Let other threads call Java during the block, inside a function decorated with `calls_java`."""
     _thread.calls = False  # a function that is called inside of the block has to wait for its turn
     _calls.release()
     try:
@@ -275,7 +275,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _crash_options() -> tuple[str, ...]:
-    """Options that keep Java from writing to the working folder when it crashes, and from writing statistics at all."""
+    """Return options that keep Java from writing to the working folder in a crash, and from writing statistics."""
     log = Path(tempfile.gettempdir(), "greylag-java-crash-%p.log")
     # Statistics are a file that Java maps into memory, where a full disk would end the process.
     return f"-XX:ErrorFile={log}", "-XX:-CreateCoredumpOnCrash", "-XX:-UsePerfData"

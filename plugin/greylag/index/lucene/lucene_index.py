@@ -283,7 +283,7 @@ class LuceneIndex:
 
 
 def _contents(raw: str) -> str | None:
-    """The contents of a document of a JsonCollection; None of another form."""
+    """Return the contents of a document of a JsonCollection; None of another form."""
     with suppress(ValueError):
         match json.loads(raw):
             case {"contents": str(text)}:

@@ -66,7 +66,7 @@ class Routine:
         self._parameters = [_type(name) for name in parameters]
 
     def arguments(self) -> list[Handle]:
-        """For each parameter, the handle that returns it."""
+        """Return, for each parameter, the handle that returns it."""
         return [
             self._arrange(_handles().identity(parameter), [position])
             for position, parameter in enumerate(self._parameters)

@@ -64,7 +64,7 @@ class ArrayVectors:
         return f"ArrayVectors({len(self.docids)} documents, {self.array.shape[1]} dimensions)"
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents have a row."""
+        """Return which documents have a row."""
         if docids is self.docids:
             return np.ones(len(docids), dtype=bool)
         return np.fromiter(map(self._rows.__contains__, docids), bool, len(docids))
@@ -102,7 +102,7 @@ class FunctionVectors:
     _last: threading.local = field(init=False, repr=False, compare=False, default_factory=threading.local)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents the function gives a vector."""
+        """Return which documents the function gives a vector."""
         return np.asarray(~np.isnan(self._ask(docids)).any(axis=1), dtype=bool)
 
     def documents(self, docids: Sequence[str]) -> Dense:
@@ -131,7 +131,7 @@ class FunctionVectors:
 
 
 def checked(rows: Any, shape: tuple[int, ...], what: str) -> Dense:
-    """Vectors as C-contiguous float32 or float64, of the expected shape and finite."""
+    """Check vectors; return them as C-contiguous float32 or float64, of the expected shape and finite."""
     array = np.asarray(rows)
     array = np.ascontiguousarray(array, dtype=np.float64 if array.dtype == np.float64 else np.float32)
     if array.shape != shape:

@@ -73,7 +73,7 @@ class FaissVectors:
         return {docid.strip(): row for row, docid in enumerate(lines)}
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return np.array([docid in self._rows for docid in docids], dtype=bool)
 
     def documents(self, docids: Sequence[str]) -> Dense:

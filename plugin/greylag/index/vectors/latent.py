@@ -55,11 +55,11 @@ class LatentVectors:
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return self.index.knows(docids)
 
     def documents(self, docids: Sequence[str]) -> FloatArray:
-        """Vectors of documents, shape (len(docids), m)."""
+        """Return vectors of documents, shape (len(docids), m)."""
         return self._fold(*self.index.entries(self.index.documents(docids)))
 
     def query(self, qid: str, text: str) -> FloatArray:
@@ -118,7 +118,7 @@ def _decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
 
 
 def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
-    """Decompose: return the terms that two documents of the sample have, ascending, and their rows of V."""
+    """Return the terms that two documents of the sample have, ascending, and their rows of V, shape (terms, m)."""
     documents = index.docid_order.astype(np.int64)  # their numbers depend on the order in which they were indexed
     if len(documents) > SAMPLE:
         documents = documents[np.sort(np.random.default_rng(0).permutation(len(documents))[:SAMPLE])]

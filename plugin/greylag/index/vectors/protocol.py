@@ -29,7 +29,7 @@ class Vectors(Protocol):
     """Vectors of documents and queries in one space of m dimensions. Safe to share between threads."""
 
     def knows(self, docids: Sequence[str], /) -> BoolArray:
-        """Which documents have a vector, shape (len(docids),)."""
+        """Return which documents have a vector, shape (len(docids),)."""
 
     def documents(self, docids: Sequence[str], /) -> Matrix:
         """Return vectors of documents that all have one, shape (len(docids), m): sparse, or dense float32 or 64."""
@@ -71,7 +71,7 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
 
 
 def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
-    """Dense vectors in float64, scaled to unit Euclidean length; zero rows stay zero."""
+    """Scale dense vectors to unit Euclidean length, in float64; zero rows stay zero."""
     rows = np.array(vectors, dtype=np.float64)
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))

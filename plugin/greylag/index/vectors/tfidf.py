@@ -26,11 +26,11 @@ class TfidfVectors:
     index: PositionalIndex
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Which documents are in the index."""
+        """Return which documents are in the index."""
         return self.index.knows(docids)
 
     def documents(self, docids: Sequence[str]) -> csr_matrix:
-        """Vectors of documents, shape (len(docids), V)."""
+        """Return vectors of documents, shape (len(docids), V)."""
         return self.index.tfidf(self.index.documents(docids))
 
     def query(self, qid: str, text: str) -> csr_matrix:

@@ -157,7 +157,7 @@ def evaluate(
 
 @_jit
 def _more(y: Any, limit: float) -> int:
-    """How many numbers are above a limit. Counting in 32 bits lets these loops use vectors of twice the length."""
+    """Count numbers above a limit. Counting in 32 bits lets these loops use vectors of twice the length."""
     count = np.int32(0)
     for i in range(len(y)):
         count = np.int32(count + (y[i] > limit))
@@ -166,7 +166,7 @@ def _more(y: Any, limit: float) -> int:
 
 @_jit
 def _at_least(y: Any, limit: float) -> int:
-    """How many numbers are at or above a limit."""
+    """Count numbers at or above a limit."""
     count = np.int32(0)
     for i in range(len(y)):
         count = np.int32(count + (y[i] >= limit))
@@ -272,7 +272,7 @@ def _follow_buckets(others: Any, fellows: Any, above: int, count: int, places: A
 
 @_jit
 def _terms(code: int, divisor: FloatArray, gain: float, places: Any, reach: FloatArray, values: FloatArray) -> None:
-    """H at the left end of each bucket, and its upper bound within: `values`, shape (2, B + 1).
+    """Compute H at the left end of each bucket, and its upper bound within: `values`, shape (2, B + 1).
 
     `places` is what `_follow_buckets` sets, and `reach` has Q at the left ends, and the highest within.
     """
@@ -286,7 +286,7 @@ def _terms(code: int, divisor: FloatArray, gain: float, places: Any, reach: Floa
 def _at_the_left(
     others: Any, fellows: Any, buckets: int, slots: Any, cell: Any, rows: IntArray, relevant: int, a: int
 ) -> tuple[int, int]:
-    """Document a at x = -infinity: non-relevant documents above it, and relevant ones down to it.
+    """Return, for document a at x = -infinity, non-relevant documents above it, and relevant ones down to it.
 
     `others` and `fellows` are its pairs with non-relevant and with relevant documents, by slot.
     """
@@ -424,7 +424,7 @@ def _missed(gains: FloatArray, order: IntArray, y: Any, z: Any, limit_y: float, 
 
 @_jit
 def _more_in_both(y: Any, z: Any, limit_y: float, limit_z: float) -> int:
-    """In how many places two arrays are both above their limits."""
+    """Count indices at which two arrays are both above their limits."""
     count = np.int32(0)
     for i in range(len(y)):
         count = np.int32(count + ((y[i] > limit_y) & (z[i] > limit_z)))
@@ -450,7 +450,7 @@ def _extent(values: FloatArray) -> tuple[float, float]:
 
 @_jit
 def _scores_above_least(s: FloatArray, v: FloatArray, point: FloatArray, extents: Any, y: FloatArray) -> float:
-    """Scores of a query's documents at a point, less those of one with the least s and the least v.
+    """Return scores of a query's documents at a point, less those of one with the least s and the least v.
 
     Returns more than what the difference of two is rounded by.
     """
@@ -463,14 +463,14 @@ def _scores_above_least(s: FloatArray, v: FloatArray, point: FloatArray, extents
 
 @_jit
 def _around(score: float, margin: float) -> Any:
-    """Scores rounded to float32 that are below the first result, or above the second, are so for certain."""
+    """Return two limits: scores rounded to float32 below the first, or above the second, are so for certain."""
     width = margin + FLOAT32 * abs(score)
     return np.float32(score - width), np.float32(score + width)
 
 
 @_jit
 def _approach(extents: Any, points: FloatArray) -> float:
-    """By how much two scores may approach each other between the points.
+    """Bound by how much two scores may approach each other between the points.
 
     Scores at the second point are scaled so that only the difference in s, or in v, counts.
     """
@@ -639,7 +639,7 @@ def _swap(
 def _cut_off_slack(
     divisor: FloatArray, gains: FloatArray, weights: FloatArray, above: IntArray, count: IntArray, events: IntArray
 ) -> float:
-    """How much AP with a cut-off may be higher than with the highest H of each document were it not for the cut-off.
+    """Bound how much higher AP with a cut-off may be than without it at the highest H of each document.
 
     A relevant document that moves up past another one may come before the cut-off, so that no order of a bin's swaps
     gives the highest H.
@@ -836,14 +836,14 @@ def _gather(docs: FloatArray, k: int, x: float, scores: FloatArray) -> int:
 
 @_jit
 def _passing(docs: FloatArray, upper: int, lower: int) -> float:
-    """Where a document passes one that is above it; infinity if never."""
+    """Find where a document passes one that is above it; infinity if never."""
     slope = docs[V, lower] - docs[V, upper]
     return (docs[S, upper] - docs[S, lower]) / slope if slope > 0.0 else np.inf
 
 
 @_jit
 def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, times: FloatArray) -> tuple[int, float]:
-    """Which of the documents from `first` to `end` is the first to pass one that is above all, and where.
+    """Find which of the documents from `first` to `end` is the first to pass one that is above all, and where.
 
     If several are, as far as rounding tells, it is the one that is above the others then. -1 and infinity if none is.
     """

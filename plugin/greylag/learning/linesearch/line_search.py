@@ -155,7 +155,7 @@ class Survey(NamedTuple):
         return float(self.values.max()) - ROUNDING
 
     def left(self, floor: float) -> Any:
-        """Which buckets may hold a value of at least `floor`, shape (B,)."""
+        """Return which buckets may hold a value of at least `floor`, shape (B,)."""
         return self.bounds >= floor - ROUNDING
 
 
@@ -279,7 +279,7 @@ def _cell_numbers(x: FloatArray) -> IntArray:
 
 
 def _parts(rough: Survey, number: int) -> FloatArray:
-    """Into how many parts to divide each bucket, `number` in sum, such that few of them may hold the maximum.
+    """Return into how many intervals to divide each bucket, `number` in sum, such that few may hold the maximum.
 
     A bucket's slack is shared by its parts. So they are ruled out if there are more of them than the slack divided by
     what the bucket's ends are below the maximum. The same number is added to all these differences, since there are not
@@ -374,7 +374,7 @@ def _discounts(problem: Problem) -> FloatArray:
 
 
 def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
-    """Points (c, d) of x = d / c, as in `kernels.collect`, around two ends, such that c s + d v is at most about 1."""
+    """Return points (c, d) of x = d / c, as in `kernels.collect`, around two ends; c s + d v is at most about 1."""
     s, v = (float(np.abs(line).max(initial=0.0)) or 1.0 for line in lines[:2])
     finite = np.isfinite(ends)
     x = np.where(finite, ends, 0.0)

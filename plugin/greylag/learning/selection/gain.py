@@ -60,7 +60,7 @@ class Occurrences:
         return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
 
     def pair_class_counts(self) -> Iterator[IntArray]:
-        """For each class, the number of its documents that contain both words of each pair, shape (V, V)."""
+        """Count, for each class, its documents that contain both words of each pair, shape (V, V)."""
         for c in range(len(self.class_sizes)):
             X = self.X[self.classes == c]
             # One class at a time: V x V for all classes at once may not fit in memory.

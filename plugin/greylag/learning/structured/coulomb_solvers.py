@@ -53,7 +53,7 @@ class CoulombProblem:
         return repel(weights, self.alpha, self.s)
 
     def energy(self, weights: FloatArray) -> float:
-        """Alpha E_s."""
+        """Compute alpha E_s."""
         return self.alpha * riesz_energy(weights, self.s) if self.alpha else 0.0
 
     def drawn_shares(self, weights: FloatArray, before: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -113,7 +113,7 @@ def best_shares(losses: FloatArray, before: FloatArray, rng: np.random.Generator
 
 
 def sampling_shares(losses: FloatArray) -> FloatArray:
-    """q, shape (M, n): the probability that an example is assigned to a member,
+    """Compute q, shape (M, n): the probability that an example is assigned to a member,
 
         q_i^m = (1 - pi_i^m) / sum_j (1 - pi_i^j),    pi_i^m = Delta_i^m / sum_j Delta_i^j.
 
@@ -147,7 +147,7 @@ def member_costs(shares: FloatArray, C: float) -> FloatArray:
 
 
 def sampled_costs(shares: FloatArray, C: float) -> tuple[FloatArray, FloatArray]:
-    """`CoulombProblem.expected_costs` if examples are drawn independently with probabilities q, shape (M, n).
+    """Compute `CoulombProblem.expected_costs` if examples are drawn with probabilities q, shape (M, n).
 
     An example costs C / |S| if the set S of the member's examples has it. Given that, 1 / |S| has the mean
     integral over t in [0, 1] of prod over j != i of (1 - q_j + q_j t), a polynomial, which Gauss's rule sums exactly.

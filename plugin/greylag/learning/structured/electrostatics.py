@@ -16,7 +16,7 @@ from greylag.ranking import FloatArray
 
 
 def lengths(vectors: FloatArray) -> FloatArray:
-    """Euclidean lengths over the last axis, by einsum like `greylag.learning.structured.inner`."""
+    """Compute Euclidean lengths over the last axis, by einsum like `greylag.learning.structured.inner`."""
     return np.asarray(np.sqrt(np.einsum("...d,...d->...", vectors, vectors)))
 
 
@@ -29,7 +29,7 @@ def directions(weights: FloatArray) -> FloatArray:
 
 
 def riesz_energy(weights: FloatArray, s: float = 1.0) -> float:
-    """E_s, the sum over pairs m < k of 1 / ||u_m - u_k||^s (eq. 3, 5), infinite if two directions coincide.
+    """Compute E_s, the sum over pairs m < k of 1 / ||u_m - u_k||^s (eq. 3, 5), infinite if two directions coincide.
 
     Eq. 3 counts each pair twice, eq. 4 once; the strength of the repulsion absorbs the factor.
     """
@@ -39,7 +39,7 @@ def riesz_energy(weights: FloatArray, s: float = 1.0) -> float:
 
 
 def riesz_forces(weights: FloatArray, s: float = 1.0) -> FloatArray:
-    """F, shape (M, d), minus the gradient of E_s by u: F_m = s sum over k of (u_m - u_k) / ||u_m - u_k||^(s + 2).
+    """Compute F, shape (M, d), minus the gradient of E_s by u: F_m = s sum_k (u_m - u_k) / ||u_m - u_k||^(s + 2).
 
     With s = 1, this is eq. 4. The forces sum to 0. Coinciding directions exert no force on each other, as it would have
     no direction.
@@ -50,7 +50,7 @@ def riesz_forces(weights: FloatArray, s: float = 1.0) -> FloatArray:
 
 
 def displacements(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatArray:
-    """G, shape (M, d): the displacement of each weight vector along its sphere by the forces,
+    """Compute G, shape (M, d): the displacement of each weight vector along its sphere by the forces,
 
         G_m = ||w_m|| (P(u_m + alpha F_m) - u_m),    P(v) = v / ||v||.
 
@@ -64,7 +64,7 @@ def displacements(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatArr
 
 
 def energy_descent(weights: FloatArray, alpha: float, s: float = 1.0) -> FloatArray:
-    """Minus the gradient of alpha E_s by the weights, shape (M, d): alpha / ||w_m|| (I - u_m u_m') F_m.
+    """Compute minus the gradient of alpha E_s by the weights, shape (M, d): alpha / ||w_m|| (I - u_m u_m') F_m.
 
     Orthogonal to the weights; 0 for a zero vector.
     """

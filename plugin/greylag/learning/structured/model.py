@@ -82,7 +82,7 @@ def task_losses(
 
 
 def inner(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Inner products over the last axis, by einsum: BLAS results depend on the number of threads."""
+    """Compute inner products over the last axis, by einsum: BLAS results depend on the number of threads."""
     return np.asarray(np.einsum("...d,d->...", vectors, weights))
 
 
@@ -169,7 +169,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
         return constraint if constraint.violation(weights) >= target.loss else target
 
     def hinge_losses(self, weights: FloatArray) -> FloatArray:
-        """Shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
+        """Compute, shape (n,): max over y of w' Psi(x, y) + Delta(t, y), minus w' Psi(x, target).
 
         Upper bounds on the losses of the predictions if inference is exact, approximations if not.
         """
