@@ -137,7 +137,7 @@ def test_unreadable_paths_are_refused(form: Format, tmp_path: Path) -> None:
 @ALL
 def test_other_content_is_refused(form: Format, tmp_path: Path) -> None:
     path = tmp_path / "other"
-    for text in ("{", "<top>", "<topic>", "<DOC>", "[" * 100_000, "7 " * 9, "1" * 5000, "é"):
+    for text in ("{", "<top>", "<topic>", "<DOC>", "[" * 100_000, "7 " * 5, "1" * 5000, "é"):
         path.write_text(text + "\n")
         with pytest.raises(form.error) as caught:
             form.read(path)

@@ -70,10 +70,10 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 read_json = partial(json.loads, object_pairs_hook=unique)  # programs differ about a key that is given twice
 
 
-def rows(text: bytes, width: int) -> list[list[str]]:
+def rows(text: bytes, width: int, *, further: bool = False) -> list[list[str]]:
     found = [row for line in decoded(text).split(b"\n") if (row := line.decode().encode().split())]
-    need(all(len(row) == width for row in found))
-    return [[cell.decode() for cell in row] for row in found]
+    need(all(len(row) == width or (further and len(row) > width) for row in found))
+    return [[cell.decode() for cell in row[:width]] for row in found]
 
 
 def phrase(rng: random.Random) -> str:
@@ -153,12 +153,12 @@ def read_plain_run(path: Path) -> Any:
 
 def run_oracle(text: bytes) -> Any:
     found: dict[str, dict[str, float]] = {}
-    lines = rows(text, 6)
+    lines = rows(text, 6, further=True)
     for qid, _, docid, _, score, _ in lines:
         need(docid not in found.setdefault(qid, {}))
         found[qid][docid] = float(np.float32(number(score.encode())))
-    if plain := printable(text):
-        parsed = pytrec_eval.parse_run(plain)
+    if printable(text):
+        parsed = pytrec_eval.parse_run(map(" ".join, lines))
         need({q: {d: float(np.float32(s)) for d, s in part.items()} for q, part in parsed.items()} == found)
     ordered = {}
     for qid, scores in found.items():

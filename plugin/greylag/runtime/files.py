@@ -152,20 +152,25 @@ def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
 
 
 def read_rows(
-    path: str | Path, columns: str, faults: Faults, *others: str, comments: bool = False
+    path: str | Path, columns: str, faults: Faults, *others: str, comments: bool = False, further: bool = False
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Read the number, from 1, and the columns of each line; see `split_rows`."""
-    return split_rows(read_text_blocks(path, faults), columns, faults, *others, comments=comments)
+    return split_rows(read_text_blocks(path, faults), columns, faults, *others, comments=comments, further=further)
 
 
 def split_rows(
-    blocks: Iterable[bytes], columns: str, faults: Faults, *others: str, comments: bool = False
+    blocks: Iterable[bytes],
+    columns: str,
+    faults: Faults,
+    *others: str,
+    comments: bool = False,
+    further: bool = False,
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Split each line that is not blank at ASCII white space, as trec_eval; yield its number, from 1, and columns."""
     # `columns` are names, separated by spaces; if the first line has as many columns as one of the `others`, all must.
-    # With `comments`, lines that begin with # are left out, as by trec_eval. A comment with all columns is a fault
-    # below the first other line, since it may be meant, and above it if it belongs to a query whose name begins with #.
-    width, good = len(columns.split()), 0
+    # With `further`, there may be more. With `comments`, lines that begin with # are left out, as by trec_eval. One
+    # with all columns is a fault if no other line has its name without the #, since its query may be meant.
+    width, seen, doubtful = len(columns.split()), set[bytes](), list[tuple[int, list[bytes]]]()
     forms = (columns, *others)
     lines = chain.from_iterable(map(io.BytesIO, blocks))
     for number, line in enumerate(lines, 1):
@@ -173,21 +178,23 @@ def split_rows(
         if not row:
             continue
         if comments and line.startswith(b"#"):
-            if len(row) == width if good else any(_is_line(row, form) for form in forms):
-                faults.repair(
-                    number, f"begins with # as a comment, but has {len(row)} columns: {columns}", "skips the line"
-                )
+            if any(_is_line(row, form) for form in ((columns,) if seen else forms)):
+                doubtful.append((number, row))
             continue
         if others:
             columns = next((other for other in others if len(other.split()) == len(row)), columns)
-            width, others = len(columns.split()), ()
-        if len(row) == width:
-            good += 1
+            width, others, further = len(columns.split()), (), further and columns == forms[0]
+        if len(row) == width or (further and len(row) > width):
+            seen.add(row[0])
             yield number, row
         else:
             unit = "column" if len(row) == 1 else "columns"
             faults.repair(number, f"{len(row)} {unit} instead of {width}: {columns}", "skips the line")
-    if not good:
+    for number, row in doubtful:
+        if row[0].lstrip(b"#") not in seen:
+            reason = f"begins with # as a comment, but has {len(row)} columns: {columns}"
+            faults.repair(number, reason, "skips the line")
+    if not seen:
         raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,14 @@ FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds 
 def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
-    Queries that are not in `topics` are left out, and documents with equal scores are pointed out: a line of the log
-    gives their number. MS MARCO's form, ``qid docid rank``, has the scores 1 / rank and the file's name as its tag.
+    The lines of a query may be anywhere, and not in the order of scores if their ranks are. Lines that begin with # are
+    comments, and columns after the sixth are ignored with a warning. Queries that are not in `topics` are left out, and
+    documents with equal scores are pointed out: a line of the log gives their number. MS MARCO's form, ``qid docid
+    rank``, has the scores 1 / rank and the file's name as its tag.
 
-    Lenient reading skips lines without six columns and documents whose score is not a number; uses the largest float32
-    for scores beyond it; keeps the first of duplicate documents; ignores ranks that are not integers; sorts by score;
-    and joins the lines of a query that are not contiguous.
+    Lenient reading skips lines with fewer columns and documents whose score is not a number; uses the largest float32
+    for scores beyond it; keeps the first of duplicate documents; ignores ranks that are not integers; and sorts by
+    score, against ranks.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     """
     with Faults(path, lenient) as faults:
         notes = _Notes(path)
-        tag, groups = _read(path, topics, faults, notes)
+        tag, groups = _read(path, topics, faults, notes, whole=True)
         queries = dict(groups)
     notes.tell(tag)
     texts = topics or {}
@@ -93,6 +95,8 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
 
 class RunFile:
     """A run in a file: checked at once, then read a query at a time. Iterating gives the qids.
+
+    If the lines of a query are apart, the whole run is read.
 
     Parameters
     ----------
@@ -114,10 +118,13 @@ class RunFile:
 
     def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
-        notes = _Notes(path)
-        self.tag, groups = _read(path, topics, Faults(path, lenient=False), notes)
         # The first pass checks every line and keeps the qids alone; the second reads a query at a time.
-        self._qids = [qid for qid, _ in groups]
+        self._whole = False
+        try:
+            notes = self._check()
+        except _ApartError:
+            self._whole = True
+            notes = self._check()
         self._check_unchanged()
         notes.tell(self.tag)
 
@@ -131,10 +138,19 @@ class RunFile:
     def rankings(self) -> Iterator[Ranking]:
         """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
         texts = self._topics or {}
-        for qid, scores in _read(self.path, self._topics, Faults(self.path, lenient=False), _Notes(self.path))[1]:
+        for qid, scores in self._read(_Notes(self.path))[1]:
             self._check_unchanged()
             yield _ranking(qid, texts.get(qid, ""), scores)
         self._check_unchanged()
+
+    def _check(self) -> _Notes:
+        notes = _Notes(self.path)
+        self.tag, groups = self._read(notes)
+        self._qids = [qid for qid, _ in groups]
+        return notes
+
+    def _read(self, notes: _Notes) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
+        return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=self._whole)
 
     def _check_unchanged(self) -> None:
         if file_stamp(self.path) != self._stamp:
@@ -212,7 +228,7 @@ def run_tag(path: Path) -> str:
     """The tag of the first line of a file, "" if it is not a run or cannot be read twice."""
     if is_file(path):
         with suppress(FormatError):
-            return _read(path, None, Faults(path, lenient=False), _Notes(path))[0]
+            return _read(path, None, Faults(path, lenient=False), _Notes(path), whole=False)[0]
     return ""
 
 
@@ -352,6 +368,7 @@ class _Notes:
     path: str | Path
     left_out: list[str] = field(default_factory=list)  # queries that are not among the topics
     of_ranks: bool = False
+    further: list[int] = field(default_factory=list)  # lines with more than six columns
     documents: int = 0
     several: int = 0  # queries with several documents
     equal: int = 0  # those of them that have one score for all
@@ -374,6 +391,9 @@ class _Notes:
             _log.info("%s: left out are %s", self.path, left_out)
         if self.of_ranks:
             _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
+        if self.further:
+            what = f"{len(self.further)} lines have more columns than {COLUMNS}, which are ignored, as by trec_eval"
+            _log.warning("%s:%d: %s", self.path, self.further[0], what)
         if SEEN in tag:
             what = f"its tag has {SEEN}: a model ranked topics that it was trained on"
             _log.warning("%s: %s, and their scores say nothing about other topics", self.path, what)
@@ -383,16 +403,17 @@ class _Notes:
 
 
 def _read(
-    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes
+    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
-    """The tag of the first line, and the queries as `_groups` yields them."""
-    rows: Iterator[tuple[int, list[bytes]]] = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True)
-    first = next(rows)
-    rows = chain([first], rows)
-    if len(first[1]) == 6:
-        return first[1][5].decode(), _groups(rows, topics, faults, notes)
-    notes.of_ranks, tag = True, Path(path).name.split(".")[0] or "run"
-    return tag, _groups(_scored(rows, faults), topics, faults, notes)
+    """The tag of the first line, and each query's scores by docid, at once or after the last query if `whole`."""
+    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True)
+    first = next(iter(rows))
+    rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
+    if len(first[1]) == len(MSMARCO_COLUMNS.split()):
+        notes.of_ranks, rows = True, _scored(rows, faults)
+    else:
+        tag = first[1][5].decode()
+    return tag, _known(_groups(rows, faults, notes, whole=whole), topics, notes)
 
 
 def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
@@ -407,53 +428,78 @@ def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
         if before >= (qid, rank) and before[0] == qid:
             faults.repair(line, f"rank {rank} is not above the one before it, {before[1]}", "sorts by rank")
         before = qid, rank
-        yield line, [qid, b"Q0", docid, text, repr(1 / rank).encode(), b""]
+        yield line, [qid, b"Q0", docid, b"0", repr(1 / rank).encode(), b""]
 
 
-def _groups(
-    rows: Rows, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes
+@dataclass
+class _Lines:
+    """The lines of a query."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    ranks: list[int] = field(default_factory=list)  # in the order of the scores
+    last: float = math.inf
+    rise: tuple[int, str] | None = None  # the first line whose score is above the one before it, and the reason
+
+    def add(self, rows: Rows, faults: Faults, notes: _Notes) -> None:
+        """Add the documents in a group of lines."""
+        for line, (qid, _, name, rank, text, _, *further) in rows:
+            if further:
+                notes.further.append(line)
+            score, docid = _score(text, line, faults), name.decode()
+            if score is None:
+                continue
+            if docid in self.scores:
+                faults.repair(line, f"duplicate document {docid!r} for query {qid.decode()!r}", "keeps the first")
+                continue
+            if score > self.last and not self.rise:
+                reason = f"score {text.decode()} is higher than the one before it, {self.last}, and ranks differ"
+                self.rise = line, f"{reason}; if the order of ranks is right, write scores that fall with it"
+            if not rank.isdigit():
+                faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
+            self.scores[docid] = self.last = score
+            self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else 0)
+
+    def check_order(self, faults: Faults) -> None:
+        """Lines in another order than that of scores need ranks in that order, so that all programs read the same."""
+        if self.rise:
+            pairs = sorted(zip(self.scores.values(), self.ranks, strict=True), key=lambda pair: (-pair[0], pair[1]))
+            if any(rank <= above and score < higher for (higher, above), (score, rank) in pairwise(pairs)):
+                faults.repair(*self.rise, "sorts by score, as trec_eval does")
+                self.rise = None
+
+
+class _ApartError(Exception):
+    """The lines of a query are apart."""
+
+
+def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterator[tuple[str, _Lines]]:
+    """The lines of each query, at once; or after the last if `whole`, without which they must not be apart."""
+    queries, none = dict[bytes, _Lines](), _Lines()
+    for qid, group in groupby(rows, key=lambda row: row[1][0]):
+        apart, lines = qid in queries, queries.get(qid, _Lines())
+        if apart and not whole:
+            raise _ApartError
+        queries[qid] = lines if whole else none  # a query at a time keeps the names alone
+        lines.add(group, faults, notes)
+        if not apart:
+            lines.check_order(faults)
+        if not whole:
+            yield qid.decode(), lines
+    for qid, lines in queries.items() if whole else ():
+        lines.check_order(faults)
+        yield qid.decode(), lines
+
+
+def _known(
+    groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """The qid and the scores by docid of each group of lines, of which strict reading keeps only the qids.
-
-    In lenient reading, the scores of a query's later groups are added to those of its first.
-    """
-    queries: dict[str, dict[str, float]] = {}
-    for column, lines in groupby(rows, key=lambda row: row[1][0]):
-        group = list(lines)
-        line = group[0][0]
-        qid, scores = column.decode(), dict[str, float]()
+    """The scores of the queries that are among the topics; the faults of others are reported, too."""
+    for qid, lines in groups:
         if topics is not None and qid not in topics:
-            _collect(group, scores, faults)  # its faults are reported, too
             notes.left_out.append(qid)
-            continue
-        if qid in queries:
-            reason = f"the lines of query {qid!r} are not contiguous"
-            faults.repair(line, reason, "joins them, with the whole run in memory")
-            scores = queries[qid]
-        # Strict reading keeps no scores, only which queries there were.
-        queries[qid] = scores if faults.lenient else {}
-        _collect(group, scores, faults)
-        notes.count(scores)
-        yield qid, scores
-
-
-def _collect(rows: Rows, scores: dict[str, float], faults: Faults) -> None:
-    """Add the scores of the documents in a group of lines."""
-    last = math.inf
-    for line, (qid, _, name, rank, text, _) in rows:
-        score, docid = _score(text, line, faults), name.decode()
-        if score is None:
-            continue
-        if docid in scores:
-            faults.repair(line, f"duplicate document {docid!r} for query {qid.decode()!r}", "keeps the first")
-            continue
-        if score > last:
-            reason = f"score {text.decode()} is higher than the one before it, {last}"
-            right = "if the order of ranks is right, write scores that fall with it"
-            faults.repair(line, f"{reason}; {right}", "sorts by score, as trec_eval does")
-        if not rank.isdigit():
-            faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
-        scores[docid] = last = score
+        else:
+            notes.count(lines.scores)
+            yield qid, lines.scores
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:

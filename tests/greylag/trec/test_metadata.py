@@ -57,7 +57,7 @@ def test_comments_are_left_out(tmp_path: Path, head: str) -> None:
     assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")
     assert list(open_run(tmp_path / "a.run")) == ["1"]
     assert read_metadata(tmp_path / "a.run") == {}
-    (tmp_path / "qrels").write_text(head + "1 3 a 1\n#\n1 3 b 0\n")
+    (tmp_path / "qrels").write_text(head + "1 3 a 1\n#\n# judged by Ann\n#1 3 a 0\n1 3 b 0\n")
     assert read_qrels(tmp_path / "qrels") == {"1": {"a": 1, "b": 0}}
     assert read_subtopic_qrels(tmp_path / "qrels") == {"1": {"3": {"a": 1, "b": 0}}}
 
@@ -67,6 +67,8 @@ def test_a_comment_that_may_be_meant_as_a_line_is_refused(tmp_path: Path) -> Non
     with pytest.raises(FormatError, match=r"a\.run:3: begins with # as a comment, but has 6 columns"):
         read_run(tmp_path / "a.run")
     assert list(read_run(tmp_path / "a.run", lenient=True)) == ["1"]
+    (tmp_path / "a.run").write_text("#1 Q0 c 1 9 mine\n" + LINES + "#1 Q0 d 3 0 mine\n# 1 Q0 e 3 0\n# a b c d e\n")
+    assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")  # lines of query 1 that were turned into comments
     with pytest.raises(ParameterError, match="query '#2' begins with #"):
         write_run(Run((Ranking("#2", "", ("a",), np.array([1.0])),), "mine"), tmp_path / "b.run")
 

@@ -78,7 +78,6 @@ def test_float32_ties_are_broken_by_docid_descending(tmp_path):
     ("text", "line", "reason", "repaired"),
     [
         ("1 Q0 a 1 3 t\n1 Q0 b 2 2\n", 2, "5 columns instead of 6: qid Q0 docid rank score tag", "a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 my run\n", 2, "7 columns instead of 6", "a"),
         ("1 Q0 a 1 3 t\n\n1 Q0 b\n", 3, "3 columns instead of 6", "a"),
         ("1 a 1\n1 b 2 t\n", 2, "4 columns instead of 3: qid docid rank", "a"),
         ("1 a 1\n1 b 0\n", 2, "rank '0' is not a positive integer", "a"),
@@ -93,7 +92,10 @@ def test_float32_ties_are_broken_by_docid_descending(tmp_path):
         ("1 Q0 b 1 inf t\n1 Q0 a 2 3 t\n", 1, "score inf exceeds float32", "b a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 4 t\n", 2, "score 4 is higher than the one before it, 3.0", "b a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", 3, "duplicate document 'a' for query '1'", "a b"),
-        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 2 t\n", 3, "the lines of query '1' are not contiguous", "a b"),
+        ("1 Q0 a 2 3 t\n1 Q0 b 1 4 t\n1 Q0 c 2 2 t\n", 2, "score 4 is higher than the one before it, 3.0", "b a c"),
+        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 4 t\n", 3, "score 4 is higher than the one before it, 3.0", "b a"),
+        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 a 2 2 t\n", 3, "duplicate document 'a' for query '1'", "a"),
+        ("1 a 1\n2 a 1\n1 b 3\n2 b 2\n1 c 2\n", 5, "score 0.5 is higher than the one before it, 0.3", "a c b"),
     ],
 )
 def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
@@ -103,6 +105,35 @@ def test_faults(*, text, line, reason, repaired, tmp_path, caplog):
     assert read_run(path, lenient=True)["1"].docids == tuple(repaired.split())
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert [f"{path}:{line}: {reason}" in text for text in warned] == [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 Q0 c 3 1 t\n1 Q0 b 2 2 t\n2 Q0 a 1 0 t\n1 Q0 a 1 3 t\n",  # neither in order nor together
+        "1 Q0 c 9 1 t\n1 Q0 b 7 2 t\n1 Q0 a 0 3 t\n2 Q0 a 1 0 t\n",
+        "1 Q0 a 1 3 t\n2 Q0 a 1 0 t\n1 Q0 b 2 2 t\n1 Q0 c 3 1 t\n",
+    ],
+)
+def test_scores_and_ranks_that_agree_are_read_in_any_order_of_lines(*, text, tmp_path):
+    for read in (read_run, open_run):
+        found = {ranking.qid: ranking.docids for ranking in read(write(tmp_path, text)).rankings}
+        assert found == {"1": ("a", "b", "c"), "2": ("a",)}
+
+
+def test_ranks_of_equal_scores_do_not_matter(tmp_path):
+    path = write(tmp_path, "1 Q0 c 4 1 t\n1 Q0 a 2 2 t\n1 Q0 b 3 2 t\n1 Q0 d 1 3 t\n")
+    assert read_run(path)["1"].docids == ("d", "b", "a", "c")
+
+
+def test_further_columns_are_ignored_with_a_warning(tmp_path, caplog):
+    path = write(tmp_path, "1 Q0 a 1 3 t\n1 Q0 b 2 2 t x y\n1 Q0 c 3 1 t x\n")
+    for read in (read_run, open_run):
+        assert [ranking.docids for ranking in read(path).rankings] == [("a", "b", "c")]
+        assert [message.removeprefix(str(path)) for message in caplog.messages] == [
+            ":2: 2 lines have more columns than qid Q0 docid rank score tag, which are ignored, as by trec_eval"
+        ]
+        caplog.clear()
 
 
 def test_queries_without_a_topic(tmp_path, caplog):
