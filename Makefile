@@ -58,11 +58,11 @@ lint: venv
 
 # Speed: make bench TOPICS="spine start", and make bench FULL=1 for the sizes of large collections, which takes hours
 bench: venv
-	$(BIN)/python -m tests.benchmarks $(TOPICS)
+	$(BIN)/python -m benchmarks $(TOPICS)
 
 # Time and memory of each step against the size of the collection: make bench-scale DOCUMENTS="100000 10000000"
 bench-scale: venv
-	$(BIN)/python -m tests.benchmarks.growth $(DOCUMENTS)
+	$(BIN)/python -m benchmarks.growth $(DOCUMENTS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis runs/demo

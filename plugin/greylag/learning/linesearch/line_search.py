@@ -52,7 +52,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
 # These constants change the time and the memory that a search takes, and not its result. Those without a bound below
-# are compromises, which `tests/benchmarks/line_search.py` measures.
+# are compromises, which `plugin/benchmarks/line_search.py` measures.
 
 # Up to so many pairs, all swaps are swept, since a survey would take longer.
 SMALL = 1 << 15

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from benchmarks.generated import indexed, without_statistics
+from benchmarks.harness import FULL, Row
 from greylag.features import Feature, FeatureExtractor, candidate_pool
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex
 from greylag.ranking import Query
-from tests.benchmarks.generated import indexed, without_statistics
-from tests.benchmarks.harness import FULL, Row
 
 N_DOCUMENTS = 1_000_000 if FULL else 100_000
 SHARES = {

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import FULL, Row
+from benchmarks.line_search import QUERIES, generated
 from greylag.learning import CoordinateAscent, GreedySelection, RankingData
 from greylag.learning.learner import Learner, Selection
 from greylag.learning.linesearch import Objective
 from greylag.recipes import Automatic
 from greylag.trec import Qrels
-from tests.benchmarks.harness import FULL, Row
-from tests.benchmarks.line_search import QUERIES, generated
 
 RESTARTS = 5
 
@@ -81,7 +81,7 @@ def fastrank_fit(data: RankingData, qrels: Qrels) -> tuple[float, float]:
 
 def chosen(queries: int) -> Iterator[Row]:
     """CPU time and memory of the automatic choice."""
-    code = f"from tests.benchmarks.learners import choose; choose({queries})"
+    code = f"from benchmarks.learners import choose; choose({queries})"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )

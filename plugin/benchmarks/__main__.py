@@ -1,4 +1,4 @@
-"""Run the benchmarks: ``python -m tests.benchmarks [TOPIC ...]``; a table on the terminal, JSON in runs/bench.json.
+"""Run the benchmarks: ``python -m benchmarks [TOPIC ...]``; a table on the terminal, JSON in runs/bench.json.
 
 With FULL=1 in the environment, at the sizes of large collections, which takes hours.
 """
@@ -11,7 +11,7 @@ from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 
-from tests.benchmarks.harness import DATA, Row
+from benchmarks.harness import DATA, Row
 
 TOPICS = sorted(
     path.stem
@@ -31,7 +31,7 @@ def main() -> None:
     for topic in sys.argv[1:] or TOPICS:
         print(f"\n{topic}")
         start = time.perf_counter()
-        for row in import_module(f"tests.benchmarks.{topic}").rows():
+        for row in import_module(f"benchmarks.{topic}").rows():
             print(f"  {row.value:12.4g} {row.unit:18} {row.name}{f'  (aim: {row.aim})' if row.aim else ''}", flush=True)
             found.append(row)
         print(f"  {time.perf_counter() - start:12.4g} s                  in all")

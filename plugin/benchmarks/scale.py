@@ -5,13 +5,13 @@ All in CPU time of one thread, as ratios are then the same on a busy machine.
 
 from collections.abc import Iterator, Sequence
 
+from benchmarks.generated import indexed, queries, without_statistics
+from benchmarks.harness import FULL, Row, cpu_seconds
+from benchmarks.spine import FIVE, mmr_rows
 from greylag.features import Feature, FeatureExtractor, candidate_pool, parse_features
 from greylag.index import PositionalIndex
 from greylag.manifold import ManifoldRanker
 from greylag.ranking import Ranking
-from tests.benchmarks.generated import indexed, queries, without_statistics
-from tests.benchmarks.harness import FULL, Row, cpu_seconds
-from tests.benchmarks.spine import FIVE, mmr_rows
 
 N_DOCUMENTS = 800_000 if FULL else 50_000
 N_QUERIES = 40

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.harness import Row
 from greylag.diversity.choice import WEIGHTS, rule_of, tuned_by_fold
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.learning import RankingData
 from greylag.learning.linesearch import Objective
 from greylag.recipes.choice import PENALTIES, Candidate, Choice, System, choose, cross_folds
-from tests.benchmarks.harness import Row
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
 AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")

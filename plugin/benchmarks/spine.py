@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import DATA, Row, cpu_seconds, once, seconds
+from benchmarks.learners import compared
 from greylag.diversity import MMR
 from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
@@ -20,8 +22,6 @@ from greylag.index.renumber import drop_empty_columns
 from greylag.learning.extraction import training_data
 from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics
-from tests.benchmarks.harness import DATA, Row, cpu_seconds, once, seconds
-from tests.benchmarks.learners import compared
 
 COLLECTIONS = {
     "cacm": ("cacm.tar.gz", "topics.cacm.txt", "qrels.cacm.txt"),

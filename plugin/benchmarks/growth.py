@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.generated import queries, write_documents
 from greylag.trec import read_run
-from tests.benchmarks.generated import queries, write_documents
 
 N_QUERIES = 200
 SMALL = 2_000
@@ -127,7 +127,7 @@ def _run(command: list[str], folder: Path) -> Spent:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, whose relative search paths are those of this folder."""
+    """The environment of this process, whose relative search paths are those of this folder."""
     path = os.pathsep.join(os.path.abspath(part) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part)
     return {**os.environ, **({"PYTHONPATH": path} if path else {})}
 

@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
+from benchmarks.harness import DATA, Row, once, seconds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index.lucene.build import build_index
@@ -23,7 +24,6 @@ from greylag.learning.selection import MMRFeatureSelection, information_gain
 from greylag.recipes.recipe import useful_features
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.labelled_text import Documents, read_labelled_texts
-from tests.benchmarks.harness import DATA, Row, once, seconds
 
 N_DOCUMENTS, N_WORDS = 4200, 40_000
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from benchmarks.harness import FULL, Row, once, seconds
 from greylag.diversity import C_GRID, PRESETS, Candidates, CoverageModel, candidates_from_counts
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import word_coverage
@@ -17,7 +18,6 @@ from greylag.ranking import FloatArray, IntArray
 from greylag_papers.yue_joachims_2008.comparison import measure_losses
 from greylag_papers.yue_joachims_2008.queries import StudyQuery, rotations, synthetic_queries
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
-from tests.benchmarks.harness import FULL, Row, once, seconds
 
 SPACE = "svmdiv"
 DATA = SyntheticSubtopics(n_sets=17, n_documents=45)  # 300 words a document

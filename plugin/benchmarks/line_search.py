@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import Row
 from greylag.learning import RankingData
 from greylag.learning.linesearch import Objective
 from greylag.learning.linesearch.line_search import line_search, prepare
-from tests.benchmarks.harness import Row
 
 QUERIES, DOCUMENTS, RELEVANT, FEATURES = 250, 1000, 70, 26
 FEW_QUERIES, FEW_RELEVANT = 52, 15
@@ -58,7 +58,8 @@ def cpu_of_search(data: RankingData, name: str) -> float:
 
 def generated(queries: int = QUERIES, relevant: int = RELEVANT) -> tuple[RankingData, dict[str, dict[str, int]]]:
     """Features that are a document's relevance with more or less noise; a document is relevant by chance, the likelier
-    the higher its relevance."""
+    the higher its relevance.
+    """
     rng = np.random.default_rng(0)
     latent = rng.standard_normal((queries, DOCUMENTS))
     grades = np.zeros((queries, DOCUMENTS), dtype=np.int64)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.harness import Row, cpu_seconds
+from benchmarks.start import process_seconds
 from greylag import rerank
 from greylag.diversity import DPP, MMR, MSD
 from greylag.index.vectors import ArrayVectors
 from greylag.index.word_breaks import words as words_of
 from greylag.ranking import Ranking
-from tests.benchmarks.harness import Row, cpu_seconds
-from tests.benchmarks.start import process_seconds
 
 CALL = "from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2]{})"
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}

@@ -5,12 +5,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.greylag.index.test_expansion import with_document_vectors
+
+from benchmarks.harness import DATA, Row
 from greylag.index import RM3Search
 from greylag.index.lucene.jvm import java_class
 from greylag.ranking import Query
 from greylag.trec import read_topics
-from tests.benchmarks.harness import DATA, Row
-from tests.greylag.index.test_expansion import with_document_vectors
 
 REPEATS = 5
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import DATA, Row
+from benchmarks.spine import FIVE
 from greylag import MMR, GeneralRanker, LuceneIndex, ModelRanker, PositionalIndex, Reranker, build_index
 from greylag.features.spelling import parse_features
 from greylag.index.vectors import ArrayVectors
 from greylag.rankers import RankingModel
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
-from tests.benchmarks.harness import DATA, Row
-from tests.benchmarks.spine import FIVE
 
 THREADS = 4
 COLLECTIONS = {"cranfield": ("docs.jsonl.gz", "topics.tsv"), "wikiqa": ("docs.jsonl.gz", "topics.test.tsv")}

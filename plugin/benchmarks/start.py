@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import greylag
-from tests.benchmarks.harness import Row
+from benchmarks.harness import Row
 
 DEMO = Path(greylag.__file__).parent / "demo"
 REPEATS = 5

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.harness import FULL, Row
 from greylag.learning import GreedySelection, RankingData, read_features
 from greylag.learning.linesearch import Objective
 from greylag.ranking import FloatArray, IntArray
-from tests.benchmarks.harness import FULL, Row
 
 QUERIES = 30_000 if FULL else 300
 TESTED = 300  # queries

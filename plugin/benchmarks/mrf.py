@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
+from benchmarks.generated import queries, write_documents
+from benchmarks.harness import DATA, FULL, Row, once, seconds
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex
@@ -23,8 +25,6 @@ from greylag.studies import Context, load, open_index
 from greylag.studies.runner import run_study
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.metzler_2007.learning import Grid
-from tests.benchmarks.generated import queries, write_documents
-from tests.benchmarks.harness import DATA, FULL, Row, once, seconds
 
 CACM = DATA / "cacm"
 GENERATED = """

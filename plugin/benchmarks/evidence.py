@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from benchmarks.generated import write_documents
+from benchmarks.harness import DATA, FULL, Row, cpu_seconds, once
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.index import PositionalIndex
 from greylag.index.vectors.latent import decompose
 from greylag.recipes.sources import FeatureSources, TunedRM3
 from greylag.studies import Context, open_index
 from greylag.trec import read_topics
-from tests.benchmarks.generated import write_documents
-from tests.benchmarks.harness import DATA, FULL, Row, cpu_seconds, once
 
 ADDED = "position", "written form", "latent"
 AIM = "at most 1.4"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.growth import greylag_process
+from benchmarks.harness import DATA, FULL, Row, cpu_seconds
 from greylag.rankers.fusion_model import LEARNED
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.trec import read_qrels, read_run, write_rankings
 from greylag.trec.runs import JoinedRuns, RunFile
-from tests.benchmarks.growth import greylag_process
-from tests.benchmarks.harness import DATA, FULL, Row, cpu_seconds
 
 RUNS = DATA / "trec_covid_runs"
 SIZES = [(2, 10), (2, 200), (14, 30), (50, 10), *([(2, 10_000), (50, 200)] if FULL else [])]
