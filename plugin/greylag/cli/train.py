@@ -29,7 +29,6 @@ from greylag.cli.options import (
 )
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
-from greylag.cli.train_general import FORM, also_files, judged_collections, train_general
 from greylag.cli.training_inputs import Asked, Files, read_inputs
 from greylag.core.spelling import nearest, parameters, read_call
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
@@ -99,11 +98,6 @@ RULES: Rules = {
     "--pool": (("--index",), (), "its features are counted in an index"),
     "--folds": (("--out-run",), (), "one number of folds, one run of held-out rankings"),
     "--out-run": (("--folds",), (), "one number of folds, one run of held-out rankings"),
-    "--also": (
-        (),
-        ("--model", "--features", "--pool", "--preselect", "--titles", "--run", "--letor", "--folds", "--most-topics"),
-        "it makes a model of fixed features for any collection, of BM25's rankings",
-    ),
 }
 
 
@@ -144,14 +138,6 @@ def train(
     most_topics: Annotated[
         int, typer.Option("--most-topics", min=1, help="Draw this number of judged topics at random if there are more.")
     ] = MOST_TOPICS,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--also", metavar=FORM, help="Another collection to learn from, several times for several: of all, a model "
-            "for any collection is made, with the features of the general one and no others."
-        ),
-        Names(also_files),
-    ] = None,
 ) -> None:  # fmt: skip
     """Learn a model from judged topics, and write it as JSON.
 
@@ -174,11 +160,8 @@ def train(
     for flag, models in TAKING.items():
         if flag in given and name not in models:
             raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {name}")
-    maximised = ("nDCG@10" if also else "AP") if measure is None else measure
+    maximised = "AP" if measure is None else measure
     [objective] = map(Objective.parse, measures_at([maximised], level, qrels or letor or Path()))
-    if also:
-        train_general(shared, judged_collections(index, topics, qrels, also), objective, out)
-        return
     files = Files(index, qrels, out, topics, run, letor, validation, titles, out_run)
     named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:

@@ -26,7 +26,14 @@ from greylag.learning.extraction import CountedRankings, judged_topics
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray, Run
 from greylag.recipes.baselines import BM25, GRID, SDM, parameter_grid
-from greylag.recipes.general import DEPTHS, collection_weights, learn_general, rankings_by_depth, without_texts
+from greylag.recipes.general import (
+    DEPTHS,
+    collection_weights,
+    general_model,
+    learn_general,
+    rankings_by_depth,
+    without_texts,
+)
 from greylag.reports import to_dict
 from greylag.reports.figures import interval_figure
 from greylag.reports.report import Section
@@ -60,8 +67,8 @@ class Settings(config.Experiment):
     """The collections, and the features of the model."""
 
     collections: Annotated[dict[config.FileName, Part], Field(min_length=2)]
-    features: FeatureText
-    """The model's features, separated by commas, each normalised by ``@z``."""
+    features: FeatureText = ",".join(map(str, general_model().features))
+    """The model's features, separated by commas, each normalised by ``@z``; those of greylag's by default."""
     penalty: Annotated[float, Field(gt=0)] = 100.0
     """The penalty of listwise regression."""
     measures: Annotated[tuple[config.ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
@@ -125,7 +132,7 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
 
 
 def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened:
-    fields = {**part.model_dump(), "name": name, "first_stage": FirstStage(hits=max(DEPTHS))}
+    fields = {**dict(part), "name": name, "first_stage": FirstStage(hits=max(DEPTHS))}
     own = PartSettings(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
     opened = open_collection(own, context)
     # The baselines are columns, too, so that all systems are scored on the same documents by the same code.

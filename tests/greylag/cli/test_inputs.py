@@ -47,7 +47,6 @@ TEXTS = {
     "stages": [f"{name}({option}=FILE)" for name, option in STAGES],
     "methods": [f"{name}({option}=FILE)" for name, option in STAGES],
     "files": ["NAME=FILE"],
-    "also": ["FILE:topics:qrels", "index:FILE:qrels", "index:topics:FILE"],
     "model": ["mrf(mu=3,stop_words=FILE)", "bm25(stop_words=FILE)"],
 }
 """How texts of options name a file."""

@@ -25,10 +25,11 @@ COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
+    build_index(DEMO / "docs.jsonl", tmp_path / "index")
     parts = {}
-    for name, some in (("one", lines[:14]), ("two", lines[14:])):
+    for name, some, collection in (("one", lines[:14], COLLECTION), ("two", lines[14:], {"index": "index"})):
         (tmp_path / f"{name}.tsv").write_text("".join(some))
-        parts[name] = {"collection": COLLECTION, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
+        parts[name] = {"collection": collection, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
     made = Settings.model_validate(
         {"name": "small", "study": "general", "collections": parts, "features": FEATURES, "folds": 3}
     )
@@ -62,7 +63,6 @@ def by_hand(folder: Path, train: str, test: str) -> tuple[dict[int, float], Floa
 def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_path: Path) -> None:
     context = Context(tmp_path / "out")
     outcome = STUDY.run(settings, STUDY.open(settings, context), context)
-    build_index(DEMO / "docs.jsonl", tmp_path / "index")
     learned = []
     for train, test in (("one", "two"), ("two", "one")):
         means, weights = by_hand(tmp_path / "index", train, test)
