@@ -255,13 +255,11 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
             if not rows and not numbers:
                 header |= _names(path, number, line[1:].split())
             continue
+        if not line.strip():
+            continue
         match = _LINE.fullmatch(line)
         if not match or b"\r" in line:
-            form = "not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID with finite values"
-            reason = f"{form}: {line.partition(b'#')[0].decode():.60}"
-            raise FormatError(
-                path, number, "has a carriage return; end lines with a line feed" if b"\r" in line else reason
-            )
+            raise FormatError(path, number, _fault(line))
         grade, qid, values_text, comment = match.groups(b"")
         if not rows and not numbers:
             names = header | _names(path, number, comment.split()[1:])
@@ -301,6 +299,24 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
         docids=docids,
         values=table,
     )
+
+
+def _fault(line: bytes) -> str:
+    """Say why a line is not LETOR text."""
+    if b"\r" in line:
+        return "has a carriage return; end lines with a line feed"
+    words = line.partition(b"#")[0].decode().split()
+    if not re.fullmatch(r"[-+]?[0-9]{1,9}", words[0] if words else ""):
+        return f"grade {words[0] if words else ''!r:.40} is not an integer of at most nine digits; round the grades"
+    if len(words) < 2 or not re.fullmatch(r"qid:.+", words[1]):
+        return f"has no qid after the grade: {' '.join(words):.60}; write GRADE qid:QID NUMBER:VALUE ... # DOCID"
+    for word in words[2:]:
+        number, colon, value = word.partition(":")
+        if colon and number == "0":
+            return "numbers features from 0; number them from 1 (dump_svmlight_file(..., zero_based=False))"
+        if colon and re.fullmatch(r"[1-9][0-9]{0,8}", number) and not math.isfinite(parse_number(value.encode())):
+            return f"feature {number} is {value!r:.40}, not a finite number; leave it out to count as 0"
+    return f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {' '.join(words):.60}"
 
 
 def _names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:

@@ -81,6 +81,16 @@ def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path: Path) 
         read_features(path)
 
 
+def test_blank_lines_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "letor.txt"
+    path.write_text("\n1 qid:7 1:5\n \t\n0 qid:7 1:6\n\n")
+    data = read_features(path)
+    assert (data.docids, data.features.tolist()) == (("2", "4"), [[5.0], [6.0]])
+    path.write_text("1 qid:7 1:5\n\n0 qid:7 0:6\n")
+    with pytest.raises(FormatError, match=":3: numbers features from 0"):
+        read_features(path)
+
+
 def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
     path = tmp_path / "letor.txt"
     path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
@@ -92,31 +102,31 @@ def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("# nothing\n", "no line with a document"),
-        ("1 qid:1 1:2 # d\n\n", ":2: not of the form"),
-        ("1 1:2 # d\n", ":1: not of the form"),
-        ("x qid:1 1:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 0:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:x # d\n", ":1: not of the form"),
+        ("1 1:2 # d\n", ":1: has no qid after the grade"),
+        ("x qid:1 1:2 # d\n", ":1: grade 'x' is not an integer"),
+        ("2.0 qid:1 1:2 # d\n", ":1: grade '2.0' is not an integer"),
+        ("1 qid:1 0:2 # d\n", ":1: numbers features from 0; number them from 1"),
+        ("1 qid:1 1:x # d\n", ":1: feature 1 is 'x', not a finite number"),
         ("1 qid:1 1 # d\n", ":1: not of the form"),
         ("1 qid:1 1:0.155 2", ":1: not of the form"),
-        ("1\n", ":1: not of the form"),
-        ("1 qid: 1:2 # d\n", ":1: not of the form"),
+        ("1\n", ":1: has no qid after the grade"),
+        ("1 qid: 1:2 # d\n", ":1: has no qid after the grade"),
         ("1 qid:1 # d\n", ":1: not of the form"),
-        ("1_0 qid:1 1:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:1_0 # d\n", ":1: not of the form"),
+        ("1_0 qid:1 1:2 # d\n", ":1: grade '1_0' is not"),
+        ("1 qid:1 1:1_0 # d\n", ":1: feature 1 is '1_0'"),
         ("1 qid:1 1_0:2 # d\n", ":1: not of the form"),
         ("1 qid:1 \u0661:2 # d\n", ":1: not of the form"),
-        ("\u0661 qid:1 1:2 # d\n", ":1: not of the form"),
+        ("\u0661 qid:1 1:2 # d\n", ":1: grade .* is not an integer"),
         ("1 qid:1 1:2 1:3 # d\n", ":1: feature 1 is given twice"),
         ("1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n", ":2: feature 2 is given twice"),
         ("1 qid:1 1:2 # d\n1 qid:1 3:-1e101 # e\n", r":2: feature 3 is beyond 1e\+100"),
         ("1 qid:1 1:2 # d 1=a 1000000000=b\n", ":1: names feature 1000000000; numbers must be at most"),
         ("1 qid:1 1:1e400 # d\n", ":1: feature 1 is beyond"),
-        ("1 qid:1 1:nan # d\n", ":1: not of the form"),
-        ("1 qid:1 1:0x1 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:1.2.3 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:1e # d\n", ":1: not of the form"),
-        ("1234567890 qid:1 1:1 # d\n", ":1: not of the form"),
+        ("1 qid:1 1:nan # d\n", ":1: feature 1 is 'nan'"),
+        ("1 qid:1 1:0x1 # d\n", ":1: feature 1 is '0x1'"),
+        ("1 qid:1 1:1.2.3 # d\n", ":1: feature 1 is '1.2.3'"),
+        ("1 qid:1 1:1e # d\n", ":1: feature 1 is '1e'"),
+        ("1234567890 qid:1 1:1 # d\n", ":1: grade '1234567890' is not an integer of at most nine"),
         ("1 qid:1 100000000:2 # d\n", ":1: feature 100000000: numbers must be at most 100000"),
         ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
@@ -224,8 +234,8 @@ def test_reads_what_a_split_at_spaces_gives(
     [
         ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
         ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n\n", ":3: not of the form"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n\n1 qid:1\n", ":4: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: feature 1 is"),
         ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
         ("\n \n\n \n" * 10, "is empty"),
     ],
