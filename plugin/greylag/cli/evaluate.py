@@ -39,15 +39,12 @@ RULES: Rules = {
     "--all-pairs": ((), ("--baseline",), "it compares every run with every other"),
     "--unjudged": (
         (),
-        ("--subtopics", "--pick-best", "--per-query"),
+        ("--subtopics", "--per-query"),
         "it scores runs with documents that are not judged as relevant, and without them",
     ),
     "--predicted": (
         (),
-        (
-            *("--all-pairs", "--test", "--family", "--margin", "--pick-best", "--unjudged", "--per-query"),
-            "--subtopics",
-        ),
+        ("--all-pairs", "--test", "--family", "--margin", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
     "--figure": (
@@ -90,9 +87,6 @@ Margin = Annotated[
     float | None,
     typer.Option("--margin", help="Test, too, whether runs are the same within this difference, such as 0.01."),
 ]
-PickBest = Annotated[
-    bool, typer.Option("--pick-best", help="Score the best RUN of each query, the second best, and so on, too.")
-]
 Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show what documents without judgements could change.")]
 Predicted = Annotated[
     Path | None,
@@ -128,7 +122,6 @@ def evaluate(
     correction: TheCorrection = "holm",
     family: TheFamily = "all",
     margin: Margin = None,
-    pick_best: PickBest = False,
     unjudged: Unjudged = False,
     predicted: Predicted = None,
     per_query: PerQuery = False,
@@ -139,9 +132,6 @@ def evaluate(
     """Score runs and, with --baseline or --all-pairs, test their differences.
 
     Judgements are of documents, unless --subtopics says that they are by subtopic.
-
-    With --pick-best, also score an oracle that chooses the best RUN for each query, the second best, and so on, and
-    show on which share of the queries each RUN wins. The --baseline is a choice only if it is among the RUNs.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
@@ -155,13 +145,11 @@ def evaluate(
     judged.check(read)
     scores = judged.scores(read)
     unjudged_at_10 = _unjudged(judged, read, baseline)
-    choice = evaluation.pick_best_runs({str(path): scores[str(path)] for path in runs}) if pick_best else None
-    shown = {**scores, **(choice.scores if choice else {})}
     significance = None
     if baseline or all_pairs:
-        compared, against = (scores, None) if all_pairs else (shown, str(baseline))
+        against = str(baseline) if baseline else None
         significance = evaluation.compare(
-            compared, against, test=test, correction=correction, family=family, margin=margin
+            scores, against, test=test, correction=correction, family=family, margin=margin
         )
     holes = score_holes(read, judged.qrels, judged.measures) if unjudged else None
     if holes and significance:
@@ -170,7 +158,7 @@ def evaluate(
         from greylag.reports.charts import changes_figure
         from greylag.reports.figures import write_figure
 
-        write_figure(figure, changes_figure([(shown, significance)]))
+        write_figure(figure, changes_figure([(scores, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
         "metadata": {name: content for name in scores if (content := read_metadata(Path(name)))},
@@ -178,10 +166,10 @@ def evaluate(
         "holes": holes,
     }
     if form == "html":
-        whole = score_tables(scores, significance, choice, wide=True, **notes)
-        tell(_page(whole, [(shown, significance)] if significance else []))
+        whole = score_tables(scores, significance, wide=True, **notes)
+        tell(_page(whole, [(scores, significance)] if significance else []))
     else:
-        tell(table(scores, significance, choice, form=form, **notes))
+        tell(table(scores, significance, form=form, **notes))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How crowded the top of rankings is, without judgements: near duplicates, and the share of the largest group."""
+"""How crowded the top of rankings is, without judgements: near duplicates, and what share of the queries has any."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import issparse
 
 from greylag.core.tables import aligned
 from greylag.diversity.group_limit import Groups, group_numbers
@@ -32,8 +31,6 @@ class Crowding:
     thresholds : tuple of float
     near_duplicates : tuple of float
         The share of the documents whose cosine with a better ranked one is at least the threshold.
-    largest_group : tuple of float
-        The share of the largest group, in which each document has such a cosine with another one (single linkage).
     crowded : tuple of float
         The share of the queries with a near duplicate.
     given_group : float, optional
@@ -44,18 +41,16 @@ class Crowding:
     queries: int
     thresholds: tuple[float, ...]
     near_duplicates: tuple[float, ...]
-    largest_group: tuple[float, ...]
     crowded: tuple[float, ...]
     given_group: float | None = None
 
     def __str__(self) -> str:
-        columns = zip(self.thresholds, self.near_duplicates, self.largest_group, self.crowded, strict=True)
+        columns = zip(self.thresholds, self.near_duplicates, self.crowded, strict=True)
         rows = [[f"{level:g}", *(f"{share:.3f}" for share in shares)] for level, *shares in columns]
-        header = ["cosine from", "near duplicates", "largest group", "queries with any"]
+        header = ["cosine from", "near duplicates", "queries with any"]
         notes = [
             f"Means over {self.queries} queries, of the top {self.k}.",
             "Near duplicates: the share of documents that are as close to a better ranked one.",
-            "Largest group: the share of documents that such cosines link; a document alone is a group.",
         ]
         if self.given_group is not None:
             notes.append(f"The largest of the given groups has {self.given_group:.3f} of the documents.")
@@ -101,19 +96,16 @@ def measure_crowding(
             figures.append(_figures(unit_rows(rows.toarray() if issparse(rows) else rows), levels))
     if not figures:
         raise ParameterError(f"no query has two documents with vectors in its top {k}")
-    near, group, crowded = np.mean(figures, axis=0).T.tolist()
+    near, crowded = np.mean(figures, axis=0).T.tolist()
     given_group = float(np.mean(shares)) if shares else None
-    return Crowding(k, len(figures), levels, tuple(near), tuple(group), tuple(crowded), given_group)
+    return Crowding(k, len(figures), levels, tuple(near), tuple(crowded), given_group)
 
 
-def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float, float]]:
-    """Return, per level, the shares of near duplicates and of the largest group, and 1 if there are near duplicates."""
+def _figures(rows: FloatArray, levels: tuple[float, ...]) -> list[tuple[float, float]]:
+    """Compute for each level the share of near duplicates, and 1 if there are any."""
     cosines = np.array([(rows * row).sum(axis=1) for row in rows])  # BLAS sums in an order that depends on the threads
     figures = []
     for level in levels:
-        # Equal documents may have a cosine just below 1.
-        close = cosines >= level - 1e-9
-        near = np.tril(close, -1).any(axis=1)
-        _, groups = connected_components(csr_matrix(close), directed=False)
-        figures.append((float(near.mean()), float(np.bincount(groups).max() / len(rows)), float(near.any())))
+        near = np.tril(cosines >= level - 1e-9, -1).any(axis=1)  # equal documents may have a cosine just below 1
+        figures.append((float(near.mean()), float(near.any())))
     return figures

@@ -14,7 +14,6 @@ from greylag.core.citations import cite
 from greylag.core.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
 from greylag.evaluation.holes import Holes, holes_table
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.oracle import RunChoice
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import (
@@ -33,7 +32,6 @@ Form = Literal["text", "tsv", "markdown", "latex", "json"]
 def table(
     scores: Mapping[str, Scores],
     significance: Significance | None = None,
-    choice: RunChoice | None = None,
     *,
     form: Form = "text",
     per_query: bool = False,
@@ -50,8 +48,6 @@ def table(
     significance : Significance, optional
         Adds to each mean the letters of the runs that it is significantly better than, and a table of the comparisons:
         the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected p.
-    choice : RunChoice, optional
-        Adds a row for the best run of each query, the second best, and so on, and a table of the proportions of wins.
     form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
         LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
         measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between tables.
@@ -66,7 +62,7 @@ def table(
         Adds tables of scores and differences with documents without judgements as relevant, and left out.
     """
     if form == "json":
-        content = to_dict(scores, significance, choice)
+        content = to_dict(scores, significance)
         content |= {"metadata": metadata} if metadata else {}
         content |= {"unjudged_at_10": unjudged} if unjudged else {}
         content |= {"holes": holes.to_dict()} if holes else {}
@@ -74,7 +70,6 @@ def table(
     tables = score_tables(
         scores,
         significance,
-        choice,
         per_query=per_query,
         metadata=metadata,
         unjudged=unjudged,
@@ -99,7 +94,6 @@ def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()
 def score_tables(
     scores: Mapping[str, Scores],
     significance: Significance | None = None,
-    choice: RunChoice | None = None,
     *,
     per_query: bool = False,
     metadata: Mapping[str, Mapping[str, Any]] | None = None,
@@ -108,9 +102,8 @@ def score_tables(
     wide: bool = False,
 ) -> list[Table]:
     """Make the tables of `table`, with all columns if `wide`."""
-    shown = {**scores, **(choice.scores if choice else {})}
-    check_comparable(shown)
-    tables = [_query_table(shown)] if per_query else [_means_table(shown, significance)]
+    check_comparable(scores)
+    tables = [_query_table(scores)] if per_query else [_means_table(scores, significance)]
     if significance and not per_query:
         whole = comparison_table("", significance) if wide else narrow_table(significance)
         tables.append(
@@ -122,8 +115,6 @@ def score_tables(
         )
     notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))
-    if choice and not per_query:
-        tables.append(_wins_table(choice))
     if holes:
         tables += [holes.table, *([holes_table(significance)] if significance else [])]
     return tables
@@ -189,27 +180,9 @@ def _query_table(scores: Mapping[str, Scores]) -> Table:
     return Table("", ("run", "qid", *map(str, next(iter(scores.values())).measures)), rows)
 
 
-def _wins_table(choice: RunChoice) -> Table:
-    """Tabulate the proportion of wins of each run (rows) by each measure (columns), with notes on the terms."""
-    best, scores = next(iter(choice.scores.items()))
-    notes = [
-        f"{best}: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
-        "wins: the proportion of queries on which a run is the best; ties share a query.",
-    ]
-    rows: list[Row] = [(name, *map(Marked, wins.tolist())) for name, wins in choice.wins.items()]
-    return Table("\n".join(notes), ("wins", *map(str, scores.measures)), rows)
-
-
-def to_dict(
-    scores: Mapping[str, Scores], significance: Significance | None = None, choice: RunChoice | None = None
-) -> dict[str, Any]:
+def to_dict(scores: Mapping[str, Scores], significance: Significance | None = None) -> dict[str, Any]:
     """Return all figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
     content: dict[str, Any] = {"runs": {name: _run_to_dict(run) for name, run in scores.items()}}
-    if choice:
-        picked = {name: _run_to_dict(run) for name, run in choice.scores.items()}
-        columns = next(iter(picked.values()))["means"]
-        wins = {name: dict(zip(columns, shares.tolist(), strict=True)) for name, shares in choice.wins.items()}
-        content["pick_best"] = {"runs": picked, "wins": wins}
     if significance:
         comparisons = [
             {

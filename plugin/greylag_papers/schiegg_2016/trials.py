@@ -17,7 +17,6 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.evaluation import pick_best
 from greylag.learning.structured import (
     Assignment,
     ComparingModel,
@@ -142,6 +141,16 @@ QUANTITIES: Mapping[Quantity, Callable[[FloatArray], float]] = {
 """Summaries of the members' losses on an example, given in ascending order."""
 
 
+def win_shares(losses: FloatArray) -> FloatArray:
+    """Count the share of examples on which each member is best, shape (M,), from losses of shape (M, examples).
+
+    Losses that agree to 12 decimals tie, and ties share an example.
+    """
+    rounded = np.round(losses, 12)
+    best = rounded == rounded.min(axis=0)
+    return np.asarray((best / best.sum(axis=0)).mean(axis=1))
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """Examples to train on, to choose parameters on and, by identifier, to test on."""
@@ -228,7 +237,7 @@ def run_trial(
         M,
         task.name,
         learner,
-        pick_best(ensemble.losses(model, task.validation), larger=False).at(1),
+        float(ensemble.losses(model, task.validation).min(axis=0).mean()),
         ensemble.converged,
         ensemble.mean_angle,
         float(trained.mean()),
@@ -292,7 +301,7 @@ class TrialTable:
         """The losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
         rows: dict[str, list[FloatArray]] = {}
         for trial in self.chosen(method, M):
-            for example, losses in zip(trial.ids, pick_best(trial.losses, larger=False).ordered, strict=True):
+            for example, losses in zip(trial.ids, np.sort(trial.losses.T, axis=1), strict=True):
                 rows.setdefault(example, []).append(losses)
         return {example: np.mean(losses, axis=0) for example, losses in rows.items()}
 
@@ -331,5 +340,5 @@ class TrialTable:
 
     def wins(self, method: str, M: int | None = None) -> FloatArray:
         """The shares of test examples on which the members are best, descending, shape (M,); means over the tasks."""
-        shares = [np.sort(pick_best(trial.losses, larger=False).wins)[::-1] for trial in self.chosen(method, M)]
+        shares = [np.sort(win_shares(trial.losses))[::-1] for trial in self.chosen(method, M)]
         return np.asarray(np.mean(shares, axis=0))

@@ -140,30 +140,6 @@ def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path
     assert re.search(r"\d+% of the top 10 documents of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
 
 
-def test_pick_best(command: Command, made: Path, runs: list[Path]) -> None:
-    judged = ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
-    code, out, _ = command(*judged, *runs, "--format", "json")
-    found = [list(run["per_query"].values()) for run in json.loads(out)["runs"].values()]
-    values = np.array([[query["AP"] for query in run] for run in found])
-    code, out, _ = command(*judged, *runs, "--pick-best")
-    assert code == 0
-    shown = {row[0]: row[1] for row in (re.split(r"  +", line) for line in out.splitlines()) if len(row) == 2}
-    assert shown["best of 2"] == f"{values.max(axis=0).mean():.4f}"
-    assert shown["rank 2 of 2"] == f"{values.min(axis=0).mean():.4f}"
-    assert shown["mean of 2"] == f"{values.mean():.4f}"
-    code, out, _ = command(*judged, *runs, "--pick-best", "--per-query", "--format", "tsv")
-    lines = [line.split("\t") for line in out.splitlines()]
-    assert [float(ap) for run, _, ap in lines[1:] if run == "best of 2"] == values.max(axis=0).tolist()
-
-
-def test_a_baseline_is_not_chosen_from(command: Command, made: Path, runs: list[Path]) -> None:
-    judged = ["evaluate", "--qrels", made / "qrels.txt", "-m", "AP"]
-    assert command(*judged, runs[1], "--pick-best", "--baseline", runs[0])[:2] == (2, "")
-    code, out, _ = command(*judged, *runs, "--pick-best", "--baseline", runs[0])
-    assert code == 0
-    assert re.search(r"^best of 2 \(c\) +0\.\d+", out, re.MULTILINE)
-
-
 def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
     twice = tmp_path / "twice.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
@@ -189,7 +165,6 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
         (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
         (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic: give --subtopics"),
         (["RUN", "--subtopics"], "all judgements are of subtopic 0"),
-        (["RUN", "--pick-best"], "pick-best needs at least two runs to choose from; there is only"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--all-pairs"], "give another run"),
         (["RUN", "--baseline", "RUN", "--all-pairs"], "--all-pairs excludes --baseline"),

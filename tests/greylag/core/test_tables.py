@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from greylag.core.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from greylag.diversity.choice import DiversifierChoice
 from greylag.diversity.model import DiversityModel
-from greylag.evaluation import Scores, compare, evaluate, parse_measure, pick_best_runs
+from greylag.evaluation import Scores, compare, evaluate, parse_measure
 from greylag.evaluation.measures import parse_measures
 from greylag.evaluation.selection_bias import BestOfMany
 from greylag.features import parse_features
@@ -81,7 +81,7 @@ def values(number: int) -> list[object]:
     choice = DiversifierChoice(
         *measures, none, significance, BestOfMany("none", 0.0, None, None), significance, {}, {}, {}
     )
-    return [run.rankings[0], run, by_run["d1"], significance, folds, explained, pick_best_runs(by_run), choice]
+    return [run.rankings[0], run, by_run["d1"], significance, folds, explained, choice]
 
 
 @pytest.mark.parametrize("number", [2, 200])

@@ -1,6 +1,6 @@
 """Subtopics, and measures of diversity against ndeval and closed forms.
 
-Tests `oracle` and `subtopics`.
+Tests `subtopics`.
 """
 
 from itertools import permutations

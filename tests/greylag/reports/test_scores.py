@@ -1,4 +1,4 @@
-"""Reports of scores and comparisons, and pick-best against brute force."""
+"""Reports of scores and comparisons."""
 
 import csv
 import json
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure, pick_best, pick_best_runs
+from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure
 from greylag.reports import table, to_dict
 
-AP, P5 = parse_measure("AP"), parse_measure("P@5")
+AP, P5, LOSS = map(parse_measure, ("AP", "P@5", "subtopic-loss@5"))
 
 
 def scores(values, missing=(), unjudged=()):
@@ -183,29 +183,6 @@ def test_to_dict_survives_json():
     assert set(to_dict(RUNS)) == {"runs"}
 
 
-def test_pick_best_reports():
-    choice = pick_best_runs(RUNS)
-    lines = table(RUNS, choice=choice).splitlines()
-    assert lines[3:10] == [
-        "best of 2    0.3750  0.8000",
-        "rank 2 of 2  0.0617  0.2000",
-        "mean of 2    0.2184  0.5000",
-        "",
-        "wins          AP     P@5",
-        "bm25.run  1.0000  0.5000",
-        "mrf       0.0000  0.5000",
-    ]
-    assert lines[-2:] == [
-        "best of 2: the best score of any run on each query (oracle); rank 2: the second best, and so on.",
-        "wins: the proportion of queries on which a run is the best; ties share a query.",
-    ]
-    found = json.loads(json.dumps(to_dict(RUNS, choice=choice), allow_nan=False))
-    assert set(found["runs"]) == set(RUNS)
-    assert found["pick_best"]["wins"] == {"bm25.run": {"AP": 1.0, "P@5": 0.5}, "mrf": {"AP": 0.0, "P@5": 0.5}}
-    assert list(found["pick_best"]["runs"]) == ["best of 2", "rank 2 of 2", "mean of 2"]
-    assert found["pick_best"]["runs"]["best of 2"]["per_query"]["1"] == {"AP": 0.25, "P@5": 1.0}
-
-
 @pytest.mark.parametrize("per_query", [True, False])
 def test_scores_that_cannot_share_a_table(per_query):
     with pytest.raises(ParameterError, match="no scores"):
@@ -213,89 +190,3 @@ def test_scores_that_cannot_share_a_table(per_query):
     other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
     with pytest.raises(ParameterError, match="'a' and 'b' are scored on different queries or by different measures"):
         table({"a": RUNS["mrf"], "b": other}, per_query=per_query)
-
-
-LOSS = parse_measure("subtopic-loss@5")
-
-
-def brute_force(values, larger):
-    """Sorted scores and proportions of wins, query by query."""
-    M, n = len(values), len(values[0])
-    ordered, wins = [], [0.0] * M
-    for q in range(n):
-        column = [values[m][q] for m in range(M)]
-        ordered.append(sorted(column, reverse=larger))
-        best = max(column) if larger else min(column)
-        winners = [m for m in range(M) if column[m] == best]
-        for m in winners:
-            wins[m] += 1 / len(winners) / n
-    return ordered, wins
-
-
-@pytest.mark.parametrize("larger", [True, False])
-@pytest.mark.parametrize("seed", range(8))
-def test_equals_brute_force(seed, larger):
-    rng = np.random.default_rng(seed)
-    M, n = rng.integers(1, 7, size=2)
-    values = rng.integers(0, 4, size=(M, n)) / 4  # with ties
-    found = pick_best(values, larger=larger)
-    ordered, wins = brute_force(values.tolist(), larger)
-    assert found.ordered.tolist() == ordered
-    np.testing.assert_allclose(found.wins, wins)
-    assert found.wins.sum() == pytest.approx(1.0)
-    for rank in range(1, M + 1):
-        assert found.at(rank) == pytest.approx(np.mean([row[rank - 1] for row in ordered]))
-
-
-def test_rounding_errors_do_not_decide_a_win():
-    found = pick_best(np.array([[0.1 + 0.2, 0.5], [0.3, 0.4]]), larger=True)
-    assert found.wins.tolist() == [0.75, 0.25]
-
-
-@pytest.mark.parametrize("values", [np.zeros(3), np.zeros((0, 3)), np.zeros((3, 0)), np.array([[0.1, np.nan]])])
-def test_invalid_scores(values):
-    with pytest.raises(ParameterError, match="scores must be finite and of shape"):
-        pick_best(values, larger=True)
-
-
-@pytest.mark.parametrize("rank", [0, 3])
-def test_invalid_rank(rank):
-    with pytest.raises(ParameterError, match=f"rank must be between 1 and 2, not {rank}"):
-        pick_best(np.zeros((2, 4)), larger=True).at(rank)
-
-
-def scored(values, missing=()):
-    return Scores((AP, LOSS), ("1", "2"), np.array(values), missing, ("9",))
-
-
-def test_measures_keep_their_direction():
-    runs = {
-        "a": scored([[0.2, 0.7], [0.0, 1.0]], ("2",)),
-        "b": scored([[0.5, 0.6], [0.0, 1.0]], ("2",)),
-        "c": scored([[0.4, 0.1], [0.3, 0.2]]),
-    }
-    choice = pick_best_runs(runs)
-    assert {name: run.values.tolist() for name, run in choice.scores.items()} == {
-        "best of 3": [[0.5, 0.1], [0.3, 0.2]],
-        "rank 2 of 3": [[0.4, 0.6], [0.0, 1.0]],
-        "rank 3 of 3": [[0.2, 0.7], [0.0, 1.0]],
-        "mean of 3": [pytest.approx([1.1 / 3, 1.4 / 3]), pytest.approx([0.1, 2.2 / 3])],
-    }
-    assert {name: shares.tolist() for name, shares in choice.wins.items()} == {
-        "a": [0.0, 0.0],
-        "b": [0.5, 0.0],
-        "c": [0.5, 1.0],
-    }
-    assert {run.missing for run in choice.scores.values()} == {()}
-    both = pick_best_runs({name: runs[name] for name in "ab"})
-    assert {(run.missing, run.unjudged) for run in both.scores.values()} == {(("2",), ())}
-
-
-def test_runs_that_cannot_be_chosen_from():
-    with pytest.raises(ParameterError, match=r"needs at least two runs to choose from; there is only a$"):
-        pick_best_runs({"a": scored([[0.2, 0.7], [0.0, 1.0]])})
-    other = Scores((AP,), ("1", "2"), np.zeros((2, 1)), (), ())
-    with pytest.raises(ParameterError, match="scored on different queries or by different measures"):
-        pick_best_runs({"a": scored([[0.2, 0.7], [0.0, 1.0]]), "b": other})
-    with pytest.raises(ParameterError, match="'best of 2'"):
-        pick_best_runs({"best of 2": other, "b": other})

@@ -14,6 +14,7 @@ from greylag_papers.schiegg_2016.trials import (
     TrialTable,
     candidates,
     run_trials,
+    win_shares,
 )
 from tests.greylag.learning.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
@@ -104,3 +105,18 @@ def test_all_methods_have_the_same_number_of_candidates() -> None:
     more = EnsembleSettings(name="s", **GRID | {"alphas": (0.01, 0.1, 1.0)})
     with pytest.raises(ParameterError, match=r"the same number of candidates, .* divmcl 2, cssvm-all 3, cssvm-best 3"):
         candidates(more, 3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_win_shares_equal_a_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    losses = rng.integers(0, 4, size=rng.integers(1, 7, size=2)) / 4  # with ties
+    shares = np.zeros(len(losses))
+    for column in losses.T:
+        winners = [m for m, loss in enumerate(column) if loss == min(column)]
+        shares[winners] += 1 / len(winners) / losses.shape[1]
+    np.testing.assert_allclose(win_shares(losses), shares)
+
+
+def test_rounding_errors_do_not_decide_a_win() -> None:
+    assert win_shares(np.array([[0.1 + 0.2, 0.4], [0.3, 0.5]])).tolist() == [0.75, 0.25]
