@@ -27,6 +27,12 @@ def caused(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or bool(_pressed)
 
 
+def check() -> None:
+    """Raise the interrupt again, if compiled code that called Python back has swallowed it."""
+    if _pressed:
+        raise KeyboardInterrupt
+
+
 def ignore() -> None:
     """Ignore further interrupts: at the end of Python one would print a traceback."""
     if signal.getsignal(signal.SIGINT) is _press:

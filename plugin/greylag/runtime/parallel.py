@@ -26,7 +26,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from greylag.core import missing_documents
 from greylag.errors import DependencyError, ParameterError
-from greylag.runtime import progress
+from greylag.runtime import interrupts, progress
 from greylag.runtime.software import numerical
 
 T = TypeVar("T")
@@ -199,6 +199,7 @@ def _mapped(
                 if keeper is not None:
                     keeper.save_result(f"{path}:{what}:{number}", done[number])
                 step.reach(first + len(done))
+                interrupts.check()
             # Kept items count, too, though nothing was computed.
             step.reach(first + len(window))
             for number in window:

@@ -47,6 +47,24 @@ def test_a_late_second_interrupt_ends_at_once(tmp_path: Path) -> None:
     assert ended(late, tmp_path) == (130, "", "greylag: interrupted\n")
 
 
+def test_an_interrupt_that_compiled_code_swallows_ends_the_work_after_the_item(tmp_path: Path) -> None:
+    """As by a callback of ctypes, whose exceptions are printed and dropped."""
+    code = f"""
+import ctypes
+from greylag.runtime.parallel import parallel_map
+callback = ctypes.CFUNCTYPE(None)(lambda: {PRESS})
+def work(item):
+    print(item)
+    callback()
+try:
+    list(parallel_map(work, range(3), n_jobs=1, what="work"))
+except KeyboardInterrupt:
+    print("ended")
+"""
+    returned, out, _ = ended(code, tmp_path)
+    assert (returned, out) == (0, "0\nended\n")
+
+
 def test_ignored_interrupts_stay_ignored(tmp_path: Path) -> None:
     """As under nohup."""
     code = f"signal.signal(signal.SIGINT, signal.SIG_IGN); interrupts.prepare(); {PRESS}"
