@@ -26,10 +26,6 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         assert (tmp_path / name).read_text().startswith("1 Q0 ")
 
 
-def test_length() -> None:
-    assert len(README.read_text().splitlines()) <= 150
-
-
 def test_scores_of_the_demonstration_are_those_that_it_expects() -> None:
     expected = yaml.safe_load((DEMO / "demo.yaml").read_text())["expected"]
     for system, measures in expected.items():
@@ -49,12 +45,6 @@ def test_gains_without_judgements_are_those_that_the_study_expects() -> None:
     assert shown
     figures = min(gains), max(gains), rows["all, nDCG@10, top 100, general less BM25"]["mean"]
     assert shown.groups() == tuple(f"{figure:.3f}"[1:] for figure in figures)
-
-
-def test_nothing_is_installed_from_where_there_is_no_greylag() -> None:
-    """No registry has greylag: what says how to install an extra names a checkout, or the packages themselves."""
-    for path in (*ROOT.glob("*.md"), *(ROOT / "plugin").rglob("*.md"), *(ROOT / "plugin").rglob("*.py")):
-        assert not re.search(r"pip install [^\n`]*greylag", path.read_text()), path
 
 
 def test_the_extras_of_the_installation_are_those_of_the_package() -> None:

@@ -51,7 +51,7 @@ def test_a_figure_of_the_changes(
     plain = command(*words, "--baseline", runs[0])
     assert command(*words, "--baseline", runs[0], "--figure", tmp_path / "changes.svg") == plain
     drawn = (tmp_path / "changes.svg").read_text()
-    assert drawn.count("<rect") == 24
+    assert drawn.count("<rect") == len((made / "topics.tsv").read_text().splitlines())
     assert "change of nDCG@10" in drawn
     assert f"{runs[1]} against {runs[0]}" in drawn
     assert "--figure needs --baseline or --all-pairs" in refused(*words, "--figure", tmp_path / "x.svg")
