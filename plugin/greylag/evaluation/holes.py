@@ -10,7 +10,7 @@ import numpy as np
 
 from greylag.core.tables import Marked, Printed, Row, Table
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, RBP_RESIDUAL, Measure, parse_measures
+from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
 from greylag.evaluation.significance import DifferenceWithHoles, Significance
 from greylag.ranking import FloatArray, Run
@@ -84,7 +84,7 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
     """
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
-        if measure.family in (JUDGED, RBP_RESIDUAL) or measure.family.from_ir_measures:
+        if measure.family.of_judging or measure.family.from_ir_measures:
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
     without = [replace(measure, judged_only=True) for measure in parsed]
     plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,11 @@ from greylag.evaluation import diversity
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 UNJUDGED = -(10**9)  # below all grades
 RECALLS = tuple(tenths / 10 for tenths in range(11))
-PERSISTENCE = 0.8  # of RBP where none is given, as in ir_measures
+MULTIPLES = tuple(fifths / 5 for fifths in range(1, 11))  # of the number of relevant documents
+TEXTS = {
+    "runid": "the run's tag",
+    "relstring": "the grades of the first documents",
+}  # what trec_eval prints beside measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,8 @@ class Family:
     by_grade: bool = False  # whether all grades matter, so that it has no relevance level
     lower_is_better: bool = False  # whether it is a loss
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
-    has_persistence: bool = False  # whether it has the parameter p
+    of_judging: bool = False  # whether it is about documents without judgements
+    persistence: float | None = None  # the default of the parameter p; None if it has none
     recall: float = 0.0  # of interpolated precision
     summary: Literal["mean", "sum", "geometric mean"] = "mean"  # over queries
 
@@ -66,46 +72,49 @@ class Measure:
     judged_only : bool, default False
         Whether documents that are not judged, or have a negative grade, are removed from the ranking first: trec_eval's
         option -J.
-    p : float in (0, 1), default 0.8
-        The persistence of RBP's user, the probability of going on to the next document.
+    p : float in (0, 1), optional
+        The persistence of RBP's user, the probability of going on to the next document; by default 0.8 for RBP, as in
+        ir_measures, and 0.9 for rbp, as in trec_eval.
     """
 
     family: Family
     cutoff: int | None = None
     rel: int = 1
     judged_only: bool = False
-    p: float = PERSISTENCE
+    p: float | None = None
 
     def __post_init__(self) -> None:
         name = self.family.name
+        if self.p is None:
+            object.__setattr__(self, "p", self.family.persistence)
         if self.rel < 1:
             raise ParameterError(f"measure {name}: rel must be at least 1, not {self.rel}")
         if self.rel > 1 and self.family.by_grade:
             raise ParameterError(f"measure {name} has no relevance level, since it uses all grades: leave rel out")
-        if self.p != PERSISTENCE and not self.family.has_persistence:
+        if self.p is not None and self.family.persistence is None:
             raise ParameterError(f"measure {name} has no persistence: leave p out")
-        if not 0 < self.p < 1:
+        if self.p is not None and not 0 < self.p < 1:
             raise ParameterError(f"measure {name}: p must be between 0 and 1, not {self.p:g}")
-        if self.judged_only and (self.family in (JUDGED, RBP_RESIDUAL) or self.family.from_subtopics):
+        if self.judged_only and (self.family.of_judging or self.family.from_subtopics):
             raise ParameterError(f"measure {name} cannot be computed over judged documents only")
 
     def __str__(self) -> str:
-        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only, p=self.p)
+        p = None if self.p == self.family.persistence else self.p
+        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only, p=p)
 
     @property
     def trec_name(self) -> str:
         """The name in trec_eval (or ndeval), such as ``ndcg_cut_10``; the usual spelling if it has none there."""
-        if self.rel > 1 or self.judged_only or self.p != PERSISTENCE:
+        if self.rel > 1 or self.judged_only or self.p != self.family.persistence:
             return str(self)
         template = self.family.whole if self.cutoff is None else self.family.cut
         return (template or str(self)).format(self.cutoff)
 
 
-def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False, p: float = PERSISTENCE) -> str:
+def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False, p: float | None = None) -> str:
     """Spell a measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
-    differing = {"rel": rel > 1, "judged_only": judged_only, "p": p != PERSISTENCE}
-    values = {"rel": rel, "judged_only": judged_only, "p": p}
-    parameters = [f"{parameter}={values[parameter]}" for parameter, differs in differing.items() if differs]
+    values = {"rel": rel if rel > 1 else None, "judged_only": judged_only or None, "p": p}
+    parameters = [f"{parameter}={value}" for parameter, value in values.items() if value is not None]
     base, at, recall = name.partition("@")  # as in IPrec@0.1
     inside = f"({','.join(parameters)})" if parameters else ""
     return base + inside + at + recall + ("" if cutoff is None else f"@{cutoff}")
@@ -142,28 +151,92 @@ def _judged(grades: Sequence[int], *_: object) -> float:
     return sum(grade > UNJUDGED for grade in grades) / len(grades) if grades else 0.0
 
 
+def _persisting(gains: Sequence[float], measure: Measure) -> float:
+    """RBP = (1 - p) times the sum over documents at ranks r of gain_r p^(r-1) (Moffat and Zobel 2008, equation 3)."""
+    p = measure.p or 0.0
+    return (1 - p) * sum(gain * p**before for before, gain in enumerate(gains) if gain)
+
+
 def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """Compute RBP = (1 - p) sum over relevant documents at ranks r of p^(r-1) (Moffat and Zobel 2008, equation 3)."""
-    p = measure.p
-    return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade >= measure.rel)
+    return _persisting([grade >= measure.rel for grade in grades], measure)
 
 
 def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """Compute RBP's gain if all documents without judgements, and all below the ranking, were relevant."""
-    p = measure.p
-    return (1 - p) * sum(p**before for before, grade in enumerate(grades) if grade == UNJUDGED) + p ** len(grades)
+    """The gain of RBP if all documents without judgements, and all below the ranking, were relevant."""
+    return _persisting([grade == UNJUDGED for grade in grades], measure) + (measure.p or 0.0) ** len(grades)
+
+
+def _graded_rbp(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+    """RBP of trec_eval 10 as it is meant: gains are grades, by the query's highest one, which 10.0 does not find."""
+    return _persisting([max(grade, 0) / max(ideal, default=1) for grade in grades], measure)
+
+
+def _graded_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    """RBP's residual in trec_eval 10, which is 0 if all documents are judged."""
+    unjudged = [grade < 0 for grade in grades]
+    return _persisting(unjudged, measure) + (measure.p or 0.0) ** len(grades) if any(unjudged) else 0.0
+
+
+def _unjudged(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    """The number of documents without judgements to the cut-off k, divided by k."""
+    return sum(grade < 0 for grade in grades) / (measure.cutoff or 1)
 
 
 def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """Find the highest precision at a rank with this recall or more, which trec_eval rounds to whole documents."""
-    # trec_eval itself reads memory that it has not written if a query has no relevant document.
-    needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.9)
+    """The highest precision at a rank with this recall or more, which trec_eval rounds to whole documents.
+
+    Version 10 rounds to the nearest number; 9 added .9 and truncated.
+    """
+    needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.5)
     relevant, highest = 0, 0.0
     for rank, grade in enumerate(grades, 1):
         relevant += grade >= measure.rel
         if relevant >= needed:
             highest = max(highest, relevant / rank)
     return highest
+
+
+def _at_recall(recall: float) -> Family:
+    names = f"IPrec@{recall:g}", f"iprec_at_recall_{recall:.2f}"
+    return Family(*names, from_grades=_interpolated_precision, recall=recall)
+
+
+def _eleven_points(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+    """Interpolated precision, averaged over 11 levels of recall."""
+    points = (replace(measure, family=_at_recall(recall)) for recall in RECALLS)
+    return sum(_interpolated_precision(grades, ideal, 0, point) for point in points) / len(RECALLS)
+
+
+def _normalised_gain(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+    """The G of trec_eval: grades, discounted by what an ideal ranking gained more (at least 1 a rank), by its gain."""
+    lost, total = 0, 0.0
+    for rank, grade in enumerate(grades):
+        lost += max(ideal[rank] if rank < len(ideal) else 0, 1) - max(grade, 0)
+        total += grade / math.log2(2 + lost) if grade > 0 else 0
+    return total / sum(ideal) if ideal else 0.0
+
+
+def _ndcg_at_relevant(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+    """Average nDCG at the ranks of relevant documents; those not retrieved have that of the whole ranking."""
+    gained, best, end = _cumulated(grades), _cumulated(ideal), max(len(ideal) - 1, 0)
+    found = [gained[rank] / best[min(rank, end)] for rank, grade in enumerate(grades) if grade > 0] if ideal else []
+    return (sum(found) + (len(ideal) - len(found)) * gained[-1] / best[-1]) / len(ideal) if found else 0.0
+
+
+def _ndcg_at_levels(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+    """Average nDCG at the number of documents of each grade and above, and at the end if that is two ranks below."""
+    if not (ideal and grades):
+        return 0.0
+    gained, best = _cumulated(grades), _cumulated(ideal)
+    levels = [rank for rank, grade in enumerate(ideal) if rank + 1 == len(ideal) or ideal[rank + 1] < grade]
+    found = [gained[min(rank, len(grades) - 1)] / best[rank] for rank in levels]
+    found += [gained[-1] / best[-1]] if len(grades) > len(ideal) + 1 else []
+    return sum(found) / len(found)
+
+
+def _cumulated(grades: Sequence[int]) -> list[float]:
+    """The discounted cumulative gain to each rank."""
+    return [*accumulate(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))]
 
 
 def _retrieved(grades: Sequence[int], *_: object) -> float:
@@ -178,17 +251,12 @@ def _relevant_retrieved(grades: Sequence[int], _: Sequence[int], __: int, measur
     return float(sum(grade >= measure.rel for grade in grades))
 
 
-JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True)
-RBP_RESIDUAL = Family(
-    "RBP-residual",
-    "RBP-residual",
-    "RBP-residual@{}",
-    from_grades=_rbp_residual,
-    by_grade=True,
-    has_persistence=True,
-    lower_is_better=True,
-)
-GEOMETRIC_MEAN = Family("gm_map", "gm_map", summary="geometric mean")
+def _judged_not_relevant(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+    return float(sum(0 <= grade < measure.rel for grade in grades))
+
+
+JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True, of_judging=True)
+RESIDUAL: dict[str, Any] = {"by_grade": True, "of_judging": True, "lower_is_better": True}
 RECIPROCAL_RANK = Family("RR", "recip_rank", "RR@{}")
 FAMILIES = (
     Family("AP", "map", "map_cut_{}"),
@@ -204,16 +272,28 @@ FAMILIES = (
     Family("SetR", "set_recall"),
     Family("SetF", "set_F"),
     Family("SetAP", "set_map"),
-    *(
-        Family(f"IPrec@{recall:g}", f"iprec_at_recall_{recall:.2f}", from_grades=_interpolated_precision, recall=recall)
-        for recall in RECALLS
-    ),
-    GEOMETRIC_MEAN,
+    Family("set_relative_P", "set_relative_P"),
+    Family("relative_P", None, "relative_P_{}"),
+    *map(_at_recall, RECALLS),
+    Family("11pt_avg", "11pt_avg", from_grades=_eleven_points),
+    *(Family(f"Rprec_mult@{multiple:g}", f"Rprec_mult_{multiple:.2f}") for multiple in MULTIPLES),
+    Family("gm_map", "gm_map", summary="geometric mean"),
+    Family("gm_bpref", "gm_bpref", summary="geometric mean"),
+    Family("G", "G", from_grades=_normalised_gain, by_grade=True),
+    Family("binG", "binG"),
+    Family("ndcg_rel", "ndcg_rel", from_grades=_ndcg_at_relevant, by_grade=True),
+    Family("Rndcg", "Rndcg", from_grades=_ndcg_at_levels, by_grade=True),
+    Family("utility", "utility"),
+    Family("num_q", "num_q", from_grades=lambda *_: 1.0, by_grade=True, summary="sum"),
     Family("num_ret", "num_ret", from_grades=_retrieved, by_grade=True, summary="sum"),
     Family("num_rel", "num_rel", from_grades=_relevant, summary="sum"),
     Family("num_rel_ret", "num_rel_ret", from_grades=_relevant_retrieved, summary="sum"),
-    Family("RBP", "RBP", "RBP@{}", from_grades=_rbp, has_persistence=True),
-    RBP_RESIDUAL,
+    Family("num_nonrel_judged_ret", "num_nonrel_judged_ret", from_grades=_judged_not_relevant, summary="sum"),
+    Family("RBP", "RBP", "RBP@{}", from_grades=_rbp, persistence=0.8),
+    Family("RBP-residual", "RBP-residual", "RBP-residual@{}", from_grades=_rbp_residual, persistence=0.8, **RESIDUAL),
+    Family("rbp", "rbp", from_grades=_graded_rbp, by_grade=True, persistence=0.9),
+    Family("rbp_resid", "rbp_resid", from_grades=_graded_residual, persistence=0.9, **RESIDUAL),
+    Family("unj", None, "unj_{}", from_grades=_unjudged, **RESIDUAL),
     Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
     JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
@@ -251,7 +331,8 @@ TRANSLATED = {"cutoff", "recall", *PARAMETERS}
 def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     """Parse a measure: by the usual spelling (``nDCG@10``), trec_eval's (``ndcg_cut_10``), or that of ir_measures.
 
-    Names are case-insensitive, and ``-`` and ``_`` are interchangeable. A cut-off, any positive integer, follows ``@``,
+    Names are case-insensitive, but for trec_eval's ``rbp`` and ir_measures' ``RBP``; ``-`` and ``_`` are
+    interchangeable. A cut-off, any positive integer, follows ``@``,
     ``_`` or ``.``. ``AP(rel=2)``, ``nDCG(judged_only=True)@10`` and ``RBP(rel=2,p=0.95)@10`` give the parameters of
     `Measure`. Names that greylag lacks, such as ``SetP(relative=True)``, and measure objects are those of ir_measures,
     which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
@@ -281,7 +362,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         raise ParameterError(
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )
-    judged_only, p = parameters.get("judged_only") == "True", float(parameters.get("p", PERSISTENCE))
+    judged_only, p = parameters.get("judged_only") == "True", float(parameters["p"]) if "p" in parameters else None
     return Measure(family, int(cut[1]) if cut else None, level, judged_only, p)
 
 
@@ -325,10 +406,11 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
             "of ir_measures"
         )
     name, cutoff = str(measure), measure.params.get("cutoff")
-    ours = f"IPrec@{measure.params['recall']:g}" if measure.NAME == "IPrec" else AGREED.get(measure.NAME, "")
+    ours = AGREED.get(measure.NAME, "")
     graded = measure.NAME == "RBP" and "rel" not in measure.params
-    if _normalise(ours) in {*_WITHOUT, *_WITH_CUTOFF} and measure.params.keys() <= TRANSLATED and not graded:
-        agreed = parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
+    if (ours or measure.NAME == "IPrec") and measure.params.keys() <= TRANSLATED and not graded:
+        at_recall = measure.NAME == "IPrec" and Measure(_at_recall(measure.params["recall"]), rel=rel)
+        agreed = at_recall or parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
         return replace(agreed, **{key: value for key, value in measure.params.items() if key in PARAMETERS})
     if measure.NAME == "ERR":
         raise ParameterError(
@@ -342,14 +424,18 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
 
 
 def _normalise(spelling: str) -> str:
-    return spelling.lower().replace("-", "_")
+    return spelling if spelling == "RBP" else spelling.lower().replace("-", "_")
 
 
 def _explain_unknown(name: str, base: str) -> str:
     if base in _WITH_CUTOFF:
         return f"measure {name!r} needs a cut-off, as in {_WITH_CUTOFF[base].name}@10"
     if base in _WITHOUT:
-        return f"measure {name!r} takes no cut-off; write {_WITHOUT[base].name}"
+        return f"measure {name!r} takes no cut-off; write {_WITHOUT[base].name}" + (
+            ", or RBP@10" if base == "rbp" else ""
+        )
+    if base in TEXTS:
+        return f"{name!r} is no measure, but what trec_eval prints of {TEXTS[base]}: leave it out"
     spellings = {**_WITHOUT, **_WITH_CUTOFF}
     similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES

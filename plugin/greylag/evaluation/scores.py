@@ -15,7 +15,7 @@ import numpy as np
 from greylag.core.hints import check_qrels, remedy
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import GEOMETRIC_MEAN, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
+from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, FloatArray, IntArray, Run
 from greylag.trec import Qrels, SubtopicQrels
@@ -235,10 +235,9 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
 
 
 def _trec_eval_name(measure: Measure) -> str:
-    """Return trec_eval's name of a query's measure: the whole reciprocal rank, and AP for its geometric mean."""
-    if measure.family is GEOMETRIC_MEAN:
-        return "map"
-    return Measure(measure.family, None if measure.family is RECIPROCAL_RANK else measure.cutoff).trec_name
+    """The measure by query that trec_eval has: the whole reciprocal rank, and what a geometric mean is of."""
+    cutoff = None if measure.family is RECIPROCAL_RANK else measure.cutoff
+    return Measure(measure.family, cutoff).trec_name.removeprefix("gm_")
 
 
 def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
