@@ -253,3 +253,28 @@ def centred(data: RankingData) -> FloatArray:
         if end > first:
             columns[:, first:end] -= columns[:, first:end].mean(axis=1, keepdims=True)
     return columns
+
+
+def measure_spreads(values: FloatArray, offsets: IntArray) -> FloatArray:
+    """Compute the standard deviations of values within queries: their root mean squares around the query means.
+
+    Between queries, features and scores differ by much more, which changes no ranking.
+
+    Parameters
+    ----------
+    values : float array, shape (n, f)
+        Such as ``data.features``, or scores as one column.
+    offsets : int array, shape (q + 1,)
+        The rows of each query, as in `RankingData`.
+
+    Returns
+    -------
+    float array, shape (f,)
+    """
+    squares = np.zeros(values.shape[1])
+    for first, end in pairwise(offsets.tolist()):
+        if end > first:
+            rows = values[first:end]
+            squares += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+    spreads: FloatArray = np.sqrt(squares / max(1, len(values)))
+    return spreads

@@ -12,7 +12,7 @@ from greylag.core.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
-from greylag.learning.data import RankingData, centred, linear_scores, weighted_sum
+from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection, after_each_round
 from greylag.learning.linesearch.kernels import EQUAL
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
@@ -239,7 +239,7 @@ class GreedyCommittee:
         The features are in the order of the spread that they give the scores, largest first.
         """
         weights = self.members(data, n_jobs=n_jobs)
-        ordered = np.argsort(-np.abs(weights) * centred(data).std(axis=1), kind="stable")
+        ordered = np.argsort(-np.abs(weights) * measure_spreads(data.features, data.offsets), kind="stable")
         chosen = [int(column) for column in ordered if weights[column]]
         scores = linear_scores(data, chosen, weights[chosen])
         value = float(Objective.parse(self.objective).evaluate(data, scores).mean())
@@ -247,12 +247,11 @@ class GreedyCommittee:
 
     def members(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
         """Sum the members' weights, each divided by the spread of its scores, shape (f,)."""
-        columns, weights = centred(data), np.zeros(len(data.specs))
+        weights = np.zeros(len(data.specs))
         for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
-            training = without(data.qids, fold)
-            member = self.member.fit(data.select_queries(training), n_jobs=n_jobs)
-            # Means are within queries, so that the whole data is centred as the member's part is.
-            rows = np.repeat(np.isin(data.qids, training), np.diff(data.offsets))
-            scores = weighted_sum(columns[list(member.columns)].T[rows], np.array(member.weights))
-            weights[list(member.columns)] += np.array(member.weights) / (scores.std() or 1.0)
+            training = data.select_queries(without(data.qids, fold))
+            member = self.member.fit(training, n_jobs=n_jobs)
+            learned = np.array(member.weights)
+            scores = linear_scores(training, member.columns, learned)
+            weights[list(member.columns)] += learned / (measure_spreads(scores[:, None], training.offsets)[0] or 1.0)
         return weights

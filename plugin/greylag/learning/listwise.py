@@ -9,7 +9,7 @@ from math import isfinite
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.learning.data import RankingData, linear_scores
+from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
@@ -80,7 +80,9 @@ class ListwiseRegression:
         totals = _by_query(np.add, gains, data)
         if not totals.any():
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        spreads = _spreads(data)
+        spreads = measure_spreads(data.features, data.offsets)
+        constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.features).max(axis=0, initial=0.0))
+        spreads[constant] = np.inf
         units, centre_weights = 1.0 / spreads, np.array([self.centre.get(name, 0.0) for name in data.names])
         centre = centre_weights * np.where(units > 0, spreads, 0.0)
         most, start, selections = self.max_features or len(data.specs), centre, []
@@ -137,15 +139,3 @@ def _by_query(reduce: np.ufunc, values: FloatArray, data: RankingData) -> FloatA
     filled, out = np.diff(data.offsets) > 0, np.zeros(len(data.qids))
     out[filled] = reduce.reduceat(values, data.offsets[:-1][filled])
     return out
-
-
-def _spreads(data: RankingData) -> FloatArray:
-    """Compute the root mean squares of features around query means, shape (f,); infinite if a feature is constant."""
-    squares = np.zeros(len(data.specs))
-    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        if end > first:
-            rows = data.features[first:end]
-            squares += ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
-    spreads = np.sqrt(squares / max(1, len(data.docids)))
-    constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.features).max(axis=0, initial=0.0))
-    return np.where(constant, np.inf, spreads)

@@ -21,7 +21,7 @@ from greylag.evaluation.measures import parse_measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.evaluation.significance import Comparison
-from greylag.learning.data import SEARCHED, RankingData, linear_scores, spaced
+from greylag.learning.data import SEARCHED, RankingData, linear_scores, measure_spreads, spaced
 from greylag.learning.greedy import GreedyCommittee, GreedySelection
 from greylag.learning.learner import Learner, Selection
 from greylag.learning.linesearch.objectives import Objective
@@ -84,7 +84,8 @@ class Candidate:
             weights = np.zeros(len(data.specs))
             weights[numbers] = of_columns
             # Learners give scores of any scale. With one of 1, each member has as much of a say in an average.
-            scaled[system] = weights / (_spread(data, weights) or 1.0)
+            scores = linear_scores(data, range(len(weights)), weights)
+            scaled[system] = weights / (measure_spreads(scores[:, None], data.offsets)[0] or 1.0)
         return scaled
 
     def _learn(self, learner: Learner, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray]:
@@ -364,15 +365,6 @@ def _fit(candidate: Candidate, data: RankingData, n_jobs: int | None) -> dict[Sy
         return str(error)
 
 
-def _spread(data: RankingData, weights: FloatArray) -> float:
-    """The standard deviation of scores around their query means."""
-    scores = linear_scores(data, range(len(weights)), weights)
-    for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        if end > first:
-            scores[first:end] -= scores[first:end].mean()
-    return float(scores.std())
-
-
 def average(
     chosen: Members, candidates: Sequence[Candidate], rows: RankingData, objective: Objective, n_jobs: int | None
 ) -> Selection:
@@ -382,7 +374,7 @@ def average(
     fitted = [candidate.fit(rows, n_jobs=n_jobs) for candidate in candidates if candidate.system.family in families]
     members = [weights for systems in fitted for system, weights in systems.items() if system in chosen]
     weights = np.sum(members, axis=0) / len(members)
-    spreads = [_spread(rows.select_features([column]), weights[[column]]) for column in range(len(weights))]
-    columns = [int(column) for column in np.argsort(-np.array(spreads), kind="stable") if weights[column]]
+    effects = np.abs(weights) * measure_spreads(rows.features, rows.offsets)
+    columns = [int(column) for column in np.argsort(-effects, kind="stable") if weights[column]]
     value = float(objective.evaluate(rows, linear_scores(rows, columns, weights[columns])).mean())
     return Selection(tuple(columns), (tuple(weights[columns].tolist()),), (value,))

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from itertools import pairwise
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -20,7 +19,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData
+from greylag.learning.data import Qrels, RankingData, measure_spreads
 from greylag.learning.extraction import checked_rankings, training_data
 from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
@@ -193,18 +192,10 @@ def selected_model(
             **options,
             "queries": list(data.qids),
             "candidates": len(data.specs),
-            "spreads": _spreads(data, selection.columns),
+            "spreads": measure_spreads(data.features[:, list(selection.columns)], data.offsets).tolist(),
             **provenance,
         },
     )
-
-
-def _spreads(data: RankingData, columns: Sequence[int]) -> list[float]:
-    """The standard deviation of features within a query, over all queries."""
-    # Between queries, features differ by much more, which changes no ranking.
-    values = data.features[:, list(columns)]
-    parts = [values[first:end] for first, end in pairwise(data.offsets.tolist()) if end > first]
-    return [float(spread) for spread in np.sqrt(np.vstack([(part - part.mean(axis=0)) ** 2 for part in parts]).mean(0))]
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,7 +16,7 @@ from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import RankingData, linear_scores, weighted_sum
+from greylag.learning.data import RankingData, linear_scores, measure_spreads, weighted_sum
 from greylag.learning.extraction import CountedRankings, training_data
 from greylag.learning.linesearch.objectives import MEASURES, Objective
 from greylag.learning.preselect import MMRPreselection, binarise
@@ -81,6 +81,15 @@ def test_weighted_sums() -> None:
     data, weights = random_data(3, features=4), np.array([0.5, -2.0])
     np.testing.assert_allclose(linear_scores(data, [2, 0], weights), data.features[:, [2, 0]] @ weights)
     np.testing.assert_array_equal(weighted_sum(data.features[:, [2, 0]], weights), linear_scores(data, [2, 0], weights))
+
+
+def test_spreads_are_standard_deviations_around_the_means_of_queries() -> None:
+    values, offsets = np.random.default_rng(5).standard_normal((9, 3)), np.array([0, 4, 4, 5, 9])  # one without rows
+    away = np.concatenate([values[:4] - values[:4].mean(axis=0), values[4:5] * 0, values[5:] - values[5:].mean(axis=0)])
+    np.testing.assert_allclose(measure_spreads(values, offsets), np.sqrt((away**2).mean(axis=0)))
+    far = values + 100.0 * np.repeat([0, 1, 2, 3], np.diff(offsets))[:, None]
+    np.testing.assert_allclose(measure_spreads(far, offsets), measure_spreads(values, offsets))
+    assert measure_spreads(values[:0], np.array([0, 0])).tolist() == [0.0] * 3
 
 
 def test_trivial_and_duplicate_features_are_reported() -> None:
