@@ -27,7 +27,7 @@ from greylag.evaluation.predicted import check_predictions, evaluate_with_predic
 from greylag.evaluation.significance import Correction, Family, Significance, Test
 from greylag.ranking import Run
 from greylag.reports.scores import Form, format_tables, score_tables, table
-from greylag.runtime.software import versions
+from greylag.runtime.software import TREC_EVAL, versions
 from greylag.trec.metadata import read_metadata
 
 Shape = Literal[Form, "html"]
@@ -288,5 +288,5 @@ def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluat
     from greylag.reports.report import Section, report_page
 
     shown = result(compared, tables=tables) if compared else Section("Scores", parts=tables)
-    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions()}
+    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
     return report_page("Evaluation", [shown], origin)

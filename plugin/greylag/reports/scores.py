@@ -25,6 +25,7 @@ from greylag.evaluation.significance import (
     comparison_table,
     narrow_table,
 )
+from greylag.runtime.software import TREC_EVAL
 
 Form = Literal["text", "tsv", "markdown", "latex", "json"]
 
@@ -182,7 +183,7 @@ def _query_table(scores: Mapping[str, Scores]) -> Table:
 
 def to_dict(scores: Mapping[str, Scores], significance: Significance | None = None) -> dict[str, Any]:
     """Return all figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
-    content: dict[str, Any] = {"runs": {name: _run_to_dict(run) for name, run in scores.items()}}
+    content: dict[str, Any] = {**TREC_EVAL, "runs": {name: _run_to_dict(run) for name, run in scores.items()}}
     if significance:
         comparisons = [
             {

@@ -10,6 +10,9 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
+TREC_EVAL = {"trec_eval": "10.0"}
+"""The version whose figures the measures are that trec_eval has."""
+
 
 @cache
 def code() -> str:

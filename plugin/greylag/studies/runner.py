@@ -36,7 +36,7 @@ from greylag.reports.report import write_report
 from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
-from greylag.runtime.software import code, versions
+from greylag.runtime.software import TREC_EVAL, code, versions
 from greylag.runtime.yaml_text import write_yaml
 from greylag.studies.config import Experiment, check_file_name
 from greylag.studies.study import Context, Outcome, Progress, Study, load
@@ -165,7 +165,7 @@ def outcome_files(
     outcome: Outcome, settings: Experiment, metadata: Mapping[str, Any] | None = None
 ) -> dict[str, Callable[[Path], object]]:
     """The files of an outcome, each with a function that writes it."""
-    origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions()}
+    origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions() | TREC_EVAL}
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"

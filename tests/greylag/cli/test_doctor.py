@@ -58,6 +58,7 @@ def test_without_java_all_that_needs_no_index_is_ready(
     assert "\nmissing Java: no Java of version 21 or newer" in out
     assert "fails" not in out
     assert out.splitlines()[-1].startswith("greylag is ready for all that needs no index (fuse, ")
+    assert out.partition("\n")[0].endswith(", measures of trec_eval 10.0")
     assert out.splitlines()[-1].endswith("; an index needs Java")
     code, out, _ = command("doctor", "--index", made / "index")
     assert (code, out.splitlines()[-1]) == (1, "greylag is not ready: see Java above")

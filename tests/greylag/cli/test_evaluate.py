@@ -324,6 +324,8 @@ def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     assert f"{one['corrected_p']:.4f}" in page
     assert page.index("<table") < page.index("<svg")
     assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}
+    assert found["trec_eval"] == "10.0"
+    assert re.search(r"trec_eval&#34;: &#34;10\.0", page)
 
 
 def test_judgements_that_do_not_belong_to_the_run(

@@ -180,7 +180,8 @@ def test_to_dict_survives_json():
         "equivalence_p": None,
         "holes": None,
     }
-    assert set(to_dict(RUNS)) == {"runs"}
+    assert set(to_dict(RUNS)) == {"trec_eval", "runs"}
+    assert to_dict(RUNS)["trec_eval"] == "10.0"
 
 
 @pytest.mark.parametrize("per_query", [True, False])

@@ -66,6 +66,7 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
     results = samples.results(out)
     assert list(results) == ["settings", "fingerprint", "versions", "numbers"]
     assert results["settings"]["numbers"] == "numbers.txt"
+    assert results["versions"]["trec_eval"] == "10.0"
     assert (results["fingerprint"], results["numbers"]) == ("abc", [1.0, 2.0, 3.0])
     assert json.loads((out / "times.json").read_text()).keys() == {"adding"}
     assert read_run(out / "sum.run")["1"].docids == ("a", "b")

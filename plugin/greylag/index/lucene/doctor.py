@@ -18,6 +18,7 @@ from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_ja
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import BUILD, STORE_TEXTS
 from greylag.index.lucene.prebuilt import OPENAI_KEY
+from greylag.runtime.software import TREC_EVAL
 
 _Paths = str | Path | Sequence[str | Path]
 _Probe = tuple[str, Callable[[], str], str]
@@ -80,7 +81,9 @@ def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
 
 def _versions() -> str:
     packages = (f"{name} {_version(name)}" for name in ("greylag", "numpy", "scipy", "numba"))
-    return ", ".join([f"Python {platform.python_version()}", *packages])
+    return ", ".join(
+        [f"Python {platform.python_version()}", *packages, f"measures of trec_eval {TREC_EVAL['trec_eval']}"]
+    )
 
 
 def _version(package: str) -> str:
