@@ -1,11 +1,17 @@
-"""Processes that tests start and wait for."""
+"""Processes that tests start and wait for, and commands without a process."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any
+
+import pytest
+
+from greylag.cli import main
 
 SECONDS = 600
 """A process that has not ended by then never will."""
@@ -20,3 +26,14 @@ def run(command: Sequence[object] | str, *, check: bool = False, **options: Any)
 def python(*words: object, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run this interpreter."""
     return run([sys.executable, *words], check=check, **options)
+
+
+def run_here(*words: object) -> str:
+    """What a command of greylag prints that runs, and ends well, in this process: it starts in no time."""
+    out, errors = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(errors):
+        patch.setattr(sys, "argv", ["greylag", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    assert not stop.value.code, f"greylag {' '.join(map(str, words))}: {errors.getvalue()}"
+    return out.getvalue()

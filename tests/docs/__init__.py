@@ -3,13 +3,14 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import greylag
-from tests import processes
+from tests.processes import run, run_here
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "plugin" / "docs"
@@ -42,17 +43,17 @@ def _lay_out_beir(folder: Path) -> None:
         (folder / "qrels" / f"{name}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
 
 
-def run_page(page: Path) -> str:
+def run_page(page: Path, *, here: bool = True) -> str:
     """Run a page's blocks in order in the working folder, and return what its commands printed.
 
     Blocks with the title of a file are written to it. Blocks of Python share their names. Each line of a block of
-    commands, with those that continue it, is a command of the shell that must succeed. The lines of a block of text
-    must be among those that the commands before it printed.
+    commands, with those that continue it, is a command of the shell that must succeed; greylag's run in this process,
+    if they may run `here`. The lines of a block of text must be among those that the commands before it printed.
     """
-    return run_text(page.read_text(encoding="utf-8"), page.name)
+    return run_text(page.read_text(encoding="utf-8"), page.name, here=here)
 
 
-def run_text(text: str, name: str) -> str:
+def run_text(text: str, name: str, *, here: bool = True) -> str:
     """Run the blocks of a text, as `run_page` does."""
     module = ModuleType("page")
     sys.modules[module.__name__] = module  # dataclasses look their module up
@@ -63,15 +64,22 @@ def run_text(text: str, name: str) -> str:
         elif language == "python":
             exec(compile(code, name, "exec"), vars(module))
         elif language == "sh":
-            printed += "".join(_run(line) for line in code.replace("\\\n", " ").splitlines())
+            printed += "".join(_run(line, here) for line in code.replace("\\\n", " ").splitlines())
         elif language == "text" and printed:
             missing = set(code.splitlines()) - {*printed.splitlines(), ""}
             assert not missing, f"{name}: not printed: {missing}"
     return printed
 
 
-def _run(line: str) -> str:
+def _run(line: str, here: bool) -> str:
+    if here and line.startswith("greylag ") and not re.search(r"[|&;$*~`<]", line):
+        words = shlex.split(line)
+        end = words.index(">") if ">" in words else len(words)
+        printed = run_here(*words[1:end])
+        for path in words[end + 1 :]:
+            Path(path).write_text(printed, encoding="utf-8")
+        return "" if words[end:] else printed
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = processes.run(line, shell=True, env=os.environ | {"PATH": path})
+    done = run(line, shell=True, env=os.environ | {"PATH": path})
     assert done.returncode == 0, (line, done.stderr)
     return done.stdout

@@ -59,6 +59,7 @@ def test_output_that_is_not_printed_and_commands_that_fail_are_found(tmp_path: P
     page.write_text("```sh\necho one\n```\n\n```text\none\nthree\n```\n")
     with pytest.raises(AssertionError, match=r"not printed: \{'three'\}"):
         run_page(page)
-    page.write_text("```sh\nfalse\n```\n")
-    with pytest.raises(AssertionError, match="false"):
-        run_page(page)
+    for command in ("false", "greylag evaluate absent.run"):
+        page.write_text(f"```sh\n{command}\n```\n")
+        with pytest.raises(AssertionError, match=command):
+            run_page(page)

@@ -27,7 +27,7 @@ def test_a_distribution_with_stages(indexed: Path, tmp_path: Path, monkeypatch: 
         monkeypatch.setenv(f"PIP_{name}", str(value))
     monkeypatch.setenv("PYTHONPATH", str(site))
     try:
-        run_page(DOCS / "tutorials" / "stage.md")
+        run_page(DOCS / "tutorials" / "stage.md", here=False)
     finally:
         for name in MODULES:
             sys.modules.pop(name, None)

@@ -11,16 +11,12 @@ import json
 import os
 import re
 import shutil
-import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
-from io import StringIO
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from greylag.cli import main
 from tests.docs import DEMO
+from tests.processes import run_here
 
 HASHES = Path(__file__).with_name("hashes.json")
 WRITE = os.environ.get("GREYLAG_GOLDEN") == "write"
@@ -94,21 +90,11 @@ class Writer:
                 if re.search(rf"(?<![\w.-]){re.escape(other)}(?![\w.-])", line):
                     self.write(other)
             words, _, out = line.partition(" > ")
-            printed = run(words.split(), self.folder)
+            with chdir(self.folder):
+                printed = run_here(*words.split())
             if out:
                 (self.folder / out).write_text(printed)
         return self.folder / name
-
-
-def run(words: list[str], folder: Path) -> str:
-    """What a command prints."""
-    out, errors = StringIO(), StringIO()
-    with pytest.MonkeyPatch.context() as patch, chdir(folder), redirect_stdout(out), redirect_stderr(errors):
-        patch.setattr(sys, "argv", ["greylag", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-    assert not stop.value.code, f"greylag {' '.join(words)}: {errors.getvalue()}"
-    return out.getvalue()
 
 
 def check(name: str, path: Path, command: str) -> None:

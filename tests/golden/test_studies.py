@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.golden import HASHES, MADE_BY, WRITE, check, digest, run
+from tests.golden import HASHES, MADE_BY, WRITE, check, digest
+from tests.processes import run_here
 
 STUDIES = {"two_moons.manifold": (), "demo.svmdiv": pytest.mark.long, "synthetic.svmdiv": pytest.mark.long}
 
 
 @pytest.mark.parametrize("study", [pytest.param(name, marks=marks) for name, marks in STUDIES.items()])
-def test_a_study_finishes_as_it_did(study: str, tmp_path: Path) -> None:
+def test_a_study_finishes_as_it_did(study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     command = f"experiment {study} --out {study}"
-    run(command.split(), tmp_path)
+    run_here(*command.split())
     check(f"{study}/finished.json", tmp_path / study / "finished.json", command)
 
 
