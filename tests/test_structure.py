@@ -134,6 +134,27 @@ def test_no_imports_in_circles() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a circle
 
 
+def test_only_models_read_their_provenance() -> None:
+    """What was tried and chosen are fields of what was fitted; provenance is for files, and is extended alone."""
+    for name, path in LIBRARY.items():
+        if name == "greylag.recipes.general":  # its models are files, which have the weights by collection there
+            continue
+        tree = ast.parse(path.read_text())
+        mappings = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
+        extended = [value for node in mappings for key, value in zip(node.keys, node.values, strict=True) if not key]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "provenance" and node not in extended:
+                assert ast.unparse(node.value) in ("self", "greylag.reports"), f"{name}:{node.lineno}"
+                assert "SavedModel" in path.read_text(), f"{name}:{node.lineno}"
+
+
+def test_recipes_are_not_told_apart_by_class_or_name() -> None:
+    """Callers know from properties in what recipes differ."""
+    for path in LIBRARY.values():
+        found = re.search(r"isinstance\([^()]*(Recipe|Prepared[A-Z])\w*[^()]*\)|[=!]= .automatic.", path.read_text())
+        assert not found, f"{path}: {found}"
+
+
 # Studies beyond the papers may use what is not public.
 @pytest.mark.parametrize("module", sorted(name for name in REPRODUCTIONS if ".beyond." not in name))
 def test_reproductions_import_public_names_only(module: str) -> None:

@@ -56,7 +56,7 @@ model: RankingModel = train_on_data(data, GreedySelection("nDCG@10", max_feature
 score: float = train(run, qrels, index, AutomaticRecipe("nDCG@10"), folds=5).scores["held out"].means[0]
 recipe = MRFRecipe(candidate_pool("sd"), CoordinateAscent(Objective.parse("AP"), restarts=5))
 held_out: Run = cross_validate(recipe, run, qrels, index).run
-bm25: RankingModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index)
+bm25: RankingModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index).model
 model.save("model.json")
 reranked: Run = ModelRanker(model, index, transfer=True).run(run)
 scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}
@@ -65,7 +65,7 @@ p: list[float] = [comparison.p for comparison in compare(scores, "mmr", test="ra
 learners: list[CuttingPlane | Coulomb] = [CuttingPlane(C=10.0), Coulomb(M=3, alpha=0.1, C=100.0, assignment="best")]
 make = CandidateMaker(index, PRESETS["svmdiv2"], depth=50)
 examples = training_examples(run.rankings, read_subtopic_qrels("qrels.subtopics.txt"), make)
-diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10)
+diversity: DiversityModel = train_diversity(examples, make, learners[1], k=10).model
 stages = [SVMDiv(diversity, index, k=10), CSSVM(diversity, index, titles={"d1": "Geese"})]
 fused: Run = stages[0].run(run)
 members: tuple[DiversityModel, ...] = diversity.members

@@ -109,7 +109,7 @@ def _ranking(
     run: Path | None,
 ) -> Ranking:
     """The query's ranking in the run, or in the index searched as `rerank` does; else one of the documents alone."""
-    queries, searches = shared.topics(topics), bool(model.provenance.get("searched"))
+    queries, searches = shared.topics(topics), model.searched
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
     if run is not None:

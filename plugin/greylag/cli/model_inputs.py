@@ -49,8 +49,7 @@ def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str
     for path in filter(is_model_file, files):
         with suppress(ModelError):  # whatever reads the file says it
             model = load_model(path)
-            names = [model.provenance.get(key) for key in ("queries", "validation")]  # C was chosen by these
-            trained = {qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str)}
+            trained = model.seen
             if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
                 tags.append(SEEN)
                 _log.warning(

@@ -156,7 +156,7 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     from greylag.rankers.stages import ModelRanker
     from greylag.recipes.general import GeneralRanker
 
-    trained = isinstance(ranker, ModelRanker) and bool(ranker.model.provenance.get("searched"))
+    trained = isinstance(ranker, ModelRanker) and ranker.model.searched
     if topics is None or not (trained or isinstance(ranker, GeneralRanker)):
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
     texts = shared.topics(topics)

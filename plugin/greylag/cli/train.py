@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +31,7 @@ from greylag.cli.terminal import tell
 from greylag.cli.training_inputs import Asked, Files, read_inputs
 from greylag.core.spelling import nearest, parameters, read_call
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
-from greylag.diversity.recipe import options_of, outcome, parse_diversity, train_to_diversify
+from greylag.diversity.recipe import options_of, parse_diversity, train_to_diversify
 from greylag.errors import ParameterError
 from greylag.evaluation import compare
 from greylag.features.feature import Feature
@@ -41,9 +40,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.ranking import Run, marked
-from greylag.recipes.automatic import BASELINES as TUNED
-from greylag.recipes.baselines import BASELINES, BaselineRecipe
-from greylag.recipes.recipe import Recipe, training_line
+from greylag.recipes.baselines import BASELINES
 from greylag.recipes.spelling import RANKERS, model_files
 from greylag.recipes.training import MOST_TOPICS, TrainingResult
 from greylag.recipes.training import train as train_by
@@ -174,13 +171,13 @@ def train(
 def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:
     """Train a model that ranks, write it, and say what was learned."""
     name = asked.name
-    if folds and files.out_run is not None and files.index is not None and name == "automatic":
-        # Before anything is trained: the baselines' runs are outputs that no option names.
-        names = {f"tuned {baseline}": Run(()) for baseline in map(str, TUNED)}
+    if folds and files.out_run is not None and files.index is not None:
+        # Before anything is searched: the baselines' runs are outputs that no option names.
+        names = dict.fromkeys(asked.spelt.recipe.baselines, Run(()))
         check_outputs([files.out_run, *baseline_runs(files.out_run, names)], shared.inputs)
     inputs = read_inputs(shared, files, asked, folds)
     first, positions = inputs.first, inputs.positions
-    if propose and name == "automatic":
+    if propose and inputs.recipe.proposes_measure:
         propose_measure(inputs.judged)
     seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
     result = train_by(
@@ -203,16 +200,15 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
             metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
             write_run(tagged, path, metadata=metadata)
         tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
-    learned = result.model
+    learned = result.fitted
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
-        learned = replace(learned, provenance={**learned.provenance, "searched": files.run is None})
-    learned.save(files.out)
+        learned = learned.noted({"searched": files.run is None})
+    learned.model.save(files.out)
     if (depth := inputs.depth) is not None:
         tell(f"Scores on training topics are of the top {depth} documents, which the model learns from; it ranks all.")
-    tell(_learned(name, inputs.recipe, result))
-    if "validation_score" in learned.provenance:
-        value, topics = learned.provenance["validation_score"], len(learned.provenance["validation"])
-        tell(f"{learned.objective} {value:.4f} on {topics} topics for validation")
+    tell(_learned(name, result))
+    if (validation := learned.validation) is not None:
+        tell(f"{learned.model.objective} {validation.means[0]:.4f} on {len(validation.qids)} topics for validation")
 
 
 def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Feature, ...], folds: int | None) -> None:
@@ -238,22 +234,22 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
     )
     if held_out is not None and files.out_run is not None:
         write_run(held_out, files.out_run)
-    learned.save(files.out)
-    tell(f"{recipe.preset} on {outcome(learned)}")
+    learned.model.save(files.out)
+    tell(f"{recipe.preset} on {learned}")
     if scores:
         tell(f"\n{table(scores, compare(scores, 'first stage'))}")
 
 
-def _learned(name: str, recipe: Recipe, result: TrainingResult) -> str:
+def _learned(name: str, result: TrainingResult) -> str:
     """Lines about a model: features with weights, or a baseline's parameters and where to search on, or the choice."""
     model = result.model
-    if isinstance(recipe, BaselineRecipe):
+    if not model.training_scores:  # no feature was selected
         ends = (
-            f"{tuned} is at an end of its values, {min(recipe.grid[tuned])} to {max(recipe.grid[tuned])}: try more, as "
-            f'in --model "{name}({tuned}=[VALUE,VALUE])"'
-            for tuned in recipe.at_ends(model)
+            f"{tuned} is at an end of its values, {low} to {high}: try more, as in --model "
+            f'"{name}({tuned}=[VALUE,VALUE])"'
+            for tuned, (low, high) in result.fitted.ends.items()
         )
-        return "\n".join([training_line(model), *ends])
+        return "\n".join([str(result.fitted), *ends])
     if result.choice is not None:
         return str(result)
     if result.advice:  # of a single topic, with which nothing is compared

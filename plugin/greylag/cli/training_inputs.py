@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,9 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import span
 from greylag.ranking import Run
-from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
-from greylag.recipes.lambdamart import LambdaMARTRecipe
 from greylag.recipes.recipe import Recipe
-from greylag.recipes.spelling import RANKERS, parse_learner, parse_model
+from greylag.recipes.spelling import RANKERS, SpeltModel, parse_learner, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.trec import Qrels
 
@@ -60,6 +59,13 @@ class Asked:
     preselect: str | None
     most_topics: int
 
+    @cached_property
+    def spelt(self) -> SpeltModel:
+        """The recipe of a model that has an index."""
+        return parse_model(
+            self.text, self.objective, features=self.features, pool=self.pool, preselection=self.preselect
+        )
+
     def index_free(self, features: tuple[Feature, ...]) -> IndexFreeRecipe:
         """The recipe of features that need no index."""
         preselection = None if self.preselect is None else MMRPreselection.parse(self.preselect)
@@ -80,10 +86,8 @@ class Inputs:
     @property
     def depth(self) -> int | None:
         """The number of documents of a topic that are learned from; None if these are all."""
-        if not isinstance(self.recipe, AutomaticRecipe | LambdaMARTRecipe):
-            return None
-        depth, longest = self.recipe.sources.depth, max(map(len, self.first.rankings), default=0)
-        return depth if depth < longest else None
+        depth, longest = self.recipe.depth, max(map(len, self.first.rankings), default=0)
+        return depth if depth is not None and depth < longest else None
 
 
 def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -> Inputs:
@@ -104,10 +108,7 @@ def _from_index(
 ) -> Inputs:
     if files.topics is None:
         raise ParameterError(f"give --topics: --model {asked.name} needs the queries' texts")
-    # Before files are read, so that a mistake in the model's options is told at once.
-    spelt = parse_model(
-        asked.text, asked.objective, features=asked.features, pool=asked.pool, preselection=asked.preselect
-    )  # fmt: skip
+    spelt = asked.spelt  # before files are read, so that a mistake in the model's options is told at once
     first = None if files.run is None else shared.run(files.run, files.topics)
     judged, positions = shared.qrels(qrels, first, files.topics), PositionalIndex.from_lucene(index)
     if first is None:  # without folds, only topics that are learned from are ranked

@@ -30,6 +30,7 @@ from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
 from .training import C_GRID as C_GRID
+from .training import FittedDiversity as FittedDiversity
 from .training import choose_cost as choose_cost
 from .training import fit_svmdiv as fit_svmdiv
 from .training import mean_loss as mean_loss

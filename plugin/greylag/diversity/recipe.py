@@ -16,7 +16,14 @@ from greylag.diversity.mmr import MMR
 from greylag.diversity.model import DiversityModel
 from greylag.diversity.random_order import RandomOrder
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
-from greylag.diversity.training import VALIDATE_EVERY, Example, split_validation, train, training_examples
+from greylag.diversity.training import (
+    VALIDATE_EVERY,
+    Example,
+    FittedDiversity,
+    split_validation,
+    train,
+    training_examples,
+)
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores
 from greylag.evaluation.folds import split_folds
@@ -99,8 +106,8 @@ class DiversityRecipe:
 
     def fit(
         self, examples: Mapping[str, Example], make: CandidateMaker, *, n_jobs: int | None = None
-    ) -> DiversityModel:
-        """The model for examples of `training_examples`, by qid."""
+    ) -> FittedDiversity:
+        """Learn from examples of `training_examples`, by qid."""
         training, held_out = split_validation(examples) if self.validate else (examples, {})
         if self.validate and not held_out:
             raise ParameterError(
@@ -111,10 +118,10 @@ class DiversityRecipe:
             provenance={"method": self.method}, n_jobs=n_jobs,
         )  # fmt: skip
 
-    def stage(self, model: DiversityModel, make: CandidateMaker) -> SVMDiv | CSSVM:
+    def stage(self, fitted: FittedDiversity, make: CandidateMaker) -> SVMDiv | CSSVM:
         """The stage that picks k documents by the model."""
         kind = SVMDiv if self.method == "svmdiv" else CSSVM
-        return kind(model, make.index, titles=make.titles, k=self.k)
+        return kind(fitted.model, make.index, titles=make.titles, k=self.k)
 
 
 class DiversityTraining(NamedTuple):
@@ -122,8 +129,8 @@ class DiversityTraining(NamedTuple):
 
     Parameters
     ----------
-    model : DiversityModel
-        Trained on all queries, but for those that C was chosen on.
+    fitted : FittedDiversity
+        The model, trained on all queries but for those that C was chosen on, and how it was found.
     held_out : Run or None
         With folds, every query with subtopics, diversified by the model of the other folds.
     scores : mapping of str to Scores
@@ -131,9 +138,14 @@ class DiversityTraining(NamedTuple):
         of the queries that C was chosen on; empty if all queries were trained on.
     """
 
-    model: DiversityModel
+    fitted: FittedDiversity
     held_out: Run | None
     scores: Mapping[str, Scores]
+
+    @property
+    def model(self) -> DiversityModel:
+        """The model that was trained on all queries."""
+        return self.fitted.model
 
 
 def train_to_diversify(
@@ -174,11 +186,11 @@ def train_to_diversify(
         training = {qid: example for qid, example in examples.items() if qid not in test}
         diversified |= _apply(recipe.stage(recipe.fit(training, make, n_jobs=n_jobs), make), rankings, test)
     held_out = Run(tuple(diversified[qid] for qid in examples), tag) if diversified else None
-    model = recipe.fit(examples, make, n_jobs=n_jobs)
+    fitted = recipe.fit(examples, make, n_jobs=n_jobs)
     # Without folds, the queries that C was chosen on are the nearest to held-out ones, if they were not trained on.
     if not (diversified or recipe.retrain):
-        diversified = _apply(recipe.stage(model, make), rankings, model.provenance["validation"])
-    return DiversityTraining(model, held_out, beside_others(recipe, diversified, rankings, qrels, index))
+        diversified = _apply(recipe.stage(fitted, make), rankings, fitted.validation)
+    return DiversityTraining(fitted, held_out, beside_others(recipe, diversified, rankings, qrels, index))
 
 
 def _apply(stage: SVMDiv | CSSVM, rankings: Run, qids: Sequence[str]) -> dict[str, Ranking]:
@@ -207,18 +219,6 @@ def beside_others(
         "MMR": score(MMR(index, **options).run(before)),
         "held out": score(Run(tuple(held_out.values()))),
     }
-
-
-def outcome(model: DiversityModel) -> str:
-    """A line about the queries that a model was trained on, its parameters, and the result."""
-    known = model.provenance
-    validated = f", C chosen on {len(known['validation'])} more" if known["validation"] else ""
-    queries = f"{len(known['queries'])} queries{validated}"
-    if known["method"] == "cssvm":
-        spread = f"{known['repulsion']} with alpha {known['alpha']:g}, mean angle {known['mean_angle']:.1f} degrees"
-        return f"{queries}: C {known['C']:g}, {len(model.weights)} models, {spread}"
-    gap = f"{known['gap']:.2g} from the optimum under the constraints that greedy inference found"
-    return f"{queries}: C {known['C']:g}, objective {known['objective']:.6g}, at most {gap}"
 
 
 LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -153,6 +153,40 @@ def choose_cost(
     return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
 
+@dataclass(frozen=True)
+class FittedDiversity:
+    """A model that diversifies, and how it was fitted; ``str`` is a line about that.
+
+    Parameters
+    ----------
+    model : DiversityModel
+    learner : CuttingPlane or Coulomb
+        With the C that was used.
+    solution : Solution or Ensemble
+    queries : tuple of str
+        The queries that were trained on.
+    validation : tuple of str
+        The queries that chose C.
+    """
+
+    model: DiversityModel
+    learner: CuttingPlane | Coulomb
+    solution: Solution | Ensemble
+    queries: tuple[str, ...]
+    validation: tuple[str, ...]
+
+    def __str__(self) -> str:
+        learner, solution = self.learner, self.solution
+        validated = f", C chosen on {len(self.validation)} more" if self.validation else ""
+        trained = f"{len(self.queries)} queries{validated}: C {learner.C:g}"
+        if isinstance(solution, Ensemble):
+            assert isinstance(learner, Coulomb)
+            spread = f"{learner.repulsion} with alpha {learner.alpha:g}, mean angle {solution.mean_angle:.1f} degrees"
+            return f"{trained}, {len(self.model.weights)} models, {spread}"
+        gap = f"{solution.gap:.2g} from the optimum under the constraints that greedy inference found"
+        return f"{trained}, objective {solution.objective:.6g}, at most {gap}"
+
+
 def train(
     training: Mapping[str, Example],
     make: CandidateMaker,
@@ -163,7 +197,7 @@ def train(
     retrain: bool = False,
     provenance: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
-) -> DiversityModel:
+) -> FittedDiversity:
     """Train SVM-div, or an ensemble of it, to pick sets of k documents.
 
     Parameters
@@ -181,7 +215,7 @@ def train(
     retrain : bool, default False
         Whether to train on the validation examples, too, once C is chosen.
     provenance : mapping, optional
-        Added to the provenance of the model: version, queries, parameters of the learner, and its convergence.
+        Added to the provenance of the model, which repeats what is returned beside it.
     n_jobs : int, optional
         Number of workers, each with a C of an ensemble; the model does not depend on it.
     """
@@ -192,7 +226,8 @@ def train(
     if retrain and validation:
         training = {**training, **validation}
         solution = _fit_grid(model, list(training.values()), learner, [C])[C]
-    return DiversityModel(
+    learner, queries, chosen_on = replace(learner, C=C), tuple(training), tuple(validation or ())
+    fitted = DiversityModel(
         features=make.features,
         weights=tuple(tuple(vector) for vector in np.atleast_2d(solution.weights).tolist()),
         k=k,
@@ -202,13 +237,14 @@ def train(
         fingerprint=make.index.fingerprint,
         provenance={
             "greylag": __version__,
-            "queries": list(training),
-            "validation": list(validation or ()),
-            **asdict(replace(learner, C=C)),
+            "queries": [*queries],
+            "validation": [*chosen_on],
+            **asdict(learner),
             **_outcome(solution),
             **(provenance or {}),
         },
     )
+    return FittedDiversity(fitted, learner, solution, queries, chosen_on)
 
 
 def fit_svmdiv(
@@ -255,8 +291,8 @@ def fit_svmdiv(
     examples = training_examples(rankings, qrels, make, n_jobs=n_jobs)
     training, held_out = split_validation(examples) if C is None else (examples, {})
     learner = CuttingPlane(C=1.0 if C is None else C)
-    model = train(training, make, learner, k=set_size, validation=held_out, n_jobs=n_jobs)
-    return SVMDiv(model, index, k=picks)
+    fitted = train(training, make, learner, k=set_size, validation=held_out, n_jobs=n_jobs)
+    return SVMDiv(fitted.model, index, k=picks)
 
 
 def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example], dict[str, Example]]:

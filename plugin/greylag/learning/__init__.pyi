@@ -1,5 +1,6 @@
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
+from .data import useful_features as useful_features
 from .extraction import CountedRankings as CountedRankings
 from .extraction import training_data as training_data
 from .greedy import GreedyCommittee as GreedyCommittee

@@ -205,6 +205,14 @@ class RankingData:
         )
 
 
+def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
+    """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
+    kept, dropped = data.distinct
+    if not kept:
+        raise ParameterError("every feature is constant within every training query: there is nothing to select")
+    return data.select_features(kept), list(dropped.values())
+
+
 def spaced(items: Sequence[T], most: int) -> list[T]:
     """Select at most so many of the items, at equal distances."""
     places = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)

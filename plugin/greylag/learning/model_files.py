@@ -38,6 +38,13 @@ class SavedModel(ABC):
     schema: ClassVar[int]  # version of the layout
     command: ClassVar[str]  # that trains one, for messages
     layout: ClassVar[type]  # a `TypedDict` of a file's entries, all of which are checked
+    provenance: Mapping[str, Any]  # how it was made, for summaries and for what is known of a loaded model alone
+
+    @property
+    def seen(self) -> frozenset[str]:
+        """The topics that it was trained on, or that chose among models."""
+        names = (self.provenance.get(key) for key in ("queries", "validation"))
+        return frozenset(qid for qids in names if isinstance(qids, list) for qid in qids if isinstance(qid, str))
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class RankingModel(SavedModel):
         for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
             names = [f"{name}{text.removeprefix(stage)}" if text.startswith(stage) else text for text in names]
         # Equal scores are those of one round, in which all weights were learned.
-        scores, spreads = self.training_scores, self.provenance.get("spreads")
+        scores, spreads = self.training_scores, self.spreads
         if len(set(scores)) > 1 or not spreads or len(spreads) != len(names):
             after = [f"  {self.objective} {score:.4f}" if len(set(scores)) > 1 else "" for score in scores]
             rows = zip(self.weights, names, after or [""] * len(names), strict=True)
@@ -156,6 +156,16 @@ class RankingModel(SavedModel):
         sizes = np.abs(np.array(self.weights) * np.array(spreads))
         order, shares = np.argsort(-sizes, kind="stable").tolist(), sizes / (sizes.sum() or 1.0)
         return [f"{shares[number]:7.1%} {self.weights[number]:+12.6g}  {names[number]}" for number in order]
+
+    @property
+    def searched(self) -> bool:
+        """Whether it ranks what BM25 and RM3 find, as in its training, unless it is given a run."""
+        return bool(self.provenance.get("searched"))
+
+    @property
+    def spreads(self) -> tuple[float, ...]:
+        """The standard deviation of each feature within a training query; empty if it is not known."""
+        return tuple(self.provenance.get("spreads", ()))
 
     def for_collection(self, index: PositionalIndex) -> RankingModel:
         """The same model, marked as trained on the collection of `index`."""

@@ -3,6 +3,7 @@ from .automatic import Automatic as Automatic
 from .automatic import AutomaticRecipe as AutomaticRecipe
 from .baselines import BaselineRecipe as BaselineRecipe
 from .choice import Choice as Choice
+from .fitted import Fitted as Fitted
 from .general import GeneralRanker as GeneralRanker
 from .general import general_data as general_data
 from .general import general_model as general_model
@@ -17,7 +18,6 @@ from .recipe import cross_validate as cross_validate
 from .recipe import rerank_by_fold as rerank_by_fold
 from .recipe import selected_model as selected_model
 from .recipe import train_on_data as train_on_data
-from .recipe import useful_features as useful_features
 from .spelling import parse_model as parse_model
 from .training import TrainingResult as TrainingResult
 from .training import train as train

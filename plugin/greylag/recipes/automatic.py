@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
 
 from greylag.core.checks import check_non_negative
 from greylag.errors import ParameterError
@@ -24,8 +23,9 @@ from greylag.learning.listwise import ListwiseRegression
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
 from greylag.recipes import baselines
-from greylag.recipes.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise
+from greylag.recipes.choice import Candidate, Choice, System, average, choose, cross_folds, learners, listwise, title
 from greylag.recipes.cross_fitting import add_translation, cross_fit_baselines
+from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.general import general_model_for
 from greylag.recipes.recipe import Recipe, selected_model
 from greylag.recipes.source_gains import source_gains
@@ -129,8 +129,11 @@ class AutomaticRecipe(Recipe):
 
     Examples
     --------
-    >>> AutomaticRecipe("nDCG@10").fit(candidates, qrels, index).save("model.json")  # doctest: +SKIP
+    >>> AutomaticRecipe("nDCG@10").fit(candidates, qrels, index).model.save("model.json")  # doctest: +SKIP
     """
+
+    proposes_measure = True
+    baselines = tuple(f"tuned {system}" for system in BASELINES)
 
     objective: Objective | str = "AP"
     _: KW_ONLY
@@ -152,6 +155,11 @@ class AutomaticRecipe(Recipe):
         more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))
         return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+
+    @property
+    def depth(self) -> int:
+        """The documents of a query that are learned from."""
+        return self.sources.depth
 
     def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
         """The systems to try on features of these names."""
@@ -179,24 +187,19 @@ class PreparedChoice:
     general: RankingModel
     features: PreparedSources
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The choice for these training queries."""
-        return self.choose(qids, n_jobs=n_jobs)[0]
-
-    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
-        """As `fit`, with the scores of all that was tried; None if there is one query, which is no choice."""
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Choose on these training queries; of a single one, there is no choice."""
         recipe, training = self.recipe, frozenset(qids)
         judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in training]
         tuned = self.features.tune(judged)
         rows = self.features.training(tuned, judged)
         learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
         candidates = recipe.candidates(tuned, self.general, rows.names)
-        provenance: dict[str, Any] = {"set_aside": []}
         if len(judged) == 1:  # nothing can be held out
-            provenance["adapted"] = list(map(str, INCUMBENT))
-            return selected_model(
-                average(INCUMBENT, candidates, rows, recipe.measure, n_jobs), rows, learner, provenance
-            ), None
+            noted = {"set_aside": [], "adapted": list(map(str, INCUMBENT))}
+            selection = average(INCUMBENT, candidates, rows, recipe.measure, n_jobs)
+            model = selected_model(selection, rows, learner, noted)
+            return Fitted.of(model, judged, (title(INCUMBENT),), adapted=True)
         parts = learner.parts(judged)
         # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
         rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
@@ -208,12 +211,14 @@ class PreparedChoice:
             folds, judged, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
-        tuned_baselines = {
-            f"tuned {candidate.system}": dict(zip(candidate.features, candidate.weights, strict=True))
-            for candidate in candidates
-            if candidate.system in BASELINES
-        }
-        provenance |= {"baselines": tuned_baselines, "choice": choice.to_dict()}
-        if recipe.sources.more:  # whoever adds features wants to know which are worth their trouble
-            provenance["sources"] = source_gains(cross_folds(rows, parts), recipe.measure)
-        return selected_model(selection, rows, learner, provenance), choice
+        model = selected_model(selection, rows, learner, {"set_aside": []})
+        return Fitted.of(
+            model,
+            judged,
+            (title(choice.chosen),),
+            choice=choice,
+            adapted=any(system.family in (ADAPTED, REFITTED) for system in choice.chosen),
+            baselines={f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINES},
+            # Whoever adds features wants to know which are worth their trouble.
+            gains=source_gains(cross_folds(rows, parts), recipe.measure) if recipe.sources.more else {},
+        )

@@ -24,6 +24,7 @@ from greylag.learning.extraction import CountedRankings
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
 from greylag.ranking import FloatArray, Run
+from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import MRFRecipe, PreparedFeatures, Recipe
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
@@ -171,7 +172,7 @@ class BaselineRecipe(Recipe):
     Examples
     --------
     >>> recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")  # doctest: +SKIP
-    >>> recipe.fit(bm25_run, qrels, index).save("bm25.json")  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).model.save("bm25.json")  # doctest: +SKIP
     >>> held_out = cross_validate(recipe, bm25_run, qrels, index, folds=5).run  # doctest: +SKIP
     """
 
@@ -200,16 +201,13 @@ class BaselineRecipe(Recipe):
         counted = [CountedRankings(rankings.rankings, judged, index, step.features) for step in self.steps]
         return PreparedBaseline(self, counted)
 
-    def at_ends(self, model: RankingModel) -> list[str]:
+    def at_ends(self, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
         """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
         # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
-        values = {name: self.grid[name] for step in self.steps for name in step.tuned}
-        chosen = {name: getattr(model.parameters, name) for name in values}
-        return [
-            name
-            for name, tried in values.items()
-            if len(tried) > 1 and chosen[name] in (min(tried), max(tried)) and (name, chosen[name]) not in _LIMITS
-        ]
+        ends = {name: (min(self.grid[name]), max(self.grid[name])) for name in chosen if len(self.grid[name]) > 1}
+        return {
+            name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS
+        }
 
 
 @dataclass(frozen=True)
@@ -219,8 +217,8 @@ class PreparedBaseline:
     recipe: BaselineRecipe
     counted: Sequence[CountedRankings]
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries; of equally good values, the first."""
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Tune the model on these training queries; of equally good values, the first wins."""
         recipe, parameters = self.recipe, self.recipe.base
         for step, rankings in each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
             settings = parameter_grid(recipe.grid, step.tuned, parameters)  # beside what was tuned before
@@ -228,17 +226,21 @@ class PreparedBaseline:
             parameters = best.parameters
         last = self.counted[-1]
         judged = {ranking.qid for ranking in last.rankings}
+        queries = tuple(qid for qid in qids if qid in judged)
+        tuned = {name: getattr(parameters, name) for step in recipe.steps for name in step.tuned}
         provenance = {
             "greylag": __version__,
             "baseline": recipe.baseline.name,
-            "tuned": [name for step in recipe.steps for name in step.tuned],
+            "tuned": [*tuned],
             "trained": recipe.baseline.trained,
             "training_score": best.training_score,
-            "queries": [qid for qid in qids if qid in judged],
+            "queries": [*queries],
         }
-        return RankingModel(
+        model = RankingModel(
             recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
         ).for_collection(last.index)
+        chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
+        return Fitted(model, queries, best.training_score, chosen, ends=recipe.at_ends(tuned))
 
 
 @dataclass(frozen=True)
@@ -281,7 +283,7 @@ class PreparedTuning:
     tuning: PreparedBaseline
     counted: CountedRankings
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries."""
-        parameters = self.tuning.fit(qids, n_jobs=n_jobs).parameters
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Tune on these training queries, and learn from them."""
+        parameters = self.tuning.fit(qids, n_jobs=n_jobs).model.parameters
         return PreparedFeatures(self.recipe, self.counted.data(parameters)).fit(qids, n_jobs=n_jobs)

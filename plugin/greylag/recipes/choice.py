@@ -21,13 +21,12 @@ from greylag.evaluation.measures import parse_measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.evaluation.significance import Comparison
-from greylag.learning.data import SEARCHED, RankingData, linear_scores, measure_spreads, spaced
+from greylag.learning.data import SEARCHED, RankingData, linear_scores, measure_spreads, spaced, useful_features
 from greylag.learning.greedy import GreedyCommittee, GreedySelection
 from greylag.learning.learner import Learner, Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
 from greylag.ranking import FloatArray, IntArray
-from greylag.recipes.recipe import useful_features
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
 

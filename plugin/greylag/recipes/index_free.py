@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from greylag.errors import FormatError, ParameterError
+from greylag.evaluation import Scores, parse_measure
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
@@ -23,9 +24,10 @@ from greylag.rankers.model import RankingModel, span
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Run
 from greylag.recipes.automatic import Automatic
-from greylag.recipes.choice import Candidate, Choice, System, cross_folds
-from greylag.recipes.lambdamart import LambdaMART, trees_model
-from greylag.recipes.recipe import Recipe, noted, selected_model, train_on_data
+from greylag.recipes.choice import Candidate, System, cross_folds, title
+from greylag.recipes.fitted import Fitted, alone
+from greylag.recipes.lambdamart import LambdaMART, fit_trees
+from greylag.recipes.recipe import Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.trec import at_level, read_run
 
@@ -98,6 +100,16 @@ class IndexFreeRecipe(Recipe):
         return cls(features, learner, data=replace(data, specs=every), validation=given, **options)
 
     @property
+    def has_first_stage(self) -> bool:
+        """Whether features are not columns of a file, in which the order of lines means nothing."""
+        return self.data is None
+
+    @property
+    def proposes_measure(self) -> bool:
+        """Whether the learner is chosen."""
+        return isinstance(self.learner, Automatic)
+
+    @property
     def measure(self) -> Objective:
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
@@ -119,51 +131,54 @@ class PreparedColumns:
     recipe: IndexFreeRecipe
     data: RankingData
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries; it does not depend on `n_jobs`."""
-        return self.choose(qids, n_jobs=n_jobs)[0]
-
-    def choose(self, qids: Sequence[str], *, n_jobs: int | None = None) -> tuple[RankingModel, Choice | None]:
-        """As `fit`, with the systems that `Automatic` tried."""
-        data, recipe = self.data.select_queries(qids), self.recipe
-        learner, provenance, choice = recipe.learner, dict[str, Any](), None
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Learn from these training queries; the result does not depend on `n_jobs`."""
+        whole, recipe = self.data.select_queries(qids), self.recipe
+        data, learner, provenance = whole, recipe.learner, dict[str, Any]()
         if len(data.qids) < FEWEST:
             raise ParameterError(
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
                 f"may be chance: judge at least {FEWEST}, of which folds leave some out"
             )
-        alone = self._alone(data)  # before preselection, which may drop a baseline's column
+        single = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:
             provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
             data = recipe.preselection.select(data)
         validation = recipe.validation
         if validation is not None:
             validation = validation.select_features(validation.columns_of(data.names))
-        # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
-        provenance["baselines"] = {
-            BEST_COLUMN if recipe.data is not None else str(candidate.system): {candidate.features[0]: 1.0}
-            for candidate in alone
-            if len(candidate.features) == 1 and candidate.system != FIRST
-        }
-        if isinstance(learner, LambdaMART):
-            model = trees_model(learner, data, validation)
-        elif isinstance(learner, Automatic):
-            selection, choice = learner.choose(data, baselines=alone, validation=validation, n_jobs=n_jobs)
-            provenance |= {"set_aside": [], "choice": choice.to_dict()}
-            if recipe.data is None:
-                provenance["sources"] = source_gains(cross_folds(data, learner.parts(data.qids)), recipe.measure)
-            model = selected_model(selection, data, learner, provenance)
-        else:
-            model = train_on_data(data, learner, validation=validation, n_jobs=n_jobs)
         if recipe.data is not None:
             provenance["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
-        model = noted(model, provenance)
-        if validation is not None:
-            ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
-            scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
-            value = float(recipe.measure.evaluate(validation, scores).mean())
-            model = noted(model, {"validation": list(validation.qids), "validation_score": value})
-        return model, choice
+        if isinstance(learner, LambdaMART):
+            fitted = fit_trees(learner, data, validation)
+        elif isinstance(learner, Automatic):
+            selection, choice = learner.choose(data, baselines=single, validation=validation, n_jobs=n_jobs)
+            model = selected_model(selection, data, learner, {"set_aside": []})
+            folds = cross_folds(data, learner.parts(data.qids)) if recipe.data is None else ()
+            gains = source_gains(folds, recipe.measure)
+            fitted = Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice, gains=gains)
+        else:
+            fitted = Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)
+        fitted = fitted.noted(provenance)
+        # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
+        baselines = {
+            BEST_COLUMN if recipe.data is not None else str(candidate.system): alone(candidate, whole, fitted.model)
+            for candidate in single
+            if len(candidate.features) == 1 and candidate.system != FIRST
+        }
+        return replace(
+            fitted,
+            baselines=baselines,
+            validation=None if validation is None else self._validate(fitted.model, validation),
+        )
+
+    def _validate(self, model: RankingModel, validation: RankingData) -> Scores:
+        """The scores of the queries for validation."""
+        ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
+        scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
+        values = self.recipe.measure.evaluate(validation, scores).tolist()
+        measure = parse_measure(str(self.recipe.measure))
+        return Scores.single(measure, dict(zip(validation.qids, values, strict=True)))
 
     def _alone(self, data: RankingData) -> list[Candidate]:
         """The systems that need no learning, the best first: each run and the sum of all, or the best column."""

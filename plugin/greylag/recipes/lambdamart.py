@@ -13,12 +13,12 @@ from greylag.features.column import as_feature
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData
+from greylag.learning.data import Qrels, RankingData, useful_features
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
-from greylag.recipes.recipe import Recipe, selected_model, useful_features
+from greylag.recipes.fitted import Fitted
+from greylag.recipes.recipe import Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedLearner, TunedRM3
 
 
@@ -154,13 +154,18 @@ class LambdaMARTRecipe(Recipe):
         """The judged rankings; features are computed when the first fold has chosen their parameters."""
         return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
-    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> RankingModel:
+    @property
+    def depth(self) -> int:
+        """The documents of a query that are learned from."""
+        return self.sources.depth
+
+    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> Fitted:
         """The trees for training rows; they grow in one thread."""
-        return trees_model(self.learner, rows)
+        return fit_trees(self.learner, rows)
 
 
-def trees_model(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> RankingModel:
-    """The model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
+def fit_trees(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> Fitted:
+    """Fit a model of one feature, the trees that the learner grows; see `LambdaMART.grow`."""
     useful, set_aside = useful_features(data)
     if validation is not None:
         validation = validation.select_features(validation.columns_of(useful.names))
@@ -170,4 +175,4 @@ def trees_model(learner: LambdaMART, data: RankingData, validation: RankingData 
     grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
     value = float(Objective.parse(learner.objective).evaluate(grown, scores).mean())
     selection = Selection((len(useful.specs),), ((1.0,),), (value,))
-    return selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside})
+    return Fitted.of(selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside}), data.qids)

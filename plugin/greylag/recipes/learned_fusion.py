@@ -93,6 +93,11 @@ class LearnedFusion(NamedTuple):
     scores: Mapping[str, Scores]
 
     @property
+    def queries(self) -> tuple[str, ...]:
+        """The topics whose scores are known."""
+        return self.scores[LEARNED].qids
+
+    @property
     def best_run(self) -> str:
         """The run with the highest mean, which is favoured by being chosen on the judgements that it is scored with."""
         return max(self.model.runs, key=lambda name: float(self.scores[name].means[0]))

@@ -5,29 +5,28 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
 from greylag import __version__
 from greylag.core.tables import Printed, Row, Table
-from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds, without
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData, measure_spreads
+from greylag.learning.data import Qrels, RankingData, measure_spreads, useful_features
 from greylag.learning.extraction import checked_rankings, training_data
 from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.pipeline import run_step
 from greylag.rankers.model import RankingModel
-from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking, Run
+from greylag.recipes.fitted import Fitted
 from greylag.runtime.parallel import parallel_map
 from greylag.trec import at_level
 
@@ -37,8 +36,8 @@ Rankings = Run | Iterable[Ranking]
 class Prepared(Protocol):
     """A recipe with everything that it computes from all queries alike, such as features."""
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries, whatever the others are; those without judgements are left out."""
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Fit to these training queries, whatever the others are; those without judgements are left out."""
 
 
 class Recipe(ABC):
@@ -57,6 +56,26 @@ class Recipe(ABC):
     objective: Objective | str
 
     @property
+    def has_first_stage(self) -> bool:
+        """Whether the rankings that it reranks were ranked by something; True by default."""
+        return True
+
+    @property
+    def proposes_measure(self) -> bool:
+        """Whether users should hear of other measures than the default; False by default."""
+        return False
+
+    @property
+    def depth(self) -> int | None:
+        """The number of documents of a query that are learned from; None, the default, for all."""
+        return None
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """The names of the baselines that it tunes beside the model; none by default."""
+        return ()
+
+    @property
     def measure(self) -> Objective:
         """The measure that is maximised."""
         return Objective.parse(self.objective)
@@ -70,8 +89,8 @@ class Recipe(ABC):
 
     def fit(
         self, rankings: Rankings, qrels: Qrels, index: PositionalIndex | None, *, n_jobs: int | None = None
-    ) -> RankingModel:
-        """Make a model from all queries that have a relevant document, as `greylag.train` does without folds."""
+    ) -> Fitted:
+        """Fit to all queries that have a relevant document, as `greylag.train` does without folds."""
         first = as_run(rankings)
         return self.prepare(first, qrels, index, n_jobs=n_jobs).fit(list(first), n_jobs=n_jobs)
 
@@ -93,7 +112,7 @@ class MRFRecipe(Recipe):
     Examples
     --------
     >>> recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("nDCG@10"))  # doctest: +SKIP
-    >>> recipe.fit(bm25_run, qrels, index).save("mrf.json")  # doctest: +SKIP
+    >>> recipe.fit(bm25_run, qrels, index).model.save("mrf.json")  # doctest: +SKIP
     """
 
     features: Sequence[Feature]
@@ -123,13 +142,14 @@ class PreparedFeatures:
     recipe: MRFRecipe
     data: RankingData
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries."""
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Learn the model from these training queries."""
         data, provenance, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
         if preselection is not None:
             provenance = {"pool": len(data.specs), "preselect": str(preselection)}
             data = preselection.select(data)
-        return train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
+        model = train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
+        return Fitted.of(model, data.qids)
 
 
 def train_on_data(
@@ -162,14 +182,6 @@ def train_on_data(
         means = after_each_round(selection, held_out, Objective.parse(learner.objective)).mean(axis=1)
         selection = selection.head(int(np.argmax(means)) + 1)
     return selected_model(selection, candidates, learner, {"set_aside": set_aside, **(provenance or {})})
-
-
-def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
-    """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
-    kept, dropped = data.distinct
-    if not kept:
-        raise ParameterError("every feature is constant within every training query: there is nothing to select")
-    return data.select_features(kept), list(dropped.values())
 
 
 def selected_model(
@@ -206,8 +218,8 @@ class CrossValidation(Printed):
     ----------
     run : Run
         Every query, in the order of the first stage, reranked by the model of its fold.
-    models : tuple of RankingModel
-        One for each fold, trained on the queries of the other folds.
+    fitted : tuple of Fitted
+        One for each fold, fitted to the queries of the other folds.
     folds : tuple of tuples of str
         The test queries of each fold.
     seconds : tuple of float
@@ -215,13 +227,18 @@ class CrossValidation(Printed):
     """
 
     run: Run
-    models: tuple[RankingModel, ...]
+    fitted: tuple[Fitted, ...]
     folds: tuple[tuple[str, ...], ...]
     seconds: tuple[float, ...] = field(compare=False)
 
+    @property
+    def models(self) -> tuple[RankingModel, ...]:
+        """The model of each fold."""
+        return tuple(fitted.model for fitted in self.fitted)
+
     def _table(self) -> Table:
-        parts = enumerate(zip(self.folds, self.models, strict=True), 1)
-        rows: list[Row] = [(number, len(fold), training_line(model)) for number, (fold, model) in parts]
+        parts = enumerate(zip(self.folds, self.fitted, strict=True), 1)
+        rows: list[Row] = [(number, len(fold), str(fitted)) for number, (fold, fitted) in parts]
         caption = f"cross-validation of {self.run.tag}, {len(self.run)} queries in {len(self.folds)} folds"
         return Table(caption, ("fold", "queries", "model"), rows)
 
@@ -262,48 +279,30 @@ def cross_validate(
     first = as_run(rankings)
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
-    models: list[RankingModel] = []
+    every: list[Fitted] = []
     seconds: list[float] = []
 
-    def work(test: Sequence[str], prepared: Prepared) -> tuple[RankingModel, float]:
+    def work(test: Sequence[str], prepared: Prepared) -> tuple[Fitted, float]:
         start = time.perf_counter()
-        model = prepared.fit(without(qids, test), n_jobs=n_jobs)
-        return model, time.perf_counter() - start
+        fitted = prepared.fit(without(qids, test), n_jobs=n_jobs)
+        return fitted, time.perf_counter() - start
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
     # Coarse: a fold uses threads itself. The data goes to other processes once, as an argument of all folds.
-    for model, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
-        fold = {"fold": len(models) + 1, "folds": len(parts), "seed": seed}
-        models.append(noted(model, {**(provenance or {}), **fold}))
+    for fitted, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
+        fold = {"fold": len(every) + 1, "folds": len(parts), "seed": seed}
+        every.append(fitted.noted({**(provenance or {}), **fold}))
         seconds.append(spent)
         if progress is not None:
-            progress(f"fold {len(models)}: {training_line(model)}")
-    run = rerank_by_fold([ModelRanker(model, index) for model in models], parts, first, n_jobs=n_jobs, tag=tag)
-    return CrossValidation(run, tuple(models), tuple(map(tuple, parts)), tuple(seconds))
-
-
-def training_line(model: RankingModel) -> str:
-    """The training score of a model, and what was chosen: features, or the parameters of a baseline."""
-    provenance, chosen = model.provenance, list(map(str, model.features))
-    if "baseline" in provenance:
-        chosen = [f"{name} {getattr(model.parameters, name):g}" for name in provenance["tuned"]]
-    if "choice" in provenance:
-        chosen = [" + ".join(provenance["choice"]["chosen"])]
-    if "adapted" in provenance:
-        chosen = [" + ".join(provenance["adapted"])]
-    score = model.training_scores[-1] if model.training_scores else provenance["training_score"]
-    return f"{model.objective} {score:.4f} on {len(provenance['queries'])} training queries with {', '.join(chosen)}"
+            progress(f"fold {len(every)}: {fitted}")
+    run = rerank_by_fold([fitted.stage(index) for fitted in every], parts, first, n_jobs=n_jobs, tag=tag)
+    return CrossValidation(run, tuple(every), tuple(map(tuple, parts)), tuple(seconds))
 
 
 def as_run(rankings: Rankings) -> Run:
     """The rankings as a run."""
     return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))
-
-
-def noted(model: RankingModel, more: Mapping[str, Any]) -> RankingModel:
-    """The model with more entries of provenance."""
-    return replace(model, provenance={**model.provenance, **more})
 
 
 def rerank_by_fold(

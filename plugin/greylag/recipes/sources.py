@@ -25,11 +25,11 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import SEARCHED, Qrels, RankingData, concatenated, spaced
 from greylag.learning.extraction import CountedRankings, judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import baselines
 from greylag.recipes.baselines import Baseline, Grid, parameter_grid
+from greylag.recipes.fitted import Fitted
 from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
 from greylag.trec import at_level
 
@@ -282,11 +282,11 @@ class PreparedSources:
 class PreparedLearner:
     """A recipe that learns from all features with tuned parameters, by a function of these and of the training rows."""
 
-    learn: Callable[[TunedRM3, RankingData, int | None], RankingModel]
+    learn: Callable[[TunedRM3, RankingData, int | None], Fitted]
     features: PreparedSources
 
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> RankingModel:
-        """The model for these training queries."""
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Learn from these training queries."""
         tuned = self.features.tune(qids)
         return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
 

@@ -15,8 +15,6 @@ from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, evaluate
 from greylag.evaluation.folds import split_folds
-from greylag.features.feature import Feature
-from greylag.features.spelling import parse_feature
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Qrels
@@ -24,18 +22,16 @@ from greylag.learning.extraction import judged_topics
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Run
-from greylag.recipes.automatic import BASELINES, INCUMBENT, AutomaticRecipe, PreparedChoice
+from greylag.recipes.automatic import BASELINES, AutomaticRecipe
 from greylag.recipes.choice import Choice
-from greylag.recipes.index_free import BEST_COLUMN, IndexFreeRecipe, PreparedColumns
+from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import (
     CrossValidation,
     Rankings,
     Recipe,
     as_run,
     cross_validate,
-    noted,
     rerank_by_fold,
-    training_line,
 )
 from greylag.recipes.source_gains import sources_table
 
@@ -58,24 +54,32 @@ class TrainingResult:
 
     Parameters
     ----------
-    model : RankingModel
-        Trained on all queries; with folds, its provenance has the held-out score.
+    fitted : Fitted
+        The model that was trained on all queries, and what was chosen on them. With folds, the model's provenance has
+        the held-out score.
     held_out : CrossValidation or None
         None without folds.
     scores : mapping of str to Scores
         The recipe's measure of the "first stage", of the "held out" rankings, and of `baselines`. Empty without folds.
-    choice : Choice or None
-        The systems that the automatic choice tried; None for other recipes, and for a single training query.
     baselines : mapping of str to Run
         With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
         "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
     """
 
-    model: RankingModel
+    fitted: Fitted
     held_out: CrossValidation | None = field(default=None, compare=False)
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
-    choice: Choice | None = field(default=None, compare=False)
     baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
+
+    @property
+    def model(self) -> RankingModel:
+        """The model that was trained on all queries."""
+        return self.fitted.model
+
+    @property
+    def choice(self) -> Choice | None:
+        """The systems that the automatic choice tried; None for other recipes, and for a single training query."""
+        return self.fitted.choice
 
     @property
     def baseline(self) -> str:
@@ -106,18 +110,16 @@ class TrainingResult:
     @property
     def advice(self) -> str:
         """What more topics would be worth, if few adapted the general model."""
-        adapted = set(map(str, INCUMBENT)) & set(self.model.provenance.get("choice", {}).get("tried", ()))
-        few = len(self.model.provenance.get("queries", ())) < FEW
-        return ADVICE if few and (adapted or "adapted" in self.model.provenance) else ""
+        return ADVICE if self.fitted.adapted and len(self.fitted.queries) < FEW else ""
 
     def __repr__(self) -> str:
-        return visible(f"<{type(self).__name__}: {training_line(self.model)}>")
+        return visible(f"<{type(self).__name__}: {self.fitted}>")
 
     def __str__(self) -> str:
         if self.choice is None:
-            return "\n".join(filter(None, [training_line(self.model), self.verdict, fill(self.advice, WIDTH)]))
+            return "\n".join(filter(None, [str(self.fitted), self.verdict, fill(self.advice, WIDTH)]))
         reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
-        gains = self.model.provenance.get("sources")
+        gains = self.fitted.gains
         tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
         sentences = [fill(text, WIDTH) for text in (self.verdict, self.advice) if text]
         return visible("\n".join([*map(as_text, tables), *reasons, *sentences]))
@@ -188,24 +190,20 @@ def train(
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    held_out, scores, validated, choice, of_baselines = None, {}, {}, None, dict[str, Run]()
+    held_out, scores, validated, of_baselines = None, {}, {}, dict[str, Run]()
     if folds is not None:
         held_out = cross_validate(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
             prepared=prepared,
         )  # fmt: skip
-        known = {str(feature): feature for feature in (recipe.features if isinstance(recipe, IndexFreeRecipe) else ())}
-        of_baselines = held_out_baselines(held_out, first, index, known, n_jobs=n_jobs)
-        # A feature file has no first stage: its order of lines means nothing.
-        runs = {**({} if BEST_COLUMN in of_baselines else {FIRST: first}), HELD_OUT: held_out.run, **of_baselines}
+        of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
+        runs = {**({FIRST: first} if recipe.has_first_stage else {}), HELD_OUT: held_out.run, **of_baselines}
         judged = {qid: dict(qrels[qid]) for qid in qrels}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
-    if isinstance(prepared, PreparedChoice | PreparedColumns):
-        model, choice = prepared.choose(list(first), n_jobs=n_jobs)
-    else:
-        model = prepared.fit(list(first), n_jobs=n_jobs)
-    return TrainingResult(replace(noted(model, validated), query_form=form), held_out, scores, choice, of_baselines)
+    fitted = prepared.fit(list(first), n_jobs=n_jobs).noted(validated)
+    fitted = replace(fitted, model=replace(fitted.model, query_form=form))
+    return TrainingResult(fitted, held_out, scores, of_baselines)
 
 
 def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]:
@@ -222,23 +220,15 @@ def held_out_baselines(
     held_out: CrossValidation,
     first: Run,
     index: PositionalIndex | None,
-    known: Mapping[str, Feature],
     *,
     n_jobs: int | None = None,
 ) -> dict[str, Run]:
-    """The rankings by the baselines that each fold tuned or picked on its training queries, of features by name."""
-    if any("baselines" not in model.provenance for model in held_out.models):  # a fold had one query to learn from
+    """The rankings by the baselines that each fold tuned or picked on its training queries."""
+    if not all(fitted.baselines for fitted in held_out.fitted):  # a fold had one query to learn from
         return {}
-
-    # Baselines have the model's collection, parameters and query form, so that only features and weights differ.
-    def alone(model: RankingModel, name: str) -> RankingModel:
-        weights = model.provenance["baselines"][name]
-        features = tuple(known.get(text) or parse_feature(text) for text in weights)
-        return replace(model, features=features, weights=tuple(weights.values()))
-
     runs = {}
-    for name in held_out.models[0].provenance["baselines"]:
-        stages = [ModelRanker(alone(model, name), index) for model in held_out.models]
+    for name in held_out.fitted[0].baselines:
+        stages = [ModelRanker(fitted.baselines[name], index) for fitted in held_out.fitted]
         if index is None:
             with gathered():  # what runs lack was told when features were extracted
                 runs[name] = Run(

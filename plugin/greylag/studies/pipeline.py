@@ -31,7 +31,8 @@ from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run, marked
 from greylag.recipes import recipe as training
 from greylag.recipes.baselines import BASELINES
-from greylag.recipes.learned_fusion import learn_fusion
+from greylag.recipes.fitted import Fitted
+from greylag.recipes.learned_fusion import LearnedFusion, learn_fusion
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.spelling import parse_model
 from greylag.reports import table, to_dict
@@ -246,11 +247,16 @@ BESIDE = ("bm25", "ql")
 
 
 class Validated(NamedTuple):
-    """A model for each fold, and the rankings of the topics that it was not trained on."""
+    """What each fold learned from the topics of the others, and the rankings of its own topics."""
 
     run: Run
-    models: tuple[Any, ...]
+    fitted: tuple[Fitted | LearnedFusion, ...]
     folds: tuple[tuple[str, ...], ...]
+
+    @property
+    def models(self) -> tuple[Any, ...]:
+        """The model of each fold."""
+        return tuple(fitted.model for fitted in self.fitted)
 
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
@@ -269,7 +275,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     compared += [(validated.run.tag, run.tag) for run in after]
     subtopics = settings.subtopics(opened.tested)
     scores = score(settings, opened, runs, subtopics)
-    ranked = Ranked(runs, compared, scores, opened, validated.models, validated.folds, validated.run.tag, subtopics)
+    ranked = Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, subtopics)
     return Outcome(
         scores=merge_scores(map(means, scores.values())),
         results={kind: to_dict(part) for kind, part in scores.items()},
@@ -319,7 +325,7 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
         provenance={"experiment": settings.name},
         progress=context.progress,
     )
-    return Validated(validated.run, validated.models, validated.folds)
+    return Validated(validated.run, validated.fitted, validated.folds)
 
 
 def _fuse(
@@ -329,17 +335,18 @@ def _fuse(
     training, qids = settings.training, list(opened.first)
     split = settings.test_topics is not None
     folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
-    rankings, models = dict[str, Ranking](), []
+    rankings, every = dict[str, Ranking](), list[LearnedFusion]()
     for number, fold in enumerate(folds, 1):
         rest = without(qids, fold)
         others = {run.tag: run.select_queries(rest) for run in opened.sources}
-        model = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty).model
-        models.append(model)
-        progress(f"fold {number}: {model.summary().splitlines()[0]}")
-        fused = fuse_runs([run.select_queries(fold) for run in opened.sources], model, k=settings.first_stage.hits)
+        fitted = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty)
+        every.append(fitted)
+        progress(f"fold {number}: {fitted.model.summary().splitlines()[0]}")
+        tested = [run.select_queries(fold) for run in opened.sources]
+        fused = fuse_runs(tested, fitted.model, k=settings.first_stage.hits)
         rankings |= {ranking.qid: ranking for ranking in fused.rankings}
     run = Run(tuple(rankings[qid] for qid in qids if qid in rankings), marked(tag, opened.first.tag))
-    return Validated(run, tuple(models), tuple(map(tuple, folds)))
+    return Validated(run, tuple(every), tuple(map(tuple, folds)))
 
 
 def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:

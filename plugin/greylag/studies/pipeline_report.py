@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from greylag.evaluation import Scores, Significance, compare
 from greylag.evaluation.scores import highest_grades
 from greylag.evaluation.significance import FIGURES, narrow_table
-from greylag.rankers.fusion_model import FusionModel
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
+from greylag.recipes.fitted import Fitted
+from greylag.recipes.learned_fusion import LearnedFusion
 from greylag.reports.charts import result, rounds_chart, verdicts
 from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure
@@ -57,7 +57,7 @@ class Ranked:
     scores : mapping
         Scores by kind (relevance, diversity) and system.
     collection : OpenCollection
-    models : sequence of RankingModel or FusionModel
+    fitted : sequence of Fitted or LearnedFusion
         One for each fold.
     folds : sequence of sequences of str
         The test queries of each fold.
@@ -70,15 +70,15 @@ class Ranked:
     steps: Sequence[tuple[str, str]]
     scores: Mapping[str, Mapping[str, Scores]]
     collection: OpenCollection
-    models: Sequence[RankingModel | FusionModel]
+    fitted: Sequence[Fitted | LearnedFusion]
     folds: Sequence[Sequence[str]]
     main: str
     subtopics: SubtopicQrels
 
     @property
-    def rankers(self) -> list[RankingModel]:
-        """The models, if they are of features."""
-        return [model for model in self.models if isinstance(model, RankingModel)]
+    def rankers(self) -> list[Fitted]:
+        """What was fitted, if the models are of features."""
+        return [fitted for fitted in self.fitted if isinstance(fitted, Fitted)]
 
     def tests(self, kind: str) -> list[Significance]:
         """Each step compared with the step before, by scores of this kind."""
@@ -122,22 +122,19 @@ def _judged(scores: Mapping[str, Scores]) -> int:
 def _held_out(ranked: Ranked) -> str:
     """What the models were trained on, in a sentence."""
     if len(ranked.folds) == 1:
-        return f"The model was trained on {_trained(ranked.models[0])} other queries."
+        return f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
     return "Every query was ranked by a model that was trained on the other folds."
-
-
-def _trained(model: RankingModel | FusionModel) -> int:
-    return len(model.provenance["queries"])
 
 
 def _summary(ranked: Ranked) -> str:
     """What was searched and learned, in a sentence."""
-    collection, model, folds = ranked.collection, ranked.models[0], len(ranked.folds)
-    how = f"in {folds}-fold cross-validation over queries" if folds > 1 else f"on {_trained(model)} training queries"
+    collection, fitted, folds = ranked.collection, ranked.fitted[0], len(ranked.folds)
+    trained = f"on {len(fitted.queries)} training queries"
+    how = f"in {folds}-fold cross-validation over queries" if folds > 1 else trained
     does = "reranks by features that were selected" if ranked.rankers else "fuses the first stage's rankings"
     return (
         f"{len(collection.tested)} topics over {collection.index.n_documents} documents. {collection.first.tag} "
-        f"retrieves, {ranked.main} {does} to maximise {model.objective}, {how}."
+        f"retrieves, {ranked.main} {does} to maximise {fitted.model.objective}, {how}."
     )
 
 
@@ -145,16 +142,11 @@ def _learned(ranked: Ranked) -> Section:
     """The models."""
     title = "What was learned"
     if not (rankers := ranked.rankers):
-        return Section(
-            title, _FUSIONS, [fusion_table("Weights", [m for m in ranked.models if isinstance(m, FusionModel)])]
-        )
-    chosen = [(fold, " + ".join(made["chosen"])) for fold, made in enumerate(map(_choice, rankers), 1) if made]
-    choice = Table("The automatic choice", ("fold", "chosen"), chosen)
-    return Section(title, _MODELS, [choice, *_rounds(rankers), models_table("Order and share of features", rankers)])
-
-
-def _choice(model: RankingModel) -> Any:
-    return model.provenance.get("choice")
+        fusions = [fitted.model for fitted in ranked.fitted if isinstance(fitted, LearnedFusion)]
+        return Section(title, _FUSIONS, [fusion_table("Weights", fusions)])
+    chosen = [(fold, fitted.chosen[0]) for fold, fitted in enumerate(rankers, 1) if fitted.choice]
+    choice, models = Table("The automatic choice", ("fold", "chosen"), chosen), [fitted.model for fitted in rankers]
+    return Section(title, _MODELS, [choice, *_rounds(models), models_table("Order and share of features", models)])
 
 
 def _rounds(models: Sequence[RankingModel]) -> list[Figure]:
@@ -175,12 +167,8 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
         for docid in ranking.docids[:SHOWN]
     }
     show = excerpts(collection.texts(tops), collection.lucene.analyze)
-    models = {
-        qid: model
-        for model, fold in zip(ranked.models, ranked.folds, strict=True)
-        for qid in fold
-        if isinstance(model, RankingModel)
-    }
+    by_fold = zip(ranked.rankers, ranked.folds, strict=False)  # none of fusion
+    models = {qid: fitted.model for fitted, fold in by_fold for qid in fold}
     explained = reasons(collection.first, models, collection.index) if models else no_reasons
     changes = partial(query_changes, top=SHOWN, show=show)
     lists = []

@@ -49,8 +49,8 @@ def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool 
     """
     cells: dict[str, dict[int, str]] = {}
     for fold, model in enumerate(models):
-        spreads = model.provenance.get("spreads")
-        parts = [weight * spread for weight, spread in zip(model.weights, spreads or (), strict=bool(spreads))]
+        spreads = model.spreads
+        parts = [weight * spread for weight, spread in zip(model.weights, spreads, strict=bool(spreads))]
         total = sum(map(abs, parts)) or 1.0
         shown = [f"{100 * part / total:+.1f}\N{NO-BREAK SPACE}%" for part in parts] or [
             f"{w:+.4g}" for w in model.weights

@@ -151,7 +151,7 @@ def cross_validate(
             training_examples([ranked[number][qid] for qid in qids], subtopics, make)
             for qids in (training, folds[after])
         )
-        model = train(known, make, CuttingPlane(), k=k, validation=held_out)
+        model = train(known, make, CuttingPlane(), k=k, validation=held_out).model
         stage = SVMDiv(model, make.index, titles=make.titles, k=picks)
         return [stage(ranked[number][qid]) for qid in folds[number]]
 

@@ -22,7 +22,7 @@ from greylag.features import candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.fusion import PooledSources
 from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, read_features
-from greylag.learning.data import linear_scores
+from greylag.learning.data import linear_scores, useful_features
 from greylag.learning.extraction import judged_topics
 from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
@@ -33,7 +33,6 @@ from greylag.recipes.automatic import PreparedChoice
 from greylag.recipes.choice import cross_folds, title
 from greylag.recipes.general import general_model
 from greylag.recipes.lambdamart import LambdaMART
-from greylag.recipes.recipe import useful_features
 from greylag.recipes.source_gains import source_gains
 from greylag.reports import to_dict
 from greylag.reports.figures import Figure, Panel, line_figure
@@ -154,13 +153,12 @@ def open_curve(settings: Settings, context: Context) -> Opened:
             return [by_query[qid] for qid in test]
 
         trained = dict(timed(models))
-        values = {name: score(model) for name, (model, _) in trained.items()}
-        chosen = trained[AUTOMATIC][0].provenance["choice"]["chosen"]
+        values = {name: score(model) for name, ((model, _), _) in trained.items()}
         rows = prepared.features.training(prepared.features.tune(training), training)
         parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
         gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
         losses = {source: -gain["difference"] for source, gain in gains.items()}
-        return Learned(values, " + ".join(chosen), {name: spent for name, (_, spent) in trained.items()}, losses)
+        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()}, losses)
 
     return Opened(
         [qid for qid in relevant if held_out is None or qid not in held_out],
@@ -171,24 +169,25 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
 def rankers(
     prepared: PreparedChoice, qids: Sequence[str], n_jobs: int | None, *, lightgbm: bool
-) -> Iterator[tuple[str, RankingModel]]:
-    """The models that each system learns from these topics."""
+) -> Iterator[tuple[str, tuple[RankingModel, str]]]:
+    """The models that each system learns from these topics; the automatic one says what it chose."""
     recipe = prepared.recipe
     measure, seed = recipe.measure, recipe.seed
     # All systems use the same extracted features, so that they differ in learning alone.
     candidates = prepared.features
-    yield AUTOMATIC, prepared.fit(qids, n_jobs=n_jobs)
+    fitted = prepared.fit(qids, n_jobs=n_jobs)
+    yield AUTOMATIC, (fitted.model, fitted.chosen[0])
     tuned = candidates.tune(qids)
     rows = candidates.training(tuned, qids)
-    yield GENERAL, prepared.general.for_collection(candidates.index)
+    yield GENERAL, (prepared.general.for_collection(candidates.index), "")
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
         alone = RankingModel((parse_feature(f"stage:{stage}"),), (1.0,), tuned.parameters, str(measure))
-        yield name, alone.for_collection(candidates.index)
+        yield name, (alone.for_collection(candidates.index), "")
     pool = rows.select_features(rows.columns_of(map(str, candidate_pool(recipe.sources.pool))))
-    yield SELECTED, train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs)
+    yield SELECTED, (train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs), "")
     if lightgbm:
-        yield LIGHTGBM, LambdaMARTRecipe(LambdaMART(measure, seed=seed)).learn(tuned, rows, n_jobs)
+        yield LIGHTGBM, (LambdaMARTRecipe(LambdaMART(measure, seed=seed)).learn(tuned, rows, n_jobs).model, "")
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:

@@ -35,10 +35,11 @@ from greylag.learning import (
     Selection,
     after_each_round,
     choose_learner,
+    useful_features,
 )
 from greylag.learning.linesearch import Objective
 from greylag.rankers import RankingModel
-from greylag.recipes import BaselineRecipe, baselines, selected_model, useful_features
+from greylag.recipes import BaselineRecipe, Fitted, baselines, selected_model
 from greylag.studies import (
     CollectionSettings,
     Folds,
@@ -240,12 +241,13 @@ class Learned:
     # the measure of each training query, for the systems that follow the paper's rule
     training: Mapping[str, Mapping[str, float]]
     set_aside: tuple[str, ...]  # features that are trivial or duplicates by value, with the reasons
+    candidates: int  # features that are left, without those of expansion
 
 
-def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[RankingModel]]:
+def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Fitted]]:
     """Tune every hand-picked model in each fold; RM3 uses the k1 and b of BM25 and the mu of LM."""
     opened, grid = experiment.collection, experiment.settings.grid.model_dump()
-    models: dict[str, list[RankingModel]] = {}
+    by_name: dict[str, list[Fitted]] = {}
     for baseline in BASELINES:
         recipe = BaselineRecipe(
             baseline, objective=experiment.measure, grid=grid, base=experiment.base,
@@ -253,13 +255,13 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Prog
         )  # fmt: skip
         prepared = recipe.prepare(opened.first, opened.qrels, opened.index, n_jobs=experiment.n_jobs)
         tuned = [prepared.fit(fold.training, n_jobs=experiment.n_jobs) for fold in folds]
-        models[baseline.name] = [
-            replace(model, provenance={**model.provenance, "system": baseline.name, "fold": fold.number})
-            for model, fold in zip(tuned, folds, strict=True)
+        by_name[baseline.name] = [
+            fitted.noted({"system": baseline.name, "fold": fold.number})
+            for fitted, fold in zip(tuned, folds, strict=True)
         ]
-        mean = np.mean([model.provenance["training_score"] for model in tuned])
+        mean = np.mean([fitted.score for fitted in tuned])
         progress(f"{baseline.name}: {experiment.measure} {mean:.4f} on training queries")
-    return models
+    return by_name
 
 
 def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> Learned:
@@ -312,7 +314,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         )
         for system, (training, learner, selection) in selections.items()
     }
-    return Learned(models, curves, by_query, tuple(set_aside))
+    return Learned(models, curves, by_query, tuple(set_aside), len(textual.specs))
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:

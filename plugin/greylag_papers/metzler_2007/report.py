@@ -25,6 +25,7 @@ from greylag.evaluation import (
 )
 from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
+from greylag.recipes import Fitted
 from greylag.reports import Figure, Panel, QueryChanges, Section, change_chart, line_figure, query_changes, reasons
 from greylag.studies import Table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
@@ -75,6 +76,7 @@ class Findings:
     scores: Mapping[str, Scores]  # the first stage comes first
     folds: tuple[Fold, ...]
     models: Mapping[str, Sequence[RankingModel]]
+    tuned: Mapping[str, Sequence[Fitted]]  # the hand-picked ones
     learned: tuple[Learned, ...]  # by fold
 
     @cached_property
@@ -418,7 +420,7 @@ def handpicked_table(findings: Findings) -> Table:
         if picked.trained:
             values |= {str(f): [model.weights[place] for model in models] for place, f in enumerate(models[0].features)}
         rows += [(picked.name, name, *(f"{value:.4g}" for value in by_fold)) for name, by_fold in values.items()]
-        scores = [f"{model.provenance['training_score']:.4f}" for model in models]
+        scores = [f"{fitted.score:.4f}" for fitted in findings.tuned[picked.name]]
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
     return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)
 
@@ -432,7 +434,7 @@ def pool_text(findings: Findings) -> str:
     experiment = findings.experiment
     features, redundant = experiment.settings.features, len(experiment.redundant)
     total = len(candidate_pool(features.pool)) + len(features.priors)
-    left = findings.models[SELECTED][0].provenance["candidates"]
+    left = findings.learned[0].candidates
     return (
         f"{total} candidates, not counting expansion features. The queries' cliques alone show {redundant} of them to "
         f"be trivial or duplicates, the values in the first fold {total - redundant - left} more. {left} remain; the "

@@ -21,7 +21,7 @@ from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, split_folds
 from greylag.features import FeatureParameters
 from greylag.rankers import ModelRanker, RankingModel
-from greylag.recipes import rerank_by_fold
+from greylag.recipes import Fitted, rerank_by_fold
 from greylag.reports import to_dict
 from greylag.runtime import parallel_map
 from greylag.studies import Context, OpenCollection, Outcome, Study, open_collection
@@ -46,7 +46,9 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     experiment = learning.Experiment(settings, opened, context.n_jobs)
     if experiment.limited:
         context.progress(f"{experiment.limited} queries have more terms than the largest cliques of FD")
-    models, learned = learn_all(experiment, folds, context)
+    tuned, learned = learn_all(experiment, folds, context)
+    models = {name: [fitted.model for fitted in every] for name, every in tuned.items()}
+    models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
     with context.timed("ranking and scoring"):
         tests = [fold.test for fold in folds]
         tested = {qid for test in tests for qid in test}
@@ -57,7 +59,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         judged = {qid: grades for qid, grades in opened.qrels.items() if settings.split is None or qid in tested}
         measures = [settings.training.objective, *settings.measures]
         scores = {system: evaluate(ranked, judged, measures) for system, ranked in runs.items()}
-    findings = Findings(experiment, scores, tuple(folds), models, tuple(learned))
+    findings = Findings(experiment, scores, tuple(folds), models, tuned, tuple(learned))
     return Outcome(
         scores={**findings.means, **findings.claims},
         results={**findings.as_dict(), **to_dict(scores)},
@@ -103,12 +105,13 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
 
 def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
-) -> tuple[dict[str, list[RankingModel]], list[learning.Learned]]:
-    """The models of every system, one for each fold, and the training results of each fold."""
+) -> tuple[dict[str, list[Fitted]], list[learning.Learned]]:
+    """The hand-picked models by name, one for each fold, and what each fold learned."""
     with context.timed("tuning hand-picked models"):
         tuned = learning.tune_baselines(experiment, folds, context.progress)
-    learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
-    return {**tuned, **{system: [part.models[system] for part in learned] for system in learning.LEARNED}}, learned
+    around = [fitted.model for fitted in tuned[learning.RM3.name]]
+    learned = learn_folds(experiment, folds, around, context)
+    return tuned, learned
 
 
 def learn_folds(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -21,6 +20,7 @@ from greylag.features import parse_features
 from greylag.rankers import RankingModel
 from greylag.rankers.explanation import Explanation, FeatureShare
 from greylag.ranking import Ranking, Run
+from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import CrossValidation
 from greylag.reports import table
 from tests.greylag.diversity import samples
@@ -72,8 +72,8 @@ def values(number: int) -> list[object]:
     by_run = {name: Scores.single(parse_measure("AP"), dict.fromkeys(docids, 0.1 * place))
               for place, name in enumerate(docids)}  # fmt: skip
     significance = compare(by_run, docids[0])
-    folds = CrossValidation(run, (replace(LINEAR, training_scores=(0.5,), provenance={"queries": docids}),) * number,
-                            tuple((qid,) for qid in docids), (0.0,) * number)  # fmt: skip
+    fitted = Fitted(LINEAR, docids, 0.5, ("score",))
+    folds = CrossValidation(run, (fitted,) * number, tuple((qid,) for qid in docids), (0.0,) * number)
     share = FeatureShare(LINEAR.features[0], 1.0, 1.0, 1.0, ())
     explained = Explanation("1", "d", 2.0, (share,) * number)
     measures = tuple(parse_measures(["alpha-nDCG@10", "AP"]))

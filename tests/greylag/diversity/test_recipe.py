@@ -45,11 +45,11 @@ def test_each_query_is_diversified_by_a_model_of_the_other_folds(text: str) -> N
     examples = training_examples(FIRST, QRELS, make)
     expected = {}
     for test in split_folds(QIDS, 3, 0):
-        model = train({qid: examples[qid] for qid in QIDS if qid not in test}, make, recipe.learner, k=3)
+        model = train({qid: examples[qid] for qid in QIDS if qid not in test}, make, recipe.learner, k=3).model
         stage = (SVMDiv if text.startswith("svmdiv") else CSSVM)(model, INDEX, k=3)
         expected |= {qid: stage(FIRST[qid]) for qid in test}
     assert found.held_out == Run(tuple(expected[qid] for qid in QIDS), "cv")
-    assert found.model.weights == train(examples, make, recipe.learner, k=3).weights
+    assert found.model.weights == train(examples, make, recipe.learner, k=3).model.weights
     assert list(found.scores) == ["first stage", "chance", "MMR", "held out"]
     mmr = MMR(INDEX, k=3, depth=9).run(FIRST)
     for name, run in {"first stage": FIRST, "MMR": mmr, "held out": found.held_out}.items():
@@ -61,8 +61,9 @@ def test_chance_is_the_mean_of_random_sets(monkeypatch: pytest.MonkeyPatch) -> N
     """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
     monkeypatch.setattr("greylag.diversity.recipe.ORDERS", 600)
     found = train_to_diversify(parse_diversity("svmdiv(k=3,validate=true)"), FIRST, QRELS, INDEX)
-    held_out = found.model.provenance["validation"]
-    assert held_out == ["q3", "q7"] == list(found.scores["chance"].qids)
+    held_out = found.fitted.validation
+    assert held_out == ("q3", "q7") == found.scores["chance"].qids
+    assert found.model.provenance["validation"] == [*held_out]
     losses = []
     for qid in held_out:
         relevant = relevant_documents(QRELS[qid])
@@ -75,7 +76,7 @@ def test_nothing_is_scored_that_was_trained_on() -> None:
     for text in ("svmdiv(k=3)", "svmdiv(k=3,validate=true,retrain=true)"):
         found = train_to_diversify(parse_diversity(text), FIRST, QRELS, INDEX)
         assert (found.held_out, found.scores) == (None, {})
-        assert set(found.model.provenance["queries"]) == set(QIDS)
+        assert set(found.fitted.queries) == set(QIDS)
 
 
 def test_spelling() -> None:

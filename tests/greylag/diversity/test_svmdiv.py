@@ -142,9 +142,12 @@ def test_learns_which_words_matter(collection: Any, examples: Any) -> None:
     make, known = examples
     qids = list(known)
     training, test = ({qid: known[qid] for qid in part} for part in (qids[:8], qids[8:]))
-    model = train(training, make, CuttingPlane(C=10.0), k=4, provenance={"note": "x"})
+    fitted = train(training, make, CuttingPlane(C=10.0), k=4, provenance={"note": "x"})
+    model = fitted.model
     assert model.fingerprint == index.fingerprint
-    assert model.provenance["queries"] == qids[:8]
+    assert model.provenance["queries"] == [*fitted.queries] == qids[:8]
+    assert (fitted.validation, fitted.learner) == ((), CuttingPlane(C=10.0))
+    assert str(fitted).startswith(f"8 queries: C 10, objective {fitted.solution.objective:.6g}, at most ")
     assert model.provenance["C"] == 10.0
     assert model.provenance["note"] == "x"
     assert model.provenance["gap"] <= 10.0 * 1e-3 + 1e-9
@@ -163,9 +166,10 @@ def test_validation_chooses_the_cost(examples: Any) -> None:
     make, known = examples
     training = dict(list(known.items())[:5])
     validation = dict(list(known.items())[5:9])
-    model = train(training, make, CuttingPlane(C=123.0), k=4, validation=validation)
-    assert model.provenance["C"] in C_GRID
-    assert model.provenance["validation"] == list(validation)
+    fitted = train(training, make, CuttingPlane(C=123.0), k=4, validation=validation)
+    model = fitted.model
+    assert model.provenance["C"] == fitted.learner.C in C_GRID
+    assert model.provenance["validation"] == [*fitted.validation] == list(validation)
     solutions = dict(CuttingPlane().fit_path(CoverageModel(4), list(training.values()), C_GRID))
     losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
     assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
@@ -188,12 +192,12 @@ def test_ensembles_are_trained_and_validated(examples: Any, monkeypatch: pytest.
     monkeypatch.setattr("greylag.diversity.training.C_GRID", grid)
     found = {C: replace(learner, C=C).fit(CoverageModel(4), list(training.values())) for C in grid}
     losses = [mean_loss(CoverageModel(4), validation.values(), found[C].weights) for C in grid]
-    model = train(training, make, learner, k=4, validation=validation)
+    model = train(training, make, learner, k=4, validation=validation).model
     best = grid[int(np.argmin(losses))]
     assert np.array(model.weights).tobytes() == found[best].weights.tobytes()
     made = {"M": 3, "alpha": 2.0, "assignment": "all", "seed": 4, "C": best, "mean_angle": found[best].mean_angle}
     assert {key: model.provenance[key] for key in made} == made
-    assert train(training, make, replace(learner, C=best), k=4).weights == model.weights
+    assert train(training, make, replace(learner, C=best), k=4).model.weights == model.weights
 
 
 def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +217,7 @@ def test_fewer_candidates_than_k(collection: Any) -> None:
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"], depth=3)
     examples = training_examples(rankings[:3], qrels, make)
-    model = train(examples, make, CuttingPlane(), k=5)
+    model = train(examples, make, CuttingPlane(), k=5).model
     assert np.isfinite(model.weights).all()
     assert len(SVMDiv(model, index, k=5)(rankings[4].head(3))) == 3
 
@@ -224,7 +228,7 @@ def test_as_many_documents_are_diversified_as_were_trained_on(
 ) -> None:
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"], depth=8)
-    model = train(training_examples(rankings[:3], qrels, make), make, CuttingPlane(), k=3)
+    model = train(training_examples(rankings[:3], qrels, make), make, CuttingPlane(), k=3).model
     stage = kind(model, index)
     assert (model.depth, stage.depth) == (8, 8)
     assert stage(rankings[4]).docids[8:] == rankings[4].docids[8:]

@@ -21,7 +21,7 @@ from greylag.rankers import ModelRanker, RankingModel, RM3Stage, explain
 from greylag.ranking import Run
 from greylag.recipes import Automatic, AutomaticRecipe, cross_validate, train
 from greylag.recipes.automatic import INCUMBENT
-from greylag.recipes.choice import LEAD, Candidate, Choice, System, choose, cross_folds, learners
+from greylag.recipes.choice import LEAD, Candidate, Choice, System, choose, cross_folds, learners, title
 from greylag.recipes.general import general_model
 from greylag.recipes.sources import TunedRM3
 from greylag.runtime.encoding import decode, encode
@@ -104,13 +104,21 @@ def test_the_learner_gives_the_scores_of_what_it_chose() -> None:
 
 def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: Path) -> None:
     validated = cross_validate(RECIPE, RUN, QRELS, INDEX, folds=2, seed=1)
-    for model, part in zip(validated.models, validated.folds, strict=True):
+    for fitted, part in zip(validated.fitted, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
-        alone = RECIPE.fit(own, QRELS, INDEX)
-        assert (alone.features, alone.weights) == (model.features, model.weights)
+        alone, model, choice = RECIPE.fit(own, QRELS, INDEX), fitted.model, fitted.choice
+        assert (alone.model.features, alone.model.weights) == (model.features, model.weights)
+        assert choice is not None
+        assert {title(members) for members in choice.shown} >= {"BM25", "QL", "SDM", "RM3", "general", *fitted.chosen}
+        assert fitted.chosen == (title(choice.chosen),)
+        assert choice.qids == fitted.queries == tuple(qid for qid in QIDS if qid not in part)
         made = model.provenance["choice"]
-        assert set(made["tried"]) >= {"BM25", "QL", "SDM", "RM3", "general", " + ".join(made["chosen"])}
-        assert made["queries"] == len(model.provenance["queries"]) < len(QIDS)
+        assert (made["queries"], " + ".join(made["chosen"])) == (len(fitted.queries), *fitted.chosen)
+        # A baseline is the model that its features would make alone, and ranks as its stage does.
+        assert {*fitted.baselines} == {*RECIPE.baselines} == {"tuned BM25", "tuned QL", "tuned SDM", "tuned RM3"}
+        assert all(baseline.parameters == model.parameters for baseline in fitted.baselines.values())
+        written = {name: sorted(weights) for name, weights in model.provenance["baselines"].items()}
+        assert written == {name: sorted(map(str, of.features)) for name, of in fitted.baselines.items()}
     model.save(tmp_path / "model.json")
     read = RankingModel.load(tmp_path / "model.json")
     ranked = ModelRanker(read, INDEX)(RANKINGS[0])
@@ -140,7 +148,9 @@ def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
 
 def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None:
     result = train(RUN, {"q1": QRELS["q1"]}, INDEX, RECIPE)
-    assert (result.choice, result.model.provenance["queries"]) == (None, ["q1"])
+    assert (result.choice, result.fitted.queries, result.fitted.baselines) == (None, ("q1",), {})
+    assert result.fitted.chosen == (title(INCUMBENT),)
+    assert "judging more pays" in result.advice
     general = dict(zip(map(str, GENERAL.features), GENERAL.weights, strict=True))
     learned = dict(zip(map(str, result.model.features), result.model.weights, strict=True))
     prepared = RECIPE.prepare(RUN, {"q1": QRELS["q1"]}, INDEX)
@@ -184,7 +194,7 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
     result = train(RUN, QRELS, INDEX, RECIPE)
     choice = result.choice
     assert choice is not None
-    assert result.model == RECIPE.fit(RUN, QRELS, INDEX)
+    assert result.fitted == RECIPE.fit(RUN, QRELS, INDEX)
     rows = {str(row[0])[2:]: row for row in choice.table().rows}
     marks = [str(row[0])[0] for row in rows.values()]
     assert marks.count(">") == 1
@@ -206,7 +216,7 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
 
 def test_the_default_is_the_automatic_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("greylag.recipes.training.AutomaticRecipe", lambda: RECIPE)
-    assert train(RUN, QRELS, INDEX).model == RECIPE.fit(RUN, QRELS, INDEX)
+    assert train(RUN, QRELS, INDEX).fitted == RECIPE.fit(RUN, QRELS, INDEX)
 
 
 @dataclass

@@ -283,7 +283,8 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path: Path)
     np.testing.assert_allclose(singles["first stage"], objective.evaluate(data, score))
     scaled = sum(data.X[:, data.names.index(f"{name}@minmax")] for name in ("score", *map(str, named)))
     np.testing.assert_allclose(singles["sum of scaled runs"], objective.evaluate(data, np.asarray(scaled)))
-    gains = result.model.provenance["sources"]
+    gains = result.fitted.gains
+    assert result.model.provenance["sources"] == gains
     assert set(gains["without"]) == {"first stage", *map(str, named), "runs"}
     for source, left_out in {**sources(data.specs), "all": frozenset[str]()}.items():  # type: ignore[arg-type]
         kept, values = [data.names.index(name) for name in data.names if name not in left_out], dict[str, float]()

@@ -153,4 +153,4 @@ def test_the_recipe_sees_the_training_queries_alone() -> None:
     validated = cross_validate(recipe, run, QRELS, INDEX, folds=2, seed=1)
     for model, part in zip(validated.models, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
-        assert recipe.fit(own, QRELS, INDEX, n_jobs=2).features == model.features
+        assert recipe.fit(own, QRELS, INDEX, n_jobs=2).model.features == model.features

@@ -1,6 +1,6 @@
 """Training by recipes: baselines, learned models, and cross-validation.
 
-Tests `baselines`, `recipe` and `greylag.learning.preselect`.
+Tests `baselines`, `fitted`, `recipe` and `greylag.learning.preselect`.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.learning.data import RankingData, linear_scores
+from greylag.learning.data import RankingData, linear_scores, useful_features
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
@@ -35,7 +35,7 @@ from greylag.recipes.baselines import (
     parameter_grid,
     tune_on_data,
 )
-from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate, rerank_by_fold, training_line, useful_features
+from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate, rerank_by_fold
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.training import train
 from greylag.trec import at_level
@@ -85,14 +85,16 @@ def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) ->
     assert (list(found.run), found.run.tag) == (list(FIRST), "cv")
     for number, (fold, model) in enumerate(zip(found.folds, found.models, strict=True), 1):
         others = [ranking for ranking in RANKED if ranking.qid not in fold]
-        alone = recipe.fit(others, {ranking.qid: QRELS[ranking.qid] for ranking in others}, INDEX)
+        fitted = recipe.fit(others, {ranking.qid: QRELS[ranking.qid] for ranking in others}, INDEX)
+        alone = fitted.model
         assert (model.features, model.weights, model.parameters) == (alone.features, alone.weights, alone.parameters)
         added = {"name": "x", "fold": number, "folds": 3, "seed": 4}
         assert model.provenance == {**alone.provenance, **added}
-        assert model.provenance["queries"] == [ranking.qid for ranking in others]
+        assert model.provenance["queries"] == [*fitted.queries] == [ranking.qid for ranking in others]
         for qid in fold:
             assert found.run[qid] == ModelRanker(alone, INDEX)(FIRST[qid])
-        assert told[number - 1].startswith(f"fold {number}: {recipe.measure} ")
+        assert told[number - 1] == f"fold {number}: {fitted}"
+        assert str(fitted).startswith(f"{recipe.measure} {fitted.score:.4f} on {len(others)} training queries with ")
     assert min(found.seconds) > 0
     prepared = recipe.prepare(FIRST, QRELS, INDEX)
     again = {"folds": 3, "seed": 4, "tag": "cv", "provenance": {"name": "x"}, "n_jobs": 2}
@@ -110,7 +112,7 @@ def test_a_model_and_its_held_out_score(name: str) -> None:
     assert result.choice is None
     alone = train(FIRST, QRELS, INDEX, recipe)
     assert (alone.model.weights, alone.held_out, alone.scores, alone.verdict) == (model.weights, None, {}, "")
-    assert alone.model == recipe.fit(RANKED, QRELS, INDEX)
+    assert alone.fitted == recipe.fit(RANKED, QRELS, INDEX)
     with pytest.raises(ParameterError, match="12 queries cannot be split into 13 folds"):
         train(FIRST, QRELS, INDEX, recipe, folds=13)
 
@@ -134,7 +136,7 @@ def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: 
     ours = train(FIRST, GRADED, INDEX, at_two, folds=3)
     expected = train(FIRST, at_level(GRADED, 2), INDEX, plain, folds=3)
     assert ours.model.objective == "AP(rel=2)"
-    assert ours.model.provenance["queries"] == [ranking.qid for ranking in RANKED[1:]]
+    assert [*ours.fitted.queries] == [ranking.qid for ranking in RANKED[1:]]
     for one, other in zip(
         (ours.model, *ours.held_out.models), (expected.model, *expected.held_out.models), strict=True
     ):
@@ -144,7 +146,7 @@ def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: 
 
 
 def test_what_preselection_did_is_recorded() -> None:
-    model = RECIPES["preselected"].fit(FIRST, QRELS, INDEX)
+    model = RECIPES["preselected"].fit(FIRST, QRELS, INDEX).model
     assert (model.provenance["preselect"], model.provenance["candidates"]) == ("mmr(n_features=4)", 4)
     assert model.provenance["pool"] == len(GREEDY.features)
 
@@ -229,34 +231,37 @@ TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": 
 def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
     grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
     recipe = BaselineRecipe(baseline, objective="nDCG@5", grid=grid, base=FeatureParameters(mu=9.0))
-    model = recipe.fit(RANKED, QRELS, INDEX)
+    fitted = recipe.fit(RANKED, QRELS, INDEX)
+    model = fitted.model
     objective, scores = Objective("nDCG", 5), {}
     for parameters in parameter_grid(grid, baseline.tuned, FeatureParameters(mu=9.0)):
         data = training_data(RANKED, QRELS, FeatureExtractor(INDEX, baseline.features, parameters))
         scores[parameters] = baseline.fit(data, objective)
     best = max(scores, key=lambda parameters: scores[parameters][1])
     assert model.parameters == best
-    assert (model.weights, model.provenance["training_score"]) == scores[best]
+    assert (model.weights, fitted.score) == scores[best]
+    assert model.provenance["training_score"] == fitted.score
     assert (model.features, model.objective, model.fingerprint) == (baseline.features, "nDCG@5", INDEX.fingerprint)
     again = BaselineRecipe(baseline, objective=objective, grid=grid, base=best).fit(
         Run(tuple(RANKED)), QRELS, INDEX, n_jobs=2
     )
-    assert again.weights == model.weights
+    assert again.model.weights == model.weights
 
 
 def test_rm3_takes_the_parameters_of_tuned_bm25() -> None:
-    first = BaselineRecipe(BM25, grid=TUNED).fit(RANKED, QRELS, INDEX)
-    expected = BaselineRecipe(RM3, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX)
-    found = BaselineRecipe(RM3, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
+    first = BaselineRecipe(BM25, grid=TUNED).fit(RANKED, QRELS, INDEX).model
+    expected = BaselineRecipe(RM3, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX).model
+    fitted = BaselineRecipe(RM3, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
+    found = fitted.model
     assert (found.weights, found.parameters) == (expected.weights, expected.parameters)
-    assert found.provenance["tuned"] == ["k1", "b", "fb_docs", "fb_terms"]
+    assert [chosen.split()[0] for chosen in fitted.chosen] == ["k1", "b", "fb_docs", "fb_terms"]
 
 
 def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling() -> None:
     grid = {"k1": (0.2, 0.9, 2.0), "b": (0.0, 0.5, 1.0), "mu": (3.0, 9.0, 200.0)}
     base = FeatureParameters(idf="robertson", profile="galago", mu=7.0)
     recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2), parameters=base)
-    bm25, lm = (BaselineRecipe(model, grid=grid, base=base).fit(RANKED, QRELS, INDEX) for model in (BM25, LM))
+    bm25, lm = (BaselineRecipe(model, grid=grid, base=base).fit(RANKED, QRELS, INDEX).model for model in (BM25, LM))
     best = replace(base, k1=bm25.parameters.k1, b=bm25.parameters.b, mu=lm.parameters.mu)
     assert len({best, replace(base, k1=best.k1, b=best.b), replace(base, mu=best.mu)}) == 3
     assert TunedMRFRecipe(recipe, grid).fit(RANKED, QRELS, INDEX) == replace(recipe, parameters=best).fit(
@@ -267,19 +272,21 @@ def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modellin
 def test_provenance_has_the_queries_that_were_tuned_on() -> None:
     first, *others = (ranking.qid for ranking in RANKED)
     recipe = BaselineRecipe(BM25, grid=TUNED)
-    assert recipe.fit(RANKED, QRELS, INDEX).provenance["queries"] == [first, *others]
+    assert recipe.fit(RANKED, QRELS, INDEX).queries == (first, *others)
     known = {**QRELS, first: dict.fromkeys(QRELS[first], 0)}
-    assert recipe.fit(RANKED, known, INDEX).provenance["queries"] == others
+    fitted = recipe.fit(RANKED, known, INDEX)
+    assert [*fitted.queries] == fitted.model.provenance["queries"] == others
 
 
 def test_values_at_an_end_of_the_grid() -> None:
     grid = {"mu": (1.0, 5.0, 9.0), "k1": (0.5,), "b": (0.1, 0.5)}
     recipe = BaselineRecipe(BM25, grid=grid)
-    assert recipe.at_ends(recipe.fit(RANKED, QRELS, INDEX)) == ["b"]
+    assert recipe.fit(RANKED, QRELS, INDEX).ends == {"b": (0.1, 0.5)}
     recipe = BaselineRecipe(SDM, grid={"mu": (1e-3, 5.0, 1e6)})
-    model = recipe.fit(RANKED, QRELS, INDEX)
-    assert (recipe.at_ends(model) == []) == (model.parameters.mu == 5.0)
-    assert training_line(model).endswith(f"on 12 training queries with mu {model.parameters.mu:g}")
+    fitted = recipe.fit(RANKED, QRELS, INDEX)
+    mu = fitted.model.parameters.mu
+    assert fitted.ends == ({} if mu == 5.0 else {"mu": (1e-3, 1e6)})
+    assert str(fitted).endswith(f"on 12 training queries with mu {mu:g}")
 
 
 def test_a_grid_is_checked_before_work_starts() -> None:

@@ -135,7 +135,7 @@ def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
     assert model.provenance["queries"] == train
     recipe = parse_model("mrf", pool="sd").recipe
     of_train = [ranking for ranking in opened.first.rankings if ranking.qid in train]
-    assert recipe.fit(of_train, opened.qrels, opened.index).weights == model.weights
+    assert recipe.fit(of_train, opened.qrels, opened.index).model.weights == model.weights
     expected = ModelRanker(model, opened.index).run([opened.first[qid] for qid in test])
     ranked = read_run(out / f"mrf{SEEN}.run")
     assert ranked.tag == f"mrf{SEEN}"

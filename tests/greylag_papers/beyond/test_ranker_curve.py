@@ -139,7 +139,7 @@ def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path:
     ((_, order),) = parts(settings, opened)
     qrels = read_qrels(DEMO / "qrels.txt")
     recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")
-    model = recipe.fit([candidates[qid] for qid in order[:6]], qrels, index)
+    model = recipe.fit([candidates[qid] for qid in order[:6]], qrels, index).model
     ranked = ModelRanker(model, index).run([candidates[qid] for qid in opened.test])
     expected = evaluate(ranked, {qid: qrels[qid] for qid in opened.test}, ["nDCG@10"]).means[0]
     assert outcome.scores["6 topics"][BM25] == pytest.approx(expected)

@@ -1,0 +1,107 @@
+"""The result of fitting a recipe: a model, and what was tried, tuned and chosen on its training queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
+
+from greylag.core.tables import html_text, visible
+from greylag.evaluation.scores import Scores
+from greylag.features.column import as_feature
+from greylag.index.positional import PositionalIndex
+from greylag.learning.data import RankingData
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import ModelRanker
+from greylag.recipes.choice import Candidate, Choice
+
+
+@dataclass(frozen=True, repr=False)
+class Fitted:
+    """A model and how it was fitted; ``str`` is the training score with what was chosen.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Its provenance repeats the other fields for whoever reads its file.
+    queries : tuple of str
+        The training queries, all with a relevant document.
+    score : float
+        The mean of the model's objective on them.
+    chosen : tuple of str
+        What was chosen on them: features, systems, or parameters with their values.
+    choice : Choice, optional
+        The systems that the automatic choice compared. Ignored by comparisons.
+    adapted : bool, default False
+        Whether the model averages weights that were learned elsewhere and adapted.
+    baselines : mapping of str to RankingModel, default {}
+        What was tuned or picked on the same queries, by name, to compare the model with.
+    gains : mapping, default {}
+        How much each source of features adds (`greylag.recipes.source_gains`); empty if that was not measured.
+    ends : mapping of str to pairs, default {}
+        The parameters whose tuned value is the lowest or highest of those that were tried, with these two.
+    validation : Scores, optional
+        The scores of the queries for validation.
+    """
+
+    model: RankingModel
+    queries: tuple[str, ...]
+    score: float
+    chosen: tuple[str, ...]
+    _: KW_ONLY
+    choice: Choice | None = field(default=None, compare=False)
+    adapted: bool = False
+    baselines: Mapping[str, RankingModel] = field(default_factory=dict)
+    gains: Mapping[str, Any] = field(default_factory=dict)
+    ends: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    validation: Scores | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Fitted:
+        """The result of learning weights on these queries; `chosen` are the model's features by default."""
+        names = tuple(map(str, model.features))
+        return cls(model, tuple(queries), model.training_scores[-1], chosen or names, **more)
+
+    def __post_init__(self) -> None:
+        weights = {
+            name: dict(zip(map(str, model.features), model.weights, strict=True))
+            for name, model in self.baselines.items()
+        }
+        entries: dict[str, Any] = {"baselines": weights} if weights else {}
+        if self.choice is not None:
+            entries["choice"] = self.choice.to_dict()
+        if self.gains:
+            entries["sources"] = self.gains
+        if self.validation is not None:
+            mean = float(self.validation.means[0])
+            entries |= {"validation": list(self.validation.qids), "validation_score": mean}
+        object.__setattr__(self, "model", _noted(self.model, entries))
+
+    def __repr__(self) -> str:
+        return visible(f"<{type(self).__name__}: {self}>")
+
+    def __str__(self) -> str:
+        measured = f"{self.model.objective} {self.score:.4f} on {len(self.queries)} training queries"
+        return f"{measured} with {', '.join(self.chosen)}"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
+
+    def stage(self, index: PositionalIndex | None) -> ModelRanker:
+        """The stage that ranks by the model."""
+        return ModelRanker(self.model, index)
+
+    def noted(self, entries: Mapping[str, Any]) -> Fitted:
+        """The same with more entries in the model's provenance."""
+        return replace(self, model=_noted(self.model, entries))
+
+
+def alone(candidate: Candidate, data: RankingData, model: RankingModel) -> RankingModel:
+    """The model of a candidate with fixed weights for columns of the data, otherwise as `model`."""
+    # Baselines have the model's collection, parameters and query form, so that only features and weights differ.
+    features = tuple(as_feature(data.specs[column]) for column in data.columns_of(candidate.features))
+    return replace(model, features=features, weights=candidate.weights, training_scores=(), provenance={})
+
+
+def _noted(model: RankingModel, entries: Mapping[str, Any]) -> RankingModel:
+    return replace(model, provenance={**model.provenance, **entries})
