@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import LETOR, RelevanceLevel, Rules, Shared, check_rules, measures_at
+from greylag.cli.options import Rule, Shared, check_rules, parse_measures
 from greylag.cli.terminal import tell
 from greylag.core.citations import cite
 from greylag.core.tables import Table
@@ -25,6 +25,7 @@ from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
 from greylag.evaluation.significance import Correction, Family, Significance, Test
+from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
 from greylag.reports.scores import Form, format_tables, score_tables, table
 from greylag.runtime.software import TREC_EVAL, versions
@@ -34,26 +35,21 @@ Shape = Literal[Form, "html"]
 MARKED = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 MEASURES = ["AP", "P@10", "nDCG@10"]
-RULES: Rules = {
-    "--letor": ((), ("--qrels", "--subtopics", "--predicted"), "its grades are the judgements"),
-    "--all-pairs": ((), ("--baseline",), "it compares every run with every other"),
-    "--unjudged": (
+RULES = [
+    Rule(
+        ("--unjudged",),
         (),
         ("--subtopics", "--per-query"),
         "it scores runs with documents that are not judged as relevant, and without them",
     ),
-    "--predicted": (
+    Rule(
+        ("--predicted",),
         (),
-        ("--all-pairs", "--test", "--family", "--margin", "--unjudged", "--per-query", "--subtopics"),
+        ("--all-pairs", "--test", "--family", "--margin", "--figure", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
-    "--figure": (
-        ("--baseline", "--all-pairs"),
-        ("--predicted",),
-        "it is a chart of the changes of each topic by the first measure",
-    ),
-    "--margin": (("--baseline", "--all-pairs"), (), "it is of differences between runs"),
-}
+    Rule(("--figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
+]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 
@@ -61,11 +57,9 @@ Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")
 Judgements = Annotated[
     Path | None,
     typer.Option(
-        "--qrels", help="Relevance or subtopic judgements: a file, irds:NAME, or for relevance a name of Pyserini."
+        "--qrels",
+        help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades.",
     ),
-]
-GradedFile = Annotated[
-    Path | None, typer.Option("--letor", help=f"{LETOR}, in place of --qrels: its grades are the judgements.")
 ]
 Measures = Annotated[
     list[str] | None,
@@ -112,9 +106,7 @@ def evaluate(
     context: typer.Context,
     runs: Runs,
     qrels: Judgements = None,
-    letor: GradedFile = None,
     measures: Measures = None,
-    level: RelevanceLevel = None,
     topics: OnlyTopics = None,
     baseline: Baseline = None,
     all_pairs: AllPairs = False,
@@ -135,7 +127,7 @@ def evaluate(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
-    judged = _read_judgements(shared, qrels, letor, measures, level, topics, subtopics=subtopics)
+    judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
     # The baseline has the first row; it may be among the runs, too.
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
     if predicted:
@@ -205,34 +197,29 @@ class JudgedFile:
 
 def _read_judgements(
     shared: Shared,
-    qrels: Path | None,
-    letor: Path | None,
+    path: Path | None,
     names: Sequence[str] | None,
-    level: int | None,
     topics: Path | None,
     *,
     subtopics: bool,
 ) -> JudgedFile:
     """The judgements of a file, or the grades that a feature file lists."""
-    path = qrels or letor
     if path is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    measures = measures_at(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), level, path)
+    measures = parse_measures(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), path)
     if subtopics:
         by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
         return JudgedFile(path, by_subtopic, measures, evaluation.evaluate_by_subtopic)
     for measure in measures:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic: give --subtopics if {path} has them")
-    if letor is None:
-        return JudgedFile(path, shared.qrels(path, topics=topics), measures)
-    return JudgedFile(path, shared.of_topics(_grades(shared, path), path, topics), measures)
+    if is_feature_file(path):
+        return JudgedFile(path, shared.of_topics(_grades(shared, path), path, topics), measures)
+    return JudgedFile(path, shared.qrels(path, topics=topics), measures)
 
 
 def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
     """The grades of a feature file; a line of the log says how many topics have none above 0."""
-    from greylag.learning.letor import listed_grades, read_features
-
     grades = listed_grades(read_features(path, lenient=shared.lenient))
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))

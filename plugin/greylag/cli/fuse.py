@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import OutputRun, RelevanceLevel, Rules, Shared, Tag, check_rules, measures_at
+from greylag.cli.options import OutputRun, Rule, Shared, Tag, check_rules, parse_measures
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, Fusion, cut
@@ -21,11 +21,10 @@ from greylag.trec.runs import JoinedRuns, RunFile
 if TYPE_CHECKING:
     from greylag.recipes.learned_fusion import LearnedFusion
 
-_LEARNING = (("--qrels",), (), "the judgements to learn from")
-RULES: Rules = {
-    **dict.fromkeys(("--measure", "--relevance-level", "--folds", "--model-out"), _LEARNING),
-    "--method": ((), ("--qrels",), "from judgements, fusion is learned"),
-}
+RULES = [
+    Rule(("--measure", "--folds", "--model-out"), ("--qrels",), (), "the judgements to learn from"),
+    Rule(("--method",), (), ("--qrels",), "from judgements, fusion is learned"),
+]
 
 
 def fuse(
@@ -43,7 +42,6 @@ def fuse(
     measure: Annotated[
         str | None, typer.Option("--measure", help="Measure to maximise: nDCG@10 (the default), map, RR, P@5, ...")
     ] = None,
-    level: RelevanceLevel = None,
     folds: Annotated[
         int | None,
         typer.Option("--folds", min=2, help="Fuse each judged topic by what the other folds tell; their number."),
@@ -91,7 +89,7 @@ def fuse(
         from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
         from greylag.recipes.learned_fusion import learn_fusion
 
-        [maximised] = map(Objective.parse, measures_at(["nDCG@10" if measure is None else measure], level, qrels))
+        [maximised] = map(Objective.parse, parse_measures(["nDCG@10" if measure is None else measure], qrels))
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
         if model_out is not None:
             learned.model.save(model_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
@@ -150,36 +150,31 @@ LETOR = "LETOR text, with topics, documents, features and grades"
 """Of the option ``--letor``, in several commands."""
 
 
-RelevanceLevel = Annotated[
-    int | None,
-    typer.Option(
-        "--relevance-level",
-        min=1,
-        help="Lowest grade of a relevant document, for measures without one, as AP(rel=2) has.",
-    ),
-]
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
 """Judgements of TREC's deep learning tracks whose grade 1 means "related": that of passages, unlike documents."""
 
 
-def measures_at(names: Iterable[str], level: int | None, qrels: Path) -> list[Measure]:
-    """The measures of these names, at a level where they give none; proposes one that judgements of a name need."""
-    measures = [parse_measure(name, rel=level or 1) for name in names]
-    levelled = [measure for measure in measures if measure.family.has_level]
-    if level is not None and not levelled:
-        raise ParameterError(f"--relevance-level changes nothing: {', '.join(map(str, measures))} use all grades")
-    lowest = ", ".join(str(measure) for measure in levelled if measure.rel == 1)
-    if level is None and lowest and TREC_DL.fullmatch(str(qrels)) and not qrels.exists():
-        _log.warning(f"{lowest} count grade 1 of {qrels} as relevant; published figures do not: --relevance-level 2")
-    return measures
+def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
+    """Parse names of measures; warn where published figures by these judgements have another relevance level."""
+    measures = [(name, parse_measure(name)) for name in names]
+    unlevelled = (measure for name, measure in measures if measure.family.has_level and "rel=" not in name)
+    if (lowest := next(unlevelled, None)) and TREC_DL.fullmatch(str(qrels)) and not qrels.exists():
+        level = str(replace(lowest, rel=2))
+        _log.warning(f"{lowest} counts grade 1 of {qrels} as relevant; published figures do not: give {level}")
+    return [measure for _, measure in measures]
 
 
-Rules = Mapping[str, tuple[Sequence[str], Sequence[str], str]]
-"""By option: those of which it needs one, those that cannot be given with it, and the reason."""
+class Rule(NamedTuple):
+    """Options that need one of others, or cannot be given with others, and the reason."""
+
+    options: Sequence[str]
+    needed: Sequence[str]
+    excluded: Sequence[str]
+    reason: str
 
 
 def given_options(context: typer.Context) -> set[str]:
-    """The long names of the options that are on the command line."""
+    """Return the long names of the options on the command line."""
     given = set()
     for parameter in context.command.params:
         # By source: a default is no choice, and excludes nothing.
@@ -189,14 +184,15 @@ def given_options(context: typer.Context) -> set[str]:
     return given
 
 
-def check_rules(context: typer.Context, rules: Rules) -> None:
+def check_rules(context: typer.Context, rules: Iterable[Rule]) -> None:
     """Refuse options that need others which are not given, or exclude others which are."""
     given = given_options(context)
-    for option, (needed, excluded, reason) in rules.items():
-        if option in given and needed and not given & set(needed):
-            raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
-        if option in given and (clash := sorted(given & set(excluded))):
-            raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
+    for options, needed, excluded, reason in rules:
+        for option in sorted(given & set(options)):
+            if needed and not given & set(needed):
+                raise ParameterError(f"{option} needs {' or '.join(needed)}: {reason}")
+            if clash := sorted(given & set(excluded)):
+                raise ParameterError(f"{option} excludes {clash[0]}: {reason}")
 
 
 class Kind(NamedTuple):

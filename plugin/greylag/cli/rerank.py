@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.model_inputs import load_model, seen_topics
-from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rules, Shared, Tag, check_rules
+from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rule, Shared, Tag, check_rules
 from greylag.cli.ranking_inputs import Chain, First, chain_of, first_rankings, open_embeddings, over_columns, read_files
 from greylag.core.tables import visible
 from greylag.errors import ParameterError
@@ -23,13 +23,14 @@ from greylag.stages import StageStep, registered_stages
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
 
-RULES: Rules = {
-    "--letor": (
+RULES = [
+    Rule(
+        ("--letor",),
         ("--model",),
         ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--part"),
         "the file has topics, documents and features, for a model of such files",
     ),
-}
+]
 
 
 def rerank(

@@ -18,13 +18,12 @@ from greylag.cli.options import (
     Described,
     Features,
     Kind,
-    RelevanceLevel,
-    Rules,
+    Rule,
     Shared,
     check_rules,
     given_options,
     help_of,
-    measures_at,
+    parse_measures,
 )
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
@@ -60,7 +59,6 @@ TAKING = {
     "--letor": list(RANKERS),
     "--titles": list(DIVERSIFIERS),
     "--measure": list(RANKERS),
-    "--relevance-level": list(RANKERS),
     "--most-topics": list(RANKERS),
 }
 """The models that take an option which others do not take; the first that is wrong is told."""
@@ -85,17 +83,18 @@ TITLES = typer.Option(
     metavar="FILE",
     help="svmdiv, cssvm: titles, JSON lines with id and title, and other fields of criteria, such as the documents.",
 )
-RULES: Rules = {
-    "--letor": (
+RULES = [
+    Rule(
+        ("--letor",),
         (),
         ("--index", "--qrels", "--topics", "--run"),
         "the file has topics, documents, features and grades",
     ),
-    "--validation": (("--letor",), ("--folds",), "it has other topics with the same columns, by which to choose"),
-    "--pool": (("--index",), (), "its features are counted in an index"),
-    "--folds": (("--out-run",), (), "one number of folds, one run of held-out rankings"),
-    "--out-run": (("--folds",), (), "one number of folds, one run of held-out rankings"),
-}
+    Rule(("--validation",), ("--letor",), ("--folds",), "it has other topics to choose by, with the same columns"),
+    Rule(("--pool",), ("--index",), (), "its features are counted in an index"),
+    Rule(("--folds",), ("--out-run",), (), "one number of folds, one run of held-out rankings"),
+    Rule(("--out-run",), ("--folds",), (), "one number of folds, one run of held-out rankings"),
+]
 
 
 def train(
@@ -116,7 +115,6 @@ def train(
     measure: Annotated[
         str | None, typer.Option("--measure", help="Measure to maximise: AP (the default), nDCG@10, RR, P@5, ...")
     ] = None,
-    level: RelevanceLevel = None,
     features: Features = None,
     pool: PoolOption = None,
     preselect: Annotated[str | None, PRESELECT] = None,
@@ -158,14 +156,14 @@ def train(
         if flag in given and name not in models:
             raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {name}")
     maximised = "AP" if measure is None else measure
-    [objective] = map(Objective.parse, measures_at([maximised], level, qrels or letor or Path()))
+    [objective] = map(Objective.parse, parse_measures([maximised], qrels or letor or Path()))
     files = Files(index, qrels, out, topics, run, letor, validation, titles, out_run)
     named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
         train_diversifier(shared, model, files, named, folds)
     else:
         wanted = Asked(name, model, objective, named, pool, preselect, most_topics)
-        train_ranker(shared, wanted, files, folds, propose=measure is None and level is None)
+        train_ranker(shared, wanted, files, folds, propose=measure is None)
 
 
 def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:

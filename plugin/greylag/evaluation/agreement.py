@@ -50,7 +50,7 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
     level = min(measure.rel for measure in empty)
     reason = f"no document has grade {level} or a higher one (the highest is {top}), as {empty[0]} needs"
     if len(empty) == len(measures):
-        raise ParameterError(f"{reason}: give a lower --relevance-level, or other judgements")
+        raise ParameterError(f"{reason}: give a lower level, as in AP(rel=1), or other judgements")
     return [f"{reason}: the scores by {', '.join(map(str, empty))} are 0"]
 
 

@@ -18,7 +18,16 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
 from greylag.learning.data import LARGEST, Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
-from greylag.runtime.files import Faults, check_names, open_atomically, parse_number, read_rows, read_text_blocks
+from greylag.runtime.files import (
+    Faults,
+    check_names,
+    is_file,
+    open_atomically,
+    parse_number,
+    read_blocks,
+    read_rows,
+    read_text_blocks,
+)
 
 
 def write_features(
@@ -157,6 +166,14 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
     return _assemble(path, blocks, qrels)
+
+
+def is_feature_file(path: str | Path) -> bool:
+    """Return whether a file, unless it is a pipe, begins with a row of LETOR text after its comments."""
+    if not is_file(path):
+        return False
+    lines = next(read_blocks(path), b"").split(b"\n")
+    return bool(_LINE.match(next((line for line in lines if not line.startswith(b"#")), b"")))
 
 
 @dataclass(frozen=True, eq=False)

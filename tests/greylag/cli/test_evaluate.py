@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.cli.options import measures_at
+from greylag.cli.options import parse_measures
 from greylag.evaluation import correct_by_people, equivalence_test, evaluate
 from greylag.trec import at_level, read_qrels, read_run, write_qrels
 from tests.greylag.cli.conftest import Command, Refused, unremarked
@@ -79,16 +79,13 @@ def test_from_run_to_scores(command: Command, made: Path, ranked: list[object], 
     assert scores["S-recall@10"] > 0.9
 
 
-def test_relevance_level(command: Command, refused: Refused, made: Path) -> None:
-    """The measures have it, unless they have their own or use all grades; P@10 of what is ranked is that of grade 2."""
-    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--format", "json", "-m", "AP"]
-    _, out, _ = command(*words, "--relevance-level", 2, "-m", "nDCG@10", "-m", "P(rel=1)@5", "-m", "P@10")
+def test_relevance_levels_are_those_of_the_measures(command: Command, made: Path) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--format", "json", "-m", "AP(rel=2)"]
+    _, out, _ = command(*words, "-m", "nDCG@10", "-m", "P@5", "-m", "P(rel=2)@10")
     means = json.loads(out)["runs"][str(made / "bm25.run")]["means"]
     expected = evaluate(read_run(made / "bm25.run"), at_level(read_qrels(made / "qrels.txt"), 2), ["AP", "P@10"])
-    assert list(means) == ["AP(rel=2)", "nDCG@10", "P(rel=1)@5".replace("(rel=1)", ""), "P(rel=2)@10"]
+    assert list(means) == ["AP(rel=2)", "nDCG@10", "P@5", "P(rel=2)@10"]
     assert [means["AP(rel=2)"], means["P(rel=2)@10"]] == expected.means.tolist()
-    assert json.loads(command(*words)[1])["runs"][str(made / "bm25.run")]["means"]["AP"] != means["AP(rel=2)"]
-    assert "nDCG@10 use all grades" in refused(*words[:-2], "-m", "nDCG@10", "--relevance-level", 2)
 
 
 @pytest.mark.parametrize(
@@ -110,10 +107,10 @@ def test_a_level_is_proposed_where_published_figures_have_it(
     name: str, measure: str, proposed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As in Pyserini's reproductions: level 2 for passages of the deep learning tracks, 1 for documents."""
-    assert [str(found) for found in measures_at([measure], None, Path(name))] == [measure]
-    assert ("--relevance-level 2" in caplog.text) == proposed
+    assert [str(found) for found in parse_measures([measure], Path(name))] == [measure]
+    assert ("(rel=2)" in caplog.text) == proposed
     caplog.clear()
-    measures_at(["AP"], 1, Path(name))
+    parse_measures(["AP(rel=1)"], Path(name))
     assert not caplog.text
 
 
@@ -167,7 +164,6 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
         (["RUN", "--subtopics"], "all judgements are of subtopic 0"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--all-pairs"], "give another run"),
-        (["RUN", "--baseline", "RUN", "--all-pairs"], "--all-pairs excludes --baseline"),
         (["RUN", "--unjudged", "--per-query"], "--unjudged excludes --per-query"),
         (["RUN", "--unjudged", "-m", "Judged@5"], "Judged@5 cannot be scored"),
         (["RUN", "--margin", "0.01"], "--margin needs --baseline or --all-pairs"),
@@ -342,6 +338,6 @@ def test_judgements_that_do_not_belong_to_the_run(
     assert "no document of the run is judged" in refused(*words([[qid, "0", f"x{d}", g] for qid, _, d, g in rows]))
     assert command(*words(rows))[::2] == (0, "")
     assert "240 of 264 judged topics" in command(*words([*rows, *([f"t{n}", "0", "x", "1"] for n in range(240))]))[2]
-    code, _, err = command(*words(rows), "--relevance-level", "9")
+    code, _, err = command(*words(rows), "-m", "AP(rel=9)", "-m", "nDCG@10")
     assert (code, err.count("\n"), "no document has grade 9" in err) == (0, 1, True)
-    assert "no document has grade 9" in refused(*words(rows), "--relevance-level", "9", "-m", "AP")
+    assert "no document has grade 9" in refused(*words(rows), "-m", "AP(rel=9)")

@@ -137,9 +137,7 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
         (["--model", "svmdiv", "--measure", "map"], "--measure is for --model automatic or mrf"),
-        (["--model", "svmdiv", "--relevance-level", "2"], "--relevance-level is for --model automatic or mrf"),
         (["--model", "svmdiv", "--most-topics", "2"], "--most-topics is for --model automatic or mrf"),
-        (["--measure", "nDCG", "--relevance-level", "2"], "nDCG use all grades"),
     ],
 )
 def test_mistakes(

@@ -56,7 +56,7 @@ def test_from_a_file_to_scores_and_their_evaluation(command: Command, files: tup
     again = tmp_path / "again.run"
     assert command("fuse", "--run", scores, "--scores-of", test, "--out", again)[0] == 0
     assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
-    code, told, err = command("evaluate", "--letor", test, run, "-m", "AP", "-m", "nDCG@10")
+    code, told, err = command("evaluate", "--qrels", test, run, "-m", "AP", "-m", "nDCG@10")
     assert (code, err) == (0, f"greylag: info: {test}: 2 of 8 topics have no relevant document, and count as 0\n")
     means = evaluate(read_run(run), listed_grades(data), ["AP", "nDCG@10"]).means
     assert re.search(rf"^{run} +{means[0]:.4f} +{means[1]:.4f}$", told, re.MULTILINE)
@@ -166,14 +166,13 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
         ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': use penalty, max_features"),
         (["train", "--validation", test, "--out", x], "--validation needs --letor"),
         (["train", "--out", x], "--qrels is missing: name the judgements to learn from, or a file of features"),
-        (["evaluate", "--letor", test, "--qrels", made / "qrels.txt", made / "bm25.run"], "--letor excludes --qrels"),
     ):
         assert reason in refused(*words), words
         assert not x.exists()
 
 
 def test_a_run_of_other_topics_than_the_file_s(command: Command, made: Path, files: tuple[Path, Path]) -> None:
-    code, told, err = command("evaluate", "--letor", files[1], made / "bm25.run")
+    code, told, err = command("evaluate", "--qrels", files[1], made / "bm25.run")
     assert (code, told) == (2, "")
     assert "have no query in common (1, 2, 3, ... against 101, 102, 103, ...)" in err.splitlines()[-1]
 
