@@ -15,6 +15,7 @@ from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
 README = ROOT / "README.md"
 
 
+@pytest.mark.long
 def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,7 @@ from tests.processes import python
 MODULES = "my_stages", "my_diversifiers"
 
 
+@pytest.mark.long
 def test_a_distribution_with_stages(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lay_out(tmp_path)
     shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)

@@ -90,12 +90,5 @@ def fuzz(seconds: float, folder: Path, seed: int) -> int:
                 if verdict not in ("refused", "accepted"):
                     print(f"{name}, seed {seed}, {done}: {verdict}\n    {content[:400]!r}", flush=True)
         seed += 1
-    print(summary(counts))
+    print(f"tried {counts.total()}, refused in one line {counts['refused']}, accepted rightly {counts['accepted']}")
     return counts["wrong"]
-
-
-def summary(counts: Counter[str]) -> str:
-    return (
-        f"tried {counts.total()}, refused in one line {counts['refused']}, accepted rightly {counts['accepted']}, "
-        f"wrong {counts['wrong']}"
-    )

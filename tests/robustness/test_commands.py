@@ -2,8 +2,8 @@
 
 import os
 import random
+import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +13,7 @@ import pytest
 from typer.models import OptionInfo
 
 from greylag.cli import COMMANDS, main
-from tests.processes import run
-from tests.robustness.harness import LIMIT, HangError, summary, time_limit
+from tests.robustness.harness import LIMIT, HangError, time_limit
 
 NUMBERS = [
     "-1",
@@ -96,7 +95,6 @@ SPELT = {
     "--model": MODELS,
     "--preselect": PRESELECTIONS,
 }
-TRIED: Counter[str] = Counter()
 COMPILING = 240
 """Seconds for the first command, which may have to compile."""
 
@@ -126,7 +124,6 @@ def valid(made: Path) -> dict[str, list[str]]:
         "check": [str(made / "few.run"), topics],
         "experiment": [str(made / "few.yaml"), "--out=out"],
         "doctor": [index],
-        "compile": [],
     }
 
 
@@ -205,7 +202,14 @@ def verdict(
     return "accepted" if code == 0 or (code == 1 and "doctor" in words) else f"code {code} with {told[:400]!r}"
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+def remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"compile"}))  # which takes nothing
 @pytest.mark.parametrize("part", [pytest.param(0.1, id="sample"), pytest.param(1.0, id="all", marks=pytest.mark.slow)])
 def test_odd_values_are_refused_in_one_line(
     *,
@@ -218,14 +222,13 @@ def test_odd_values_are_refused_in_one_line(
 ) -> None:
     rng, wrong = random.Random(name), []
     verdict(["--jobs=1", name, *valid(files)[name]], capfd, monkeypatch, COMPILING)
-    run(["rm", "-rf", place / "out"], check=True)
+    remove(place / "out")
     for words in variants(name, valid(files)[name]):
         if rng.random() < part:
             found = verdict(["--jobs=1", name, *words], capfd, monkeypatch)
-            TRIED[found if found in ("refused", "accepted") else "wrong"] += 1
             if found not in ("refused", "accepted"):
                 wrong.append(([word[:80] for word in words], found))
-            run(["rm", "-rf", place / "out"], check=True)
+            remove(place / "out")
     assert not wrong, "\n".join(map(str, wrong))
     assert {"file", "empty", "loop"} <= set(os.listdir(place))
 
@@ -242,12 +245,5 @@ def test_the_demo_refuses_odd_values(
 ) -> None:
     given = [words, "experiment", "demo"] if words.startswith("--jobs") else ["experiment", "demo", words]
     found = verdict(given, capfd, monkeypatch)
-    TRIED[found if found == "refused" else "wrong"] += 1
     assert found == "refused"
     assert set(os.listdir(place)) == {"file", "empty", "loop"}
-
-
-def test_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\ncommands with odd values: {summary(TRIED)}")
-    assert TRIED["wrong"] == 0

@@ -1,37 +1,23 @@
 """Malformed and odd variants of every format: refused in one line, or read as an independent oracle reads them."""
 
 import random
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from greylag.errors import FormatError
 from tests.robustness.formats import FORMATS, Format
-from tests.robustness.harness import judge, summary, trials
+from tests.robustness.harness import judge, trials
 
-COUNTS: Counter[str] = Counter()
 VALID = 10  # of each format, with nine variants of each
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.filterwarnings("ignore")
 def test_variants_are_refused_or_read_as_the_oracle_reads_them(name: str, tmp_path: Path) -> None:
-    wrong = []
-    for done, verdict, content in trials(name, 0, VALID, tmp_path / "file"):
-        COUNTS[verdict if verdict in ("refused", "accepted") else "wrong"] += 1
-        if verdict not in ("refused", "accepted"):
-            wrong.append((done, verdict, content[:300]))
-    assert not wrong
-
-
-def test_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\nrobustness of {len(FORMATS)} formats: {summary(COUNTS)}")
-    if COUNTS:  # unless this test is run on its own
-        assert COUNTS.total() == len(FORMATS) * VALID * 10 >= 1000
-        assert COUNTS["wrong"] == 0
-        assert min(COUNTS["refused"], COUNTS["accepted"]) > COUNTS.total() // 5
+    found = list(trials(name, 0, VALID, tmp_path / "file"))
+    assert [(*trial[:2], trial[2][:300]) for trial in found if trial[1] not in ("refused", "accepted")] == []
+    assert {verdict for _, verdict, _ in found} == {"refused", "accepted"}
 
 
 def raises(error: BaseException) -> Format:

@@ -13,6 +13,7 @@ from tests.greylag.cli.conftest import Command, Refused
 from tests.processes import python
 
 
+@pytest.mark.long
 def test_all_is_compiled_ahead(command: Command, refused: Refused) -> None:
     code, out, _ = command("compile")
     assert code == 0

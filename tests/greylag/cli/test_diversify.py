@@ -14,10 +14,10 @@ from greylag.trec import read_aspects, read_subtopic_qrels
 from tests.greylag.cli.conftest import DEMO, Command, Refused
 
 
-def test_the_printed_command_applies_what_was_chosen(
-    command: Command, made: Path, tmp_path: Path, monkeypatch: object
-) -> None:
-    run, qrels, aspects = made / "bm25.run", DEMO / "qrels.subtopics.txt", DEMO / "subtopics.tsv"
+def test_the_printed_command_applies_what_was_chosen(command: Command, made: Path, tmp_path: Path) -> None:
+    run, qrels, aspects = tmp_path / "top.run", DEMO / "qrels.subtopics.txt", DEMO / "subtopics.tsv"
+    lines = (made / "bm25.run").read_text().splitlines(keepends=True)
+    run.write_text("".join(line for line in lines if int(line.split()[3]) <= 40))
     words = [run, "--index", made / "index", "--subtopics", qrels, "--aspects", aspects]
     methods = ["--method", "mmr", "--method", "xquad"]
     code, out, err = command("--jobs", "2", "diversify", *words, *methods)

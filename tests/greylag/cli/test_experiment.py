@@ -64,6 +64,7 @@ def test_a_check_needs_expected_scores(refused: Refused, tmp_path: Path) -> None
     assert "--check needs expected scores" in refused("experiment", tmp_path / "x.yaml", "--check")
 
 
+@pytest.mark.long
 def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     code, text, err = command("experiment", "--init", "pipeline")

@@ -265,6 +265,7 @@ def test_wrong_options_of_stages_are_found_before_any_work(several: Path) -> Non
     assert not (several.parent / "out" / "results.json").exists()
 
 
+@pytest.mark.long
 def test_the_automatic_choice_with_features_of_ones_own(folder: Path, done: Finished, tmp_path: Path) -> None:
     shutil.copy(folder / "mmr.run", tmp_path / "own.run")
     (tmp_path / "x.yaml").write_text(

@@ -16,6 +16,7 @@ from tests.processes import python
 HIDDEN = "import sys; sys.modules['jnius'] = None; from greylag.cli import main; main()"
 
 
+@pytest.mark.long
 def test_the_demonstration_ranks_as_with_java(tmp_path: Path) -> None:
     for program, out in ((["-m", "greylag"], "with"), (["-c", HIDDEN], "without")):
         done = python(*program, "experiment", "demo", "--out", out, cwd=tmp_path)

@@ -62,6 +62,7 @@ def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     assert "Of 12 cases (learner and number of words) MMR is at or above IG in" in one.summary
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"splits": 2}, {"splits": "given", "folds": 2}])
 def test_matrices_above_the_memory_map_limit(tmp_path, options):
     settings, _, X, y, splits = prepared(small_collection(tmp_path, sizes=[4], **options))
@@ -193,6 +194,7 @@ def letters(n):
     return [chr(97 + i) for i in range(n)]
 
 
+@pytest.mark.long
 def test_webkb_shaped_data_above_the_memory_map_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("GREYLAG_DATA", str(tmp_path))
     (tmp_path / "webkb").mkdir()

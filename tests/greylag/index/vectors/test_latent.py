@@ -142,6 +142,7 @@ for texts in DEGENERATE.values():
 """
 
 
+@pytest.mark.long
 def test_the_general_model_ranks_degenerate_collections_alike_in_every_process() -> None:
     """Nothing is drawn from the operating system, and no order depends on hashes or on the number of threads.
 
