@@ -25,7 +25,6 @@ SYSTEMS = {
 }
 JUDGING = {"p", "share", "of"}  # rows that claims are judged by, which are not systems
 MEASURED = [
-    *(f"{name}.{kind}" for name in ("cacm", "cranfield", "vaswani") for kind in ("feedback", "preselect", "manifold")),
     "reuters21578.mmr", "rec_newsgroups.mmr", "rec_newsgroups.manifold", "usps.manifold",
     "ambient.svmdiv", "demo.svmdiv", "div400.svmdiv",
 ]  # fmt: skip

@@ -8,5 +8,4 @@ from .ranking import iterates as iterates
 from .ranking import manifold_ranking as manifold_ranking
 from .ranking import query_vector as query_vector
 from .ranking import rank as rank
-from .sessions import feedback_session as feedback_session
 from .stage import ManifoldRanker as ManifoldRanker

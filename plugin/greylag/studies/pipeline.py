@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import getsourcefile
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -42,7 +41,7 @@ from greylag.stages import StageStep
 from greylag.studies import config
 from greylag.studies.collection import RUN, CollectionSettings, OpenCollection, by_name, open_collection
 from greylag.studies.pipeline_report import Ranked, comparisons, sections
-from greylag.studies.study import Context, Outcome, Study, load
+from greylag.studies.study import Context, Outcome, Study
 from greylag.studies.tables import means, merge_scores
 from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
@@ -381,16 +380,6 @@ def draw_topics(topics: Mapping[str, str], qrels: Qrels, most: int, seed: int) -
         return {qid: topics[qid] for qid in judged}
     drawn = np.sort(np.random.default_rng(seed).choice(len(judged), most, replace=False))
     return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
-
-
-def read_pipeline(path: Path) -> Settings:
-    """The settings of a main experiment file, for studies that build on its pipeline."""
-    _, settings = load(path)
-    if not isinstance(settings, Settings):
-        raise FormatError(path, None, f"study {settings.study!r}: use an experiment file of the study 'pipeline'")
-    if settings.test_topics is not None:
-        raise FormatError(path, None, "test_topics: a study of this pipeline has folds, and takes no split")
-    return settings
 
 
 STUDY = Study(Settings, open_collection, run)

@@ -40,7 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
-    return pipeline.read_pipeline(DEMO / "demo.yaml")
+    _, settings = load(DEMO / "demo.yaml")
+    assert isinstance(settings, Settings)
+    return settings
 
 
 @pytest.fixture(scope="module")
@@ -161,11 +163,6 @@ def test_refusals_of_splits_and_runs(split: Path, old: str, new: str, reason: st
     split.write_text(split.read_text().replace(old, new))
     with pytest.raises(FormatError, match=reason):
         run_file(split, split.parent / "out")
-
-
-def test_no_study_of_a_pipeline_takes_a_split(split: Path) -> None:
-    with pytest.raises(FormatError, match=r"x.yaml: test_topics"):
-        pipeline.read_pipeline(split)
 
 
 NUMBERS = count()
@@ -306,13 +303,6 @@ def test_a_split_with_some_training_topics(split: Path) -> None:
     model = RankingModel.load(split.parent / "out" / "models" / "mrf.json")
     assert len(model.provenance["queries"]) == 7
     assert set(model.provenance["queries"]) <= {str(number) for number in range(1, 17)}
-
-
-@pytest.mark.usefixtures("sum_study")
-def test_only_a_file_of_the_main_study_is_a_pipeline(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n\n")
-    with pytest.raises(FormatError, match=r"x.yaml: study 'sum': use an experiment file of the study 'pipeline'"):
-        pipeline.read_pipeline(tmp_path / "x.yaml")
 
 
 def test_wrong_measures_are_found_before_any_work(tmp_path: Path) -> None:
