@@ -17,7 +17,6 @@ VALID = 10  # of each format, with nine variants of each
 def test_variants_are_refused_or_read_as_the_oracle_reads_them(name: str, tmp_path: Path) -> None:
     found = list(trials(name, 0, VALID, tmp_path / "file"))
     assert [(*trial[:2], trial[2][:300]) for trial in found if trial[1] not in ("refused", "accepted")] == []
-    assert {verdict for _, verdict, _ in found} == {"refused", "accepted"}
 
 
 def raises(error: BaseException) -> Format:
