@@ -17,7 +17,7 @@ from greylag.runtime.files import file_stamp
 from tests.robustness.source import TEXTS, MemorySource, outcome
 
 STORE = "windows.sqlite"
-statistics._QUICK = 0  # or nothing would be stored of so few documents
+statistics._MAX_UNSAVED_POSTINGS = 0  # or nothing would be stored of so few documents
 
 
 def _flip(path: Path, rng: random.Random) -> None:

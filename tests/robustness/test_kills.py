@@ -60,7 +60,7 @@ def told(log, key, result):
         print(key, file=keys, flush=True)
 
 with open("keys", "w") as keys:
-    cache.PATIENCE, cache.WorkLog.save_result = 0.0, told
+    cache.MIN_KEPT_SECONDS, cache.WorkLog.save_result = 0.0, told
     main()
 """
 """Runs a command that keeps its work from the first item on, and lists the keys of what it has kept."""

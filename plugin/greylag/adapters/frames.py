@@ -12,7 +12,7 @@ from greylag.errors import ParameterError
 from greylag.ranking import Ranking, Run
 from greylag.trec import Qrels
 
-COLUMNS: Mapping[str, tuple[str, ...]] = {
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "query_id", "q_id"),
     "docno": ("docno", "docid", "doc_id"),
     "score": ("score",),
@@ -31,7 +31,7 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
     Parameters
     ----------
     frame : pandas.DataFrame or polars.DataFrame
-        With the columns qid, docno and score, by any of the names in `COLUMNS`, and optionally query.
+        With the columns qid, docno and score, by any of the names in `COLUMN_NAMES`, and optionally query.
     topics : mapping of str to str, optional
         Query texts by qid. By default the column query, or "".
     tag : str, default "greylag"
@@ -48,12 +48,12 @@ def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: 
 
 
 def topics_from_frame(frame: Any) -> dict[str, str]:
-    """Read topics from a data frame with the columns qid and query, by any of the names in `COLUMNS`."""
+    """Read topics from a data frame with the columns qid and query, by any of the names in `COLUMN_NAMES`."""
     return _texts(_qids(frame), _column(frame, "query"))
 
 
 def qrels_from_frame(frame: Any) -> Qrels:
-    """Read judgements from a data frame with the columns qid, docno and label, by any name in `COLUMNS`."""
+    """Read judgements from a data frame with the columns qid, docno and label, by any name in `COLUMN_NAMES`."""
     return names.qrels_of(zip(*(_column(frame, column) for column in ("qid", "docno", "label")), strict=True))
 
 
@@ -76,13 +76,13 @@ def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]], library: Library = "p
 def _name(frame: Any, column: str) -> str | None:
     if not hasattr(frame, "columns"):
         raise ParameterError(f"{shown(frame)} is not a data frame of pandas or polars")
-    return next((name for name in COLUMNS[column] if name in frame.columns), None)
+    return next((name for name in COLUMN_NAMES[column] if name in frame.columns), None)
 
 
 def _column(frame: Any, column: str) -> list[Any]:
     name = _name(frame, column)
     if name is None:
-        wanted, there = " or ".join(COLUMNS[column]), ", ".join(map(str, frame.columns)) or "none"
+        wanted, there = " or ".join(COLUMN_NAMES[column]), ", ".join(map(str, frame.columns)) or "none"
         raise ParameterError(f"the frame has no column {wanted}; its columns are {there}: rename one")
     values: list[Any] = frame[name].to_list()
     return values

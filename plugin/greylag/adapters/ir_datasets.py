@@ -18,7 +18,7 @@ from greylag.ranking import Run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import named_subtopic
 
-_JUDGED = ("query", "subtopic", "doc")
+_JUDGED_KINDS = ("query", "subtopic", "doc")
 
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
@@ -54,7 +54,7 @@ def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
     """Read judgements by subtopic, as `greylag.trec.read_subtopic_qrels`: grades by qid, subtopic and docid."""
     qrels: SubtopicQrels = {}
     for item in _items(source, "qrels", "subtopic_id"):
-        qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED)
+        qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED_KINDS)
         what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
         grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
         if docid in grades:

@@ -25,7 +25,7 @@ def doctor(
     Pyserini's own searchers, which greylag does not need.
     """
     from greylag.index import PositionalIndex
-    from greylag.index.lucene.doctor import OF_JAVA, diagnose
+    from greylag.index.lucene.doctor import JAVA_CHECKS, diagnose
 
     for path in index or []:
         if not path.is_dir():
@@ -34,12 +34,12 @@ def doctor(
     checks = diagnose(index or None, *probes)
     failed = [check.name for check in checks if not check.ok]
     for check in checks:
-        failure = "missing" if check.name in OF_JAVA else "fails"
+        failure = "missing" if check.name in JAVA_CHECKS else "fails"
         verdict = failure if not check.ok else "note" if check.remedy else "ok"
         tell(f"{verdict:8}{check.name}: {check.detail}{check.remedy and f'; {check.remedy}'}")
     if not failed:
         tell("greylag is ready")
-    elif index or not set(failed) <= {*OF_JAVA}:
+    elif index or not set(failed) <= {*JAVA_CHECKS}:
         tell(f"greylag is not ready: see {' and '.join(failed)} above")
         raise typer.Exit(1)
     else:

@@ -9,14 +9,14 @@ from typing import Any
 
 from greylag.errors import ParameterError
 
-LARGEST = 1e100
+MAX_VALUE = 1e100
 
 
 def check_positive(**values: float) -> None:
     """Raise `ParameterError` unless all values are above 0, and products of them are finite."""
     for name, value in values.items():
-        if not 0 < value <= LARGEST:
-            raise ParameterError(f"{name} must be a number above 0 and at most {LARGEST:g}, not {value}")
+        if not 0 < value <= MAX_VALUE:
+            raise ParameterError(f"{name} must be a number above 0 and at most {MAX_VALUE:g}, not {value}")
 
 
 def check_non_negative(**values: float) -> None:

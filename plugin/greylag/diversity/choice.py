@@ -18,7 +18,7 @@ from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
 from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
-from greylag.evaluation.significance import DECIMALS, Comparison, Significance, compare
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import Vectors
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run
@@ -303,7 +303,7 @@ def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: fl
 def last_best(means: FloatArray) -> int:
     """The number of the highest mean, the last one if several are."""
     # Rounded, since means of equal scores may differ in their last bits.
-    return len(means) - 1 - int(np.argmax(np.round(means[::-1], DECIMALS)))
+    return len(means) - 1 - int(np.argmax(np.round(means[::-1], DIFFERENCE_DECIMALS)))
 
 
 def _learned(

@@ -37,7 +37,7 @@ from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
-OF_TEXT = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
+TEXT_CRITERIA = ("count", "frequency", "tfidf")  # kinds of criteria on the whole text; the others are fields
 Levels = Literal["own", "all"]
 
 
@@ -115,7 +115,7 @@ class CoverageFeatures:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that criteria are on."""
-        return tuple(dict.fromkeys(kind for kind, _ in self.criteria if kind not in OF_TEXT))
+        return tuple(dict.fromkeys(kind for kind, _ in self.criteria if kind not in TEXT_CRITERIA))
 
     @property
     def n_features(self) -> int:

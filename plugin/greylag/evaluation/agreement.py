@@ -9,7 +9,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.ranking import Run
 
-ALL_BUT = 0.9
+NEARLY_ALL = 0.9
 """The share of topics or documents from which on nearly all are meant."""
 
 
@@ -21,7 +21,7 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
     # Documents that are named like queries: the columns are exchanged, or queries are documents themselves. Of these,
     # the judged ones are queries of the run.
     named_like_queries = sum(docid in run for docid in documents)
-    if documents and named_like_queries >= ALL_BUT * len(documents) and 2 * len(common) < len(judgements):
+    if documents and named_like_queries >= NEARLY_ALL * len(documents) and 2 * len(common) < len(judgements):
         raise ParameterError(
             f"the judgements' documents, such as {min(documents)!r}, are queries of the run, and their queries, as "
             f"{next(qid for qid in judgements if qid not in run)!r}, are not: query and document look exchanged"
@@ -33,7 +33,7 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
             "that run and judgements have the same identifiers of documents"
         )
     without = len(judgements) - len(common)
-    if common and without >= ALL_BUT * len(judgements):
+    if common and without >= NEARLY_ALL * len(judgements):
         return [
             f"{without} of {len(judgements)} judged topics have no ranking and count as 0; if the run is of a part of "
             "the topics, --topics scores this part"

@@ -34,7 +34,7 @@ from greylag.ranking import BoolArray, FloatArray, IntArray
 ALPHA = 0.5
 BETA = 0.5
 GAMMA = 0.5  # the weight of I-rec in D#-nDCG
-DECAYED = 100  # ranks beyond it have no influence on NRBP in float64
+NRBP_RANKS = 100  # ranks beyond it have no influence on NRBP in float64
 
 
 def novelty_gains(covered: BoolArray) -> FloatArray:
@@ -102,7 +102,7 @@ def nrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
 
 def nnrbp(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """Compute nNRBP: NRBP over its value for `ideal_order`."""
-    return nrbp(covered, pool, k) / nrbp(pool[ideal_order(pool, DECAYED)], pool, DECAYED)
+    return nrbp(covered, pool, k) / nrbp(pool[ideal_order(pool, NRBP_RANKS)], pool, NRBP_RANKS)
 
 
 def map_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:

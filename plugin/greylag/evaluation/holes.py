@@ -16,7 +16,7 @@ from greylag.evaluation.significance import DifferenceWithHoles, Significance
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
 
-NOTE = (
+COLUMNS_NOTE = (
     "judged: the share of the documents to the measure's cut-off that are judged. relevant: all others that any of the "
     "runs has to the cut-off count as relevant, with the highest grade of the judgements. left out: they are removed "
     "from the rankings, with documents of negative grade."
@@ -50,7 +50,7 @@ class Holes(Printed):
                 strict=True,
             )
         ]
-        return Table(NOTE, ("run", "measure", "judged", "not relevant", "relevant", "left out"), rows)
+        return Table(COLUMNS_NOTE, ("run", "measure", "judged", "not relevant", "relevant", "left out"), rows)
 
     def _table(self) -> Table:
         return self.table

@@ -23,7 +23,7 @@ from greylag.evaluation import diversity
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 UNJUDGED = -(10**9)  # below all grades
-RECALLS = tuple(tenths / 10 for tenths in range(11))
+RECALL_LEVELS = tuple(tenths / 10 for tenths in range(11))
 MULTIPLES = tuple(fifths / 5 for fifths in range(1, 11))  # of the number of relevant documents
 TEXTS = {
     "runid": "the run's tag",
@@ -203,8 +203,8 @@ def _at_recall(recall: float) -> Family:
 
 def _eleven_points(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
     """Interpolated precision, averaged over 11 levels of recall."""
-    points = (replace(measure, family=_at_recall(recall)) for recall in RECALLS)
-    return sum(_interpolated_precision(grades, ideal, 0, point) for point in points) / len(RECALLS)
+    points = (replace(measure, family=_at_recall(recall)) for recall in RECALL_LEVELS)
+    return sum(_interpolated_precision(grades, ideal, 0, point) for point in points) / len(RECALL_LEVELS)
 
 
 def _normalised_gain(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
@@ -274,7 +274,7 @@ FAMILIES = (
     Family("SetAP", "set_map"),
     Family("set_relative_P", "set_relative_P"),
     Family("relative_P", None, "relative_P_{}"),
-    *map(_at_recall, RECALLS),
+    *map(_at_recall, RECALL_LEVELS),
     Family("11pt_avg", "11pt_avg", from_grades=_eleven_points),
     *(Family(f"Rprec_mult@{multiple:g}", f"Rprec_mult_{multiple:.2f}") for multiple in MULTIPLES),
     Family("gm_map", "gm_map", summary="geometric mean"),
@@ -312,7 +312,7 @@ FAMILIES = (
 )
 
 
-AGREED = {
+IR_MEASURES_NAMES = {
     **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
     **{name: name for name in ("SetAP", "RBP")},
     **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
@@ -325,7 +325,7 @@ PARAMETERS = {
     "judged_only": re.compile("True|False"),
     "p": re.compile(r"[01]?\.?[0-9]{1,9}"),
 }
-TRANSLATED = {"cutoff", "recall", *PARAMETERS}
+TRANSLATED_PARAMETERS = {"cutoff", "recall", *PARAMETERS}
 
 
 def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
@@ -348,11 +348,11 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     if not isinstance(measure, str):
         return _from_ir_measures(measure, rel)
     name, (text, parameters) = measure, _split_parameters(measure.strip())
-    cut = None if _normalise(text) in _WITHOUT else re.search(r"[@._]([0-9]+)$", text)
+    cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"[@._]([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
-    family = (_WITH_CUTOFF if cut else _WITHOUT).get(base)
+    family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
     if family is None:
-        known = base in _WITH_CUTOFF or base in _WITHOUT
+        known = base in _CUTOFF_FAMILIES_BY_NAME or base in _FAMILIES_BY_NAME
         foreign = None if known else _named_in_ir_measures(measure.strip())
         if foreign is None:
             raise ParameterError(_explain_unknown(name, base))
@@ -406,9 +406,9 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
             "of ir_measures"
         )
     name, cutoff = str(measure), measure.params.get("cutoff")
-    ours = AGREED.get(measure.NAME, "")
+    ours = IR_MEASURES_NAMES.get(measure.NAME, "")
     graded = measure.NAME == "RBP" and "rel" not in measure.params
-    if (ours or measure.NAME == "IPrec") and measure.params.keys() <= TRANSLATED and not graded:
+    if (ours or measure.NAME == "IPrec") and measure.params.keys() <= TRANSLATED_PARAMETERS and not graded:
         at_recall = measure.NAME == "IPrec" and Measure(_at_recall(measure.params["recall"]), rel=rel)
         agreed = at_recall or parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
         return replace(agreed, **{key: value for key, value in measure.params.items() if key in PARAMETERS})
@@ -428,26 +428,28 @@ def _normalise(spelling: str) -> str:
 
 
 def _explain_unknown(name: str, base: str) -> str:
-    if base in _WITH_CUTOFF:
-        return f"measure {name!r} needs a cut-off, as in {_WITH_CUTOFF[base].name}@10"
-    if base in _WITHOUT:
-        return f"measure {name!r} takes no cut-off; write {_WITHOUT[base].name}" + (
+    if base in _CUTOFF_FAMILIES_BY_NAME:
+        return f"measure {name!r} needs a cut-off, as in {_CUTOFF_FAMILIES_BY_NAME[base].name}@10"
+    if base in _FAMILIES_BY_NAME:
+        return f"measure {name!r} takes no cut-off; write {_FAMILIES_BY_NAME[base].name}" + (
             ", or RBP@10" if base == "rbp" else ""
         )
     if base in TEXTS:
         return f"{name!r} is no measure, but what trec_eval prints of {TEXTS[base]}: leave it out"
-    spellings = {**_WITHOUT, **_WITH_CUTOFF}
+    spellings = {**_FAMILIES_BY_NAME, **_CUTOFF_FAMILIES_BY_NAME}
     similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES
     names = ", ".join(family.name + ("" if family.whole else "@k") for family in families)
     return f"unknown measure {name!r}; {'did you mean' if similar else 'choose from'} {names}{'?' if similar else ''}"
 
 
-_WITHOUT = {_normalise(name): family for family in FAMILIES if family.whole for name in (family.name, family.whole)}
-_WITH_CUTOFF = {
+_FAMILIES_BY_NAME = {
+    _normalise(name): family for family in FAMILIES if family.whole for name in (family.name, family.whole)
+}
+_CUTOFF_FAMILIES_BY_NAME = {
     _normalise(name): family
     for family in FAMILIES
     if family.cut
     for name in (family.name, family.whole or family.name, re.sub(r"[@_]\{\}$", "", family.cut))
 }
-_WITH_CUTOFF["i_rec"] = _WITH_CUTOFF["s_recall"]  # as NTCIR calls it
+_CUTOFF_FAMILIES_BY_NAME["i_rec"] = _CUTOFF_FAMILIES_BY_NAME["s_recall"]  # as NTCIR calls it

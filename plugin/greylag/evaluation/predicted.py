@@ -23,9 +23,9 @@ from greylag.evaluation.significance import Correction, check_comparable, correc
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
 
-LEAST_TOPICS = 4  # with judgements by people: three leave one degree of freedom for the residuals
-TOLERATED = 0.1  # by which the shares of judged documents may differ, of the top 10 one document
-NOTE = (
+MIN_TOPICS = 4  # with judgements by people: three leave one degree of freedom for the residuals
+MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may differ, of the top 10 one document
+COLUMNS_NOTE = (
     "people: by their topics alone; predicted: by predicted judgements alone, of all topics; corrected: these without "
     "their bias; low, high: 95 % interval; weight: lambda of prediction-powered inference, 0 where predictions do not "
     "help; worth: the number of topics judged by people that would tell as much."
@@ -76,7 +76,7 @@ class Corrections(Printed):
     @property
     def tables(self) -> list[Table]:
         """The means, and the differences if there are any."""
-        counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements. {NOTE}"
+        counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements. {COLUMNS_NOTE}"
         header = ("run", "measure", "people", "predicted", "corrected", "low", "high", "weight", "worth")
         rows = [(row.run, str(row.measure), *_cells(row.estimate, ".4f")) for row in self.means]
         tables = [Table("\n".join([*self.sentences, counts]), header, rows)]
@@ -148,10 +148,10 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     2024. Cochran, Sampling Techniques, 1977, chapter 12.
     """
     n, every = len(people), np.concatenate([predicted, others])
-    if n < LEAST_TOPICS or len(predicted) != n or len(others) < 1:
+    if n < MIN_TOPICS or len(predicted) != n or len(others) < 1:
         raise ParameterError(
             f"scores of {n} topics by people, {len(predicted)} and {len(others)} by predictions: at least "
-            f"{LEAST_TOPICS} topics with both, and one more, are needed"
+            f"{MIN_TOPICS} topics with both, and one more, are needed"
         )
     y, f = people - people.mean(), predicted - predicted.mean()
     slope, spread = _shrunk_slope(y, f), float(f @ f)
@@ -271,10 +271,8 @@ def check_predictions(people: Qrels, predicted: Qrels) -> None:
         )
     if len(people) == len(predicted):
         raise ParameterError("predicted judgements have no topic that people did not judge: they add nothing")
-    if len(people) < LEAST_TOPICS:
-        raise ParameterError(
-            f"people judged {len(people)} topics; at least {LEAST_TOPICS} are needed, better 10 or more"
-        )
+    if len(people) < MIN_TOPICS:
+        raise ParameterError(f"people judged {len(people)} topics; at least {MIN_TOPICS} are needed, better 10 or more")
     for qid, judged in people.items():
         if not judged.keys() & predicted[qid].keys():
             raise ParameterError(
@@ -296,7 +294,7 @@ def warn_of_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> No
     shares = evaluate(run, predicted, ["Judged@10"])
     judged = np.array([qid in people for qid in shares.qids])
     known, rest = (float(shares.values[where, 0].mean()) for where in (judged, ~judged))
-    if abs(known - rest) > TOLERATED:
+    if abs(known - rest) > MAX_JUDGED_DIFFERENCE:
         _log.warning(
             f"{known:.0%} of the top 10 documents of {name} have predicted judgements on topics that people judged, "
             f"and {rest:.0%} on others: the correction supposes that both were predicted in the same way"

@@ -21,7 +21,7 @@ from greylag.ranking import SEEN, FloatArray, IntArray, Run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
-LEAST_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
+MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 NO_DOCUMENT = "-greylag-no-document-"
 
 
@@ -66,7 +66,7 @@ class Scores(Printed):
             if measure.family.summary == "sum":
                 means[column] = self.values[:, column].sum()
             elif measure.family.summary == "geometric mean":
-                means[column] = np.exp(np.log(np.maximum(self.values[:, column], LEAST_OF_GEOMETRIC)).mean())
+                means[column] = np.exp(np.log(np.maximum(self.values[:, column], MIN_OF_GEOMETRIC)).mean())
         return means
 
     @property

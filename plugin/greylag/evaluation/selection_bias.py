@@ -15,7 +15,7 @@ import numpy as np
 from greylag.errors import ParameterError
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import DECIMALS, Comparison, Significance, check_comparable, compare
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, check_comparable, compare
 from greylag.ranking import FloatArray, IntArray
 
 FOLDS, REPEATS = 5, 5
@@ -110,7 +110,7 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
 
 def first_best(means: FloatArray) -> int:
     """Return the number of the highest mean, the first one if several are."""
-    return int(np.argmax(np.round(means, DECIMALS)))
+    return int(np.argmax(np.round(means, DIFFERENCE_DECIMALS)))
 
 
 def unseen_scores(rule: Rule, n: int, seed: int) -> FloatArray:
@@ -129,7 +129,7 @@ def _corrected(other: Scores, baseline: str, chosen: str, by_all: FloatArray, un
 
     named = {baseline: other, chosen: replace(other, values=by_all[:, None])}
     (plain,) = compare(named, baseline).comparisons
-    n, gains = len(unseen), [np.round(values - other.values[:, 0], DECIMALS) for values in (by_all, unseen)]
+    n, gains = len(unseen), [np.round(values - other.values[:, 0], DIFFERENCE_DECIMALS) for values in (by_all, unseen)]
     # The scores of unseen queries share the queries that they were chosen by, and so vary too little.
     error = max(float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
     difference = float(gains[1].mean())
@@ -156,7 +156,7 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
     plain = compare(scores, baseline)
     runs = [comparison.run for comparison in plain.comparisons]
     values = np.array([scores[name].values[:, 0] for name in runs])
-    errors, peaks = max_t(np.round(values - scores[baseline].values[:, 0], DECIMALS), seed)
+    errors, peaks = max_t(np.round(values - scores[baseline].values[:, 0], DIFFERENCE_DECIMALS), seed)
     critical = float(peaks[int(SIGNIFICANCE_LEVEL * (FLIPS + 1)) - 2])  # p < 0.05 if fewer draws than these reach t
     corrected = []
     for comparison, error in zip(plain.comparisons, errors.tolist(), strict=True):
@@ -181,7 +181,7 @@ def max_t(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     centred = differences - differences.mean(axis=1, keepdims=True)
     squares = (centred**2).sum(axis=1)  # which flips leave as they are
     errors = np.sqrt(squares / (n - 1) / n)
-    varies = squares > (10.0**-DECIMALS) ** 2 * n  # more than rounding does
+    varies = squares > (10.0**-DIFFERENCE_DECIMALS) ** 2 * n  # more than rounding does
     errors[~varies] = 0.0
     centred, squares = centred[varies], squares[varies]
     rng, peaks = np.random.default_rng(seed), np.zeros(FLIPS)

@@ -25,15 +25,15 @@ Correction = Literal["holm", "bh"]  # of `compare`
 Family = Literal["all", "measure"]
 
 RESAMPLES = 2**16
-DECIMALS = 12
+DIFFERENCE_DECIMALS = 12
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's", "max-t": "Westfall & Young's max-t"}
-FIGURES = (
+COLUMNS_NOTE = (
     "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the diff that "
     "as many queries show in a t-test with 80 % power, corrected as p is"
 )
-SHOWN = 9  # columns of `comparison_table` that fit a terminal
+MAX_TERMINAL_COLUMNS = 9  # columns of `comparison_table` that fit a terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class DifferenceWithHoles:
     def sentence(self, run: str, baseline: str, measure: str) -> str:
         """Say whether the order of the two depends on documents without judgements; "" if it does not."""
         observed, relevant, left_out, least, greatest = (
-            int(np.sign(round(difference, DECIMALS)))
+            int(np.sign(round(difference, DIFFERENCE_DECIMALS)))
             for difference in (self.not_relevant, self.relevant, self.left_out, self.least, self.greatest)
         )
         if {relevant, left_out} != {observed}:
@@ -220,14 +220,14 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
     measures = {c.measure: None for test in significances for c in test.comparisons}
     losses = [str(measure) for measure in measures if measure.family.lower_is_better]
     less = f"; lower is better: {', '.join(losses)}" if losses else ""
-    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {FIGURES}{less})" if caption else ""
+    note = f" (* corrected p < {SIGNIFICANCE_LEVEL}; {COLUMNS_NOTE}{less})" if caption else ""
     return Table(caption + note, (*header, "p", "better", "equal", "worse"), rows)
 
 
 def narrow_table(*significances: Significance) -> Table:
     """Return the columns of `comparison_table` that fit a terminal."""
     whole = comparison_table("", *significances)
-    shown = SHOWN + ("same p" in whole.header)
+    shown = MAX_TERMINAL_COLUMNS + ("same p" in whole.header)
     return replace(whole, header=("run", *whole.header[1:shown]), rows=[row[:shown] for row in whole.rows])
 
 
@@ -340,7 +340,7 @@ def _equivalence(scores: Mapping[str, Scores], comparison: Comparison, margin: f
     """Compute the p-value of equivalence for a comparison, not yet corrected."""
     run, other = scores[comparison.run], scores[comparison.baseline]
     column = run.measures.index(comparison.measure)
-    return equivalence_test(np.round(run.values[:, column] - other.values[:, column], DECIMALS), margin)
+    return equivalence_test(np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS), margin)
 
 
 def _compare(
@@ -357,7 +357,7 @@ def _compare(
     run, other = scores[name], scores[baseline]
     measure = run.measures[column]
     # Rounding errors would break ties, which the tests by ranks and signs count.
-    differences = np.round(run.values[:, column] - other.values[:, column], DECIMALS)
+    differences = np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS)
     improvements = -differences if measure.family.lower_is_better else differences
     statistic, p = paired_test(improvements, test, alternative, seed)
     difference = float(run.means[column] - other.means[column])

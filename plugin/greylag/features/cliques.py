@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.features.evidence import COMMON
+from greylag.features.evidence import MAX_DF_SHARE
 from greylag.features.feature import Feature
 from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
 from greylag.features.weighting import FeatureParameters
@@ -30,9 +30,9 @@ from greylag.ranking import FloatArray, IntArray, Ranking
 Clique = tuple[int, ...]
 CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
-NARROWEST = Window("U", 1)
+NARROWEST_WINDOW = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
-_SHORT = 6  # terms of a query whose cliques are cached
+_MAX_CACHED_TERMS = 6  # terms of a query whose cliques are cached
 _log = logging.getLogger("greylag")
 ABSENT = -1  # pads rows of indices into the query's vocabulary
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
@@ -59,7 +59,7 @@ def relevance_model(
     weights = frequencies.data * np.repeat(likelihoods / lengths, np.diff(frequencies.indptr))
     probabilities = np.bincount(columns, weights=weights, minlength=len(terms))
     # Anserini's RM3 leaves frequent terms out, too: they are probable everywhere, and say nothing.
-    rare = index.document_frequencies[terms] <= COMMON * index.n_documents
+    rare = index.document_frequencies[terms] <= MAX_DF_SHARE * index.n_documents
     terms, probabilities = terms[rare], probabilities[rare]
     # Sorted again, as `locate` and `frequencies` need ascending term numbers.
     best = np.sort(np.argsort(-probabilities, kind="stable")[: parameters.fb_terms])
@@ -103,7 +103,7 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
     """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
     if sets == (("FI", "expansion"),):
         rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
-    elif len(query.terms) > _SHORT:
+    elif len(query.terms) > _MAX_CACHED_TERMS:
         rows, multiplicity = distinct_cliques(query.terms, sets, max_size, ordered=ordered)
     else:
         rows, multiplicity = _short_cliques(tuple(query.terms.tolist()), sets, max_size, ordered=ordered)
@@ -181,7 +181,7 @@ def redundant_features(
         key = feature.weighting, tuple(table.tobytes() for table in tables)
         if not any(map(len, tables)):
             reasons[feature] = f"{feature} has no clique in any query"
-        elif parameters.profile == "inquery" and feature.window == NARROWEST:
+        elif parameters.profile == "inquery" and feature.window == NARROWEST_WINDOW:
             reasons[feature] = f"{feature} never matches: two terms do not fit into one token"
         elif key in first:
             reasons[feature] = f"{feature} has the cliques of {first[key]} in every query"

@@ -22,7 +22,7 @@ from greylag.trec import read_run
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-COMMON = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out of RM3, too
+MAX_DF_SHARE = 0.1  # terms in a larger share of the documents are not informative; Anserini leaves them out of RM3, too
 _PRIOR = re.compile(
     r"prior:(?P<file>.+?)(?::(?P<scale>raw|log))?(?::(?P<default>[-+]?\d*\.?\d+(?:e[-+]?\d+)?))?", re.ASCII
 )
@@ -140,7 +140,7 @@ class DocumentStatistic(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
-        common = index.document_frequencies > COMMON * index.n_documents
+        common = index.document_frequencies > MAX_DF_SHARE * index.n_documents
 
         def values(ranking: Ranking) -> FloatArray:
             documents = index.documents(ranking.docids)

@@ -22,7 +22,7 @@ from greylag.ranking import IntArray
 from greylag.runtime.cache import Cache, is_array
 
 _FILE = "windows.sqlite"
-_QUICK = 1 << 15  # postings that are read in less time than a file of counts is opened
+_MAX_UNSAVED_POSTINGS = 1 << 15  # postings that are read in less time than a file of counts is opened
 _MEMORY_LIMIT = 1 << 28  # bytes of counts in memory; beyond it they are read from the file again
 ANYWHERE = 1 << 40  # wider than any document, without overflow when multiplied by the size of a clique
 
@@ -136,7 +136,7 @@ class _ShardStatistics:
         # Stored by the shard's own numbers of terms, so that counts stay valid whichever shards it is joined with.
         local = [replace(table, cliques=self._part.shard_terms(table.cliques)) for table in tables]
         terms = np.unique(np.concatenate([table.cliques.ravel() for table in local]))
-        if self._part.shard.document_frequencies[terms[terms >= 0]].sum() < _QUICK:
+        if self._part.shard.document_frequencies[terms[terms >= 0]].sum() < _MAX_UNSAVED_POSTINGS:
             return collection_counts(self._part.shard, local)
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]

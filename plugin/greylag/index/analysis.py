@@ -21,7 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from greylag.errors import FormatError, ParameterError
-from greylag.index.word_breaks import LONGEST, pattern_of, units, words
+from greylag.index.word_breaks import MAX_TOKEN, pattern_of, units, words
 from greylag.ranking import Ranking
 from greylag.runtime.files import Faults, read_text
 from greylag.runtime.inputs import Names
@@ -76,7 +76,7 @@ def _stemmer() -> Any:
 def tokens(text: str) -> list[str | None]:
     """Analyse `text` into its index terms in order. A stop word leaves a gap, None, as in Lucene."""
     chunks = text.split() if text.isascii() else text.split(" ")  # no token has a space
-    terms = _terms if max(map(len, chunks), default=0) <= LONGEST else _terms.__wrapped__
+    terms = _terms if max(map(len, chunks), default=0) <= MAX_TOKEN else _terms.__wrapped__
     return list(chain.from_iterable(map(terms, chunks)))
 
 
@@ -112,8 +112,8 @@ def _cut(word: str) -> Iterator[str]:
     """Cut a word into pieces of at most 255 of Java's characters, as Lucene does."""
     start = 0
     # No more of the word than decides: slices of all that is left would take quadratic time.
-    while len(seen := word[start : start + LONGEST + 1]) > LONGEST // 2 and units(seen) > LONGEST:
-        end = next(end for end in range(LONGEST // 2, LONGEST + 1) if units(seen[:end]) >= LONGEST)
+    while len(seen := word[start : start + MAX_TOKEN + 1]) > MAX_TOKEN // 2 and units(seen) > MAX_TOKEN:
+        end = next(end for end in range(MAX_TOKEN // 2, MAX_TOKEN + 1) if units(seen[:end]) >= MAX_TOKEN)
         yield seen[:end]
         start += end
     if start < len(word):

@@ -25,11 +25,11 @@ import numpy as np
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.tables import fingerprint as collection_fingerprint
 from greylag.runtime.files import file_stamp, file_stamps, write_text
-from greylag.runtime.folders import MARK, make_folder, remove_folder, sweep, sync
+from greylag.runtime.folders import MARK_FILE, make_folder, remove_folder, sweep, sync
 
 SCHEMA = 5
 _META = "meta.json"
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _HEADER = 128  # bytes at the beginning of an .npy file with an array of one dimension
 _log = logging.getLogger("greylag")
 
@@ -121,7 +121,7 @@ class Writer:
         with _file(self.folder, name).open("wb") as file:
             left = _HEADER + size * np.dtype(self.dtypes[name]).itemsize
             while left:  # no holes: if the disk is full, writing through a mapping would kill the process
-                left -= file.write(bytes(min(left, _BLOCK)))
+                left -= file.write(bytes(min(left, _BLOCK_BYTES)))
         array = _map(_file(self.folder, name), self.dtypes[name], "r+")
         yield array
         self._checksums[name] = zlib.crc32(array.view(np.uint8).data)
@@ -161,7 +161,7 @@ def _is_writable(folder: Path) -> bool:
 def _outdated(folder: Path) -> list[Path]:
     """Return the exports beside this one that are of earlier states of the index, or left over from them."""
     others = [other for other in folder.parent.glob("[!.]*") if other != folder and other.is_dir()]
-    return [other for other in others if (other / MARK).is_file() or not any(other.iterdir())]
+    return [other for other in others if (other / MARK_FILE).is_file() or not any(other.iterdir())]
 
 
 def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
@@ -254,7 +254,7 @@ def _checksum(path: Path, start: int = 0) -> int:
     checksum = 0
     with path.open("rb") as file:
         file.seek(start)
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             checksum = zlib.crc32(block, checksum)
     return checksum
 

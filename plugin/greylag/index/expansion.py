@@ -26,7 +26,7 @@ from greylag.ranking import Query, Ranking
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
-_COMMON = np.float32(0.1)
+_MAX_DF_SHARE = np.float32(0.1)
 _WORD = re.compile("[a-z0-9]{2,20}")
 
 
@@ -184,7 +184,7 @@ def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int)
     frequent = []
     for first, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
         terms, tfs = matrix.indices[first:end], matrix.data[first:end]
-        rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _COMMON)
+        rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE)
         ordered = rare[np.argsort(-tfs[rare], kind="stable")]  # terms are in ascending order
         words = ((index.term(int(terms[number])), float(tfs[number])) for number in ordered)
         frequent.append(dict(islice((pair for pair in words if _WORD.fullmatch(pair[0])), fb_terms)))
@@ -224,7 +224,7 @@ def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) ->
     terms, columns = np.unique(matrix.indices, return_inverse=True)
     words = [index.term(term) for term in terms.tolist()]
     units = [_utf16(word) for word in words]
-    rare = index.document_frequencies[terms].astype(np.float32) / np.float32(index.n_documents) <= _COMMON
+    rare = index.document_frequencies[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE
     used = rare & np.array([2 <= len(word) // 2 <= 20 for word in units], dtype=bool)
     frequencies, total = np.where(used[columns], matrix.data, 0.0), np.zeros(len(terms), np.float32)
     for start, end in pairwise(matrix.indptr):

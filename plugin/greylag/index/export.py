@@ -17,14 +17,14 @@ import numpy as np
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, is_made, named, open_arrays, places, verify_arrays
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.open_index import BUILD, STORE_TEXTS
+from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
 from greylag.index.words import WORD_DTYPES, CollectionWords, PlacedWords, Words, write_words
 from greylag.runtime.progress import step
 
 _log = logging.getLogger("greylag")
-_DOCUMENTS = 1 << 20  # whose docids are put in order at a time
+_BLOCK_DOCUMENTS = 1 << 20  # whose docids are put in order at a time
 
 
 def open_export(source: LuceneIndex) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def open_words(paths: Sequence[Path]) -> CollectionWords | None:
         sources = [_words_of(shard) for shard in source.shards]
         for arrays, shard in zip(sources, source.shards, strict=True):
             if not (is_made(arrays) or shard.stores_texts):
-                _log.warning("%s does not store its texts, so written:* are left out: %s", shard.name, STORE_TEXTS)
+                _log.warning("%s does not store its texts, so written:* are left out: %s", shard.name, TEXTS_REMEDY)
                 return None
         words = [Words(**{name: open_arrays(arrays)[name] for name in WORD_DTYPES}) for arrays in sources]
     firsts = offsets([len(of_shard.document_offsets) - 1 for of_shard in words]).tolist()
@@ -107,8 +107,8 @@ def _write_docids(source: LuceneIndex, writer: Writer) -> None:
     ranks[order] = np.arange(len(order), dtype=order.dtype)
     writer.append("docid_order", order)
     writer.append("docid_offsets", offsets(np.diff(starts)[ranks]))
-    for first in range(0, len(ranks), _DOCUMENTS):
-        block = ranks[first : first + _DOCUMENTS]
+    for first in range(0, len(ranks), _BLOCK_DOCUMENTS):
+        block = ranks[first : first + _BLOCK_DOCUMENTS]
         writer.append("docids", text[ranges(starts[block], starts[block + 1] - starts[block])])
 
 
@@ -165,5 +165,6 @@ def _check(source: LuceneIndex, writer: Writer) -> None:
     for name, count in exported.items():
         if count != getattr(statistics, name):
             raise CollectionError(
-                f"{source.path}: exported {count} {name}, but Lucene counts {getattr(statistics, name)}: {BUILD}"
+                f"{source.path}: exported {count} {name}, but Lucene counts {getattr(statistics, name)}: "
+                f"{POSITIONS_REMEDY}"
             )

@@ -19,7 +19,7 @@ import numpy as np
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
-from greylag.index.tables import DAMAGED, UNKNOWN, Int32Array, Tables
+from greylag.index.tables import DAMAGE_ERROR, UNKNOWN, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
 from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import BoolArray, FloatArray, IntArray
@@ -259,7 +259,7 @@ class PositionalIndex(Tables):
         _, terms, _ = entries(self.parts, documents)
         located = self.locate(terms.astype(np.int64), documents)
         if (located.postings < 0).any():
-            raise CollectionError(DAMAGED)
+            raise CollectionError(DAMAGE_ERROR)
         order = np.argsort(located.positions, kind="stable")
         tokens = np.repeat(terms.astype(np.int64), np.diff(located.starts))
         return tokens[order], located.positions[order].astype(np.int64)

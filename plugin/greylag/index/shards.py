@@ -35,7 +35,7 @@ class Shard(Tables):
     """N documents, V terms, P postings and C tokens, numbered from 0 within the shard; see `streams` for the arrays."""
 
     postings_docs: Bytes  # the document of each posting, ascending within a term, in a fixed number of bytes
-    block_places: IntArray  # of every `streams.BLOCK`-th posting in `positions`
+    block_places: IntArray  # of every `streams.BLOCK_POSTINGS`-th posting in `positions`
     positions: Bytes  # the stream of the positions of all postings
     forward_offsets: IntArray  # document d's terms are ``forward[forward_offsets[d]:forward_offsets[d + 1]]``
     forward: Bytes  # the streams of the terms of each document, with tf

@@ -10,7 +10,8 @@ can be searched by bisection. Its positions are in the stream ``positions``, as:
     2 (first position) + (tf > 1), tf if tf > 1, differences between positions
 
 Most postings have tf 1, and are one number. A posting's place in the stream depends on those before it; so
-``block_places`` has the place of every `BLOCK`-th one, and reading begins there and skips at most BLOCK - 1 postings.
+``block_places`` has the place of every `BLOCK_POSTINGS`-th one, and reading begins there and skips at most
+BLOCK_POSTINGS - 1 postings.
 
 **Entries** are the terms of a document, ascending, in the stream ``forward``; ``forward_offsets`` says which bytes are
 a document's. An entry is::
@@ -46,13 +47,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
-from greylag.index.tables import DAMAGED, Bytes, Int32Array
+from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
 
 # Postings from one place at which reading can begin to the next. A place has 8 bytes, so this adds half a byte to each
 # posting. Twice as many postings would halve that, and double the bytes that are skipped to reach a posting.
-BLOCK = 16
+BLOCK_POSTINGS = 16
 
 _jit = compiled(error_model="numpy")
 _jit_inline = compiled(error_model="numpy", inline="always")  # where a call would cost more than the work
@@ -75,7 +76,7 @@ def _read(stream: Bytes, place: int) -> tuple[int, int]:
             return value | byte << shift, place
         value |= (byte & 127) << shift
         shift += 7
-    raise CollectionError(DAMAGED)
+    raise CollectionError(DAMAGE_ERROR)
 
 
 @_jit_inline
@@ -96,7 +97,7 @@ def _skip(stream: Bytes, place: int, n: int) -> int:
         n -= stream[place] < 128
         place += 1
     if n > 0:
-        raise CollectionError(DAMAGED)
+        raise CollectionError(DAMAGE_ERROR)
     return place
 
 
@@ -132,17 +133,20 @@ def encode_documents(docs: Int32Array, width: int) -> Bytes:
 
 @_jit
 def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
-    """Encode the positions of postings; return the offset of each posting whose number is a multiple of `BLOCK`.
+    """Encode the positions of postings; return the offset of each block of `BLOCK_POSTINGS`.
 
     `first` and `place` are the number of the first posting and its place in the whole stream, of which this is a part.
     `positions` ascend within a posting; their number is the sum of `tfs`.
     """
     # At most five bytes for each tf and each position. A block's place is counted if its first posting is among these.
     stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
-    block_places = np.empty((first + len(tfs) + BLOCK - 1) // BLOCK - (first + BLOCK - 1) // BLOCK, np.int64)
+    block_places = np.empty(
+        (first + len(tfs) + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS - (first + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS,
+        np.int64,
+    )
     end, position, block = 0, 0, 0
     for posting in range(len(tfs)):
-        if (first + posting) % BLOCK == 0:
+        if (first + posting) % BLOCK_POSTINGS == 0:
             block_places[block] = place + end
             block += 1
         previous = np.int64(positions[position])
@@ -173,7 +177,7 @@ def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int,
     """Return the numbers of a term's first posting, and of the one after its last, of `size` postings."""
     first, end = postings_offsets[term], postings_offsets[term + 1]
     if first < 0 or end < first or end > size:
-        raise CollectionError(DAMAGED)
+        raise CollectionError(DAMAGE_ERROR)
     return first, end
 
 
@@ -218,7 +222,7 @@ def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array
         value += difference
         positions[i] = value
     if value > _LAST:
-        raise CollectionError(DAMAGED)
+        raise CollectionError(DAMAGE_ERROR)
     return place
 
 
@@ -230,12 +234,12 @@ def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
     """
     room, last = 0, -1
     for number in numbers:
-        block = number // BLOCK
-        if block != last // BLOCK or number <= last:  # a term may be asked for twice
+        block = number // BLOCK_POSTINGS
+        if block != last // BLOCK_POSTINGS or number <= last:  # a term may be asked for twice
             begin = block_places[block]
             end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
             if begin < 0 or end < begin or end > len(stream):
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             room += int(end - begin)
         last = number
     return room
@@ -251,16 +255,16 @@ def _read_postings(
     starts = np.zeros(len(numbers) + 1, np.int64)
     positions = np.empty(_room(block_places, stream, numbers), np.int32)
     for t in range(len(offsets) - 1):
-        at, place = np.int64(-BLOCK), np.int64(0)  # `place` is of posting `at`
+        at, place = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `place` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
             number = numbers[i]
-            if number - at > number % BLOCK:  # its block begins behind the place: begin there
-                at, place = number - number % BLOCK, block_places[number // BLOCK]
+            if number - at > number % BLOCK_POSTINGS:  # its block begins behind the place: begin there
+                at, place = number - number % BLOCK_POSTINGS, block_places[number // BLOCK_POSTINGS]
             if number > at:
                 place = _skip_postings(stream, place, number - at)
             value, tf, place = _read_pair(stream, place)
             if tf < 1 or tf > len(positions) - starts[i]:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             starts[i + 1] = starts[i] + tf
             postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _SEVERAL
             place = _read_positions(stream, place, value, positions, starts[i], starts[i + 1])
@@ -277,7 +281,7 @@ def locate(
 
     `docs` and `stream` are the arrays `postings_docs` and `positions` of `Shard`, and `width` is `document_bytes`.
     """
-    n, size, count = len(documents), min(len(docs) // width, len(block_places) * BLOCK), 0
+    n, size, count = len(documents), min(len(docs) // width, len(block_places) * BLOCK_POSTINGS), 0
     numbers, having = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n, np.int64)
     offsets = np.zeros(len(terms) + 1, np.int64)
     for t in range(len(terms)):
@@ -317,7 +321,7 @@ def _find_joint(
         while posting < last:
             document = _document(docs, width, posting)
             if document <= previous or document >= n_documents:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             if document >= end:
                 break
             before = np.int64(numbers[np.uint64(document - begin)])  # no branches, as they would be unpredictable
@@ -341,7 +345,7 @@ def locate_jointly(
     The documents are in an order of their own, and their numbers are not returned. `places`, shape (t,), has the number
     of each term's postings that are in documents before `begin`, and is overwritten with that before `end`.
     """
-    size = min(len(docs) // width, len(block_places) * BLOCK)
+    size = min(len(docs) // width, len(block_places) * BLOCK_POSTINGS)
     joint, ends, n, most = _find_joint(
         postings_offsets, docs, width, size, terms, least, places, begin, end, n_documents
     )
@@ -368,7 +372,7 @@ def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, 
             place = _skip(stream, place, tf - 1)
             doc = _document(docs, width, posting)
             if doc >= n_documents:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             lengths[doc] += tf
             sizes[doc] += _write_pair(number, 0, term - last_term[doc], tf)
             last_term[doc] = term
@@ -403,7 +407,7 @@ def entries(
         if document >= 0:
             begin, end = forward_offsets[document], forward_offsets[document + 1]
             if begin < 0 or end < begin or end > len(forward):
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             size += end - begin
     terms, frequencies = np.empty(size, np.int32), np.empty(size, np.int32)  # each entry has a byte at least
     n = 0
@@ -414,7 +418,7 @@ def entries(
                 difference, tf, place = _read_pair(forward, place)
                 term += difference
                 if term >= n_terms or tf >= 1 << 31 or place > end:
-                    raise CollectionError(DAMAGED)
+                    raise CollectionError(DAMAGE_ERROR)
                 terms[n], frequencies[n] = term, tf
                 n += 1
         offsets[i + 1] = n
@@ -428,17 +432,17 @@ def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, docu
     for i, document in enumerate(documents):
         begin, end = forward_offsets[document], forward_offsets[document + 1]
         if begin < 0 or end < begin or end > len(forward):
-            raise CollectionError(DAMAGED)
+            raise CollectionError(DAMAGE_ERROR)
         term, t, place = np.int64(0), 0, begin
         while place < end and t < len(terms):
             difference, tf, place = _read_pair(forward, place)
             term += difference
             if place > end:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             while t < len(terms) and terms[t] < term:
                 t += 1
             if t < len(terms) and terms[t] == term:
                 if tf >= 1 << 31:
-                    raise CollectionError(DAMAGED)
+                    raise CollectionError(DAMAGE_ERROR)
                 out[t, i] = tf
     return out

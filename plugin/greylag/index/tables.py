@@ -39,10 +39,10 @@ DTYPES = {
 }
 """The arrays' types by name."""
 
-DAMAGED = "the exported positions are damaged: greylag doctor --index names the file"
+DAMAGE_ERROR = "the exported positions are damaged: greylag doctor --index names the file"
 """What is wrong if an array points outside another one."""
 
-_BLOCK = 1 << 16  # documents hashed at a time
+_BLOCK_DOCUMENTS = 1 << 16  # documents hashed at a time
 
 
 def offsets(counts: Any) -> IntArray:
@@ -67,7 +67,7 @@ def fingerprint(arrays: Mapping[str, Any]) -> str:
     order, docids, starts = arrays["docid_order"], arrays["docids"], arrays["docid_offsets"]
     sizes = np.diff(starts)
     width = max(1, int(sizes.max(initial=0)))
-    block = max(1, _BLOCK // width)
+    block = max(1, _BLOCK_DOCUMENTS // width)
     digest = hashlib.sha256()
     for first in range(0, len(order), block):
         documents = order[first : first + block]
@@ -132,7 +132,7 @@ class Tables:
 def _text(text: Bytes, offsets: IntArray, number: int) -> str:
     begin, end = offsets[number : number + 2]
     if not 0 <= begin <= end <= len(text):
-        raise CollectionError(DAMAGED)
+        raise CollectionError(DAMAGE_ERROR)
     return text[begin:end].tobytes().decode()
 
 
@@ -149,10 +149,10 @@ def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wante
             middle = (low + high) // 2
             number = np.int64(order[middle]) if len(order) else np.int64(middle)
             if number < 0 or number >= size:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             begin, end = offsets[number], offsets[number + 1]
             if begin < 0 or end < begin or end > len(text):
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             j, common = 0, min(end - begin, len(mine))
             while j < common and text[begin + j] == mine[j]:
                 j += 1

@@ -14,7 +14,7 @@ _ASCII = re.compile(
     r"_++(?![A-Za-z0-9])|([A-Za-z0-9_]++"
     r"(?:(?:(?<=[A-Za-z])['.:](?=[A-Za-z])|(?<=[0-9])['.,;](?=[0-9]))[A-Za-z0-9_]++)*+)"
 )
-LONGEST = 255  # characters of a token in UTF-16, after which Lucene begins another
+MAX_TOKEN = 255  # characters of a token in UTF-16, after which Lucene begins another
 # Extended_Pictographic in Unicode 11.
 _PICTURES = (
     r"\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u2388\u23cf\u23e9-\u23f3\u23f8-\u23fa"
@@ -82,23 +82,23 @@ def words(text: str) -> Iterator[str]:
     for match in pattern.finditer(text):
         if (word := match[1]) is None:
             continue
-        if 2 * len(word) > LONGEST and units(word) > LONGEST:
+        if 2 * len(word) > MAX_TOKEN and units(word) > MAX_TOKEN:
             yield from _cut_words(pattern, text, match.start())
             return
         yield word
 
 
 def _cut_words(pattern: Any, text: str, start: int) -> Iterator[str]:
-    """Find the tokens of `text` from `start` as Lucene does, which sees no more than `LONGEST` characters at once."""
+    """Find the tokens of `text` from `start` as Lucene does, which sees no more than `MAX_TOKEN` characters at once."""
     while start < len(text):
-        # Of a token that begins among the first LONGEST characters, all that Lucene sees is before this end.
-        match = pattern.search(text, start, start + 2 * LONGEST + 1)
-        if match is None or match.start() > start + LONGEST:
-            start += LONGEST + 1
+        # Of a token that begins among the first MAX_TOKEN characters, all that Lucene sees is before this end.
+        match = pattern.search(text, start, start + 2 * MAX_TOKEN + 1)
+        if match is None or match.start() > start + MAX_TOKEN:
+            start += MAX_TOKEN + 1
             continue
         first, end = match.span()
-        if units(text[first:end]) > LONGEST:
-            end = first + len(text[first:end].encode("utf-16-le")[: 2 * LONGEST].decode("utf-16-le", "ignore"))
+        if units(text[first:end]) > MAX_TOKEN:
+            end = first + len(text[first:end].encode("utf-16-le")[: 2 * MAX_TOKEN].decode("utf-16-le", "ignore"))
             match = pattern.match(text, first, end)
         start = match.end() if match else first + 1
         if match and match[1] is not None:

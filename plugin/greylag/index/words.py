@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
 from greylag.index.analysis import Unit, written_words
-from greylag.index.tables import DAMAGED, Bytes, Int32Array, find, join
+from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
@@ -38,7 +38,7 @@ WORD_DTYPES = {
 }
 """The arrays' types by name; see `Words`."""
 
-_BLOCK = 1 << 14  # documents in memory while texts are read
+_BLOCK_DOCUMENTS = 1 << 14  # documents in memory while texts are read
 Hashes = NDArray[np.uint64]
 _jit = compiled(error_model="numpy")
 
@@ -128,7 +128,7 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("document_offsets", np.zeros(1, dtype=np.int64))
     append("words", np.empty(0, dtype=np.int32))
     left, total = iter(texts), 0
-    while block := list(islice(left, _BLOCK)):
+    while block := list(islice(left, _BLOCK_DOCUMENTS)):
         documents = [sorted({numbers[word] for word in written_words(text)}) for text in block]
         ends = total + np.cumsum([len(words) for words in documents], dtype=np.int64)
         append("document_offsets", ends)
@@ -201,7 +201,7 @@ def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> In
     """Return a document's words."""
     first, end = document_offsets[document], document_offsets[document + 1]
     if first < 0 or end > len(words):
-        raise CollectionError(DAMAGED)
+        raise CollectionError(DAMAGE_ERROR)
     return words[first:end]
 
 
@@ -256,7 +256,7 @@ def covered_words(
     for i in range(len(documents)):
         for word in _entries(document_offsets, words, documents[i]):
             if word < 0 or word >= n_words:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             place = table[np.uint64(word) & mask]
             if place > n:
                 place = _find(word, numbers)
@@ -302,7 +302,7 @@ def _different_words(
     for document in documents:
         for word in _entries(document_offsets, words, document):
             if word < 0 or word >= n_words:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             slot = np.uint64(word) & mask
             while table[slot] > 0 and different[table[slot] - 1] != word:
                 slot = (slot + np.uint64(1)) & mask
@@ -323,7 +323,7 @@ def _grams_of(
     room, n, table = 0, len(numbers), _table_of(numbers)
     for word in words:
         if gram_offsets[word] < 0 or gram_offsets[word + 1] > len(grams):
-            raise CollectionError(DAMAGED)
+            raise CollectionError(DAMAGE_ERROR)
         room += max(0, gram_offsets[word + 1] - gram_offsets[word])
     starts, places, mask = np.zeros(len(words) + 1, np.int64), np.empty(room, np.int32), np.uint64(len(table) - 1)
     matches = 0
@@ -331,7 +331,7 @@ def _grams_of(
         for j in range(gram_offsets[words[i]], gram_offsets[words[i] + 1]):
             gram = grams[np.uint64(j)]
             if gram < 0 or gram >= n_grams:
-                raise CollectionError(DAMAGED)
+                raise CollectionError(DAMAGE_ERROR)
             place = table[np.uint64(gram) & mask]
             if place > n:
                 place = _find(gram, numbers)

@@ -17,7 +17,7 @@ from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.learning.data import RankingData, centred, linear_scores
 from greylag.learning.learner import Selection
-from greylag.learning.linesearch.kernels import EQUAL
+from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Problem, line_search, mean, prepare
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
@@ -113,7 +113,7 @@ def _explore(
         before = value
         for axis in axes:
             optimum = line_search(problem, scores, linear_scores(data, columns, axis), floor=value)
-            if optimum.value > value + EQUAL:
+            if optimum.value > value + MEAN_TOLERANCE:
                 # The weights that are kept decide: rounding may put documents in another order than along the line.
                 trial = best + optimum.step * axis
                 moved = linear_scores(data, columns, trial)
@@ -134,7 +134,7 @@ def _cycle(
     trial, scores, reached = weights.copy(), linear_scores(data, columns, weights), value
     for place, column in enumerate(columns):
         optimum = line_search(problem, scores, data.columns[column], floor=reached)
-        if optimum.value > reached + EQUAL:
+        if optimum.value > reached + MEAN_TOLERANCE:
             trial[place] += optimum.step
             scores += optimum.step * data.columns[column]
             scale = total / (np.abs(trial).sum() or 1.0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
     from greylag.features.feature import Feature
 
 Qrels = Mapping[str, Mapping[str, int]]
-LARGEST = 1e100  # feature, whose square and products are far from overflow
+MAX_FEATURE = 1e100  # feature, whose square and products are far from overflow
 T = TypeVar("T")
 
 SEARCHED = 2000
@@ -64,11 +64,11 @@ class RankingData:
             raise ParameterError(
                 f"features of shape {self.features.shape} for {len(self.docids)} documents and {len(self.specs)} names"
             )
-        if not (self.features.min(initial=0.0) >= -LARGEST and self.features.max(initial=0.0) <= LARGEST):
-            row, column = np.argwhere(~(np.abs(self.features) <= LARGEST))[0]
+        if not (self.features.min(initial=0.0) >= -MAX_FEATURE and self.features.max(initial=0.0) <= MAX_FEATURE):
+            row, column = np.argwhere(~(np.abs(self.features) <= MAX_FEATURE))[0]
             raise ParameterError(
                 f"feature {self.specs[column]} of document {self.docids[row]} is {self.features[row, column]}: "
-                f"features must be finite, and at most {LARGEST:g} in magnitude"
+                f"features must be finite, and at most {MAX_FEATURE:g} in magnitude"
             )
 
     @classmethod

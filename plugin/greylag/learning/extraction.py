@@ -22,7 +22,7 @@ from greylag.learning.data import Qrels, RankingData, positive_grades
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map, rebuilt
 
-KEPT = 1 << 28  # bytes of features that `CountedRankings` keeps
+MAX_CACHED_BYTES = 1 << 28  # bytes of features that `CountedRankings` keeps
 _log = logging.getLogger("greylag")
 
 
@@ -93,7 +93,7 @@ class CountedRankings:
             values[:, columns] = extractor.weigh(self._counts(extractor))
         data = replace(self._rows, specs=self.features, features=values, origin=extractor.origin)
         # Without a lock: at worst, two threads weigh the same.
-        if (len(self._kept) + 1) * values.nbytes <= KEPT:
+        if (len(self._kept) + 1) * values.nbytes <= MAX_CACHED_BYTES:
             self._kept[parameters] = data
         return data
 

@@ -14,7 +14,7 @@ from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
 from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection, after_each_round
-from greylag.learning.linesearch.kernels import EQUAL
+from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
@@ -76,7 +76,7 @@ class GreedySelection:
                     optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
                 # Of equal optima, the first: the result does not depend on which thread was done earlier.
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
-                if best is None or optima[best].value - value <= max(self.epsilon, EQUAL):
+                if best is None or optima[best].value - value <= max(self.epsilon, MEAN_TOLERANCE):
                     break
                 columns.append(candidates[best])
                 weights = np.append(weights, optima[best].step)
@@ -111,7 +111,7 @@ def best_steps(
             )
             optima |= zip(some, searched, strict=True)
         best = max((optimum.value for optimum in optima.values()), default=-np.inf)
-        if best >= floor - EQUAL:
+        if best >= floor - MEAN_TOLERANCE:
             return [optima[i] for i in range(len(directions))]
         floor = best  # what was reached was reached on an interval that is too narrow for a step
 
@@ -119,7 +119,7 @@ def best_steps(
 def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
     """Search along a feature from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
     down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
-    return up if up.value > down.value + EQUAL else down
+    return up if up.value > down.value + MEAN_TOLERANCE else down
 
 
 @dataclass(frozen=True)

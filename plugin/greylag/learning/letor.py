@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
-from greylag.learning.data import LARGEST, Qrels, RankingData, positive_grades
+from greylag.learning.data import MAX_FEATURE, Qrels, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.runtime.files import (
     Faults,
@@ -82,9 +82,11 @@ def _letor_lines(
         number, named = ranking.qid, ""
         if not _is_number(ranking.qid):
             numbered += 1
-            number, named = str(NUMBERED + numbered), f" qid={ranking.qid}"
-        elif int(number) > NUMBERED:
-            raise ParameterError(f"query {number!r}: above {NUMBERED} are the numbers of qids that are none: rename it")
+            number, named = str(FIRST_NAMED_QID + numbered), f" qid={ranking.qid}"
+        elif int(number) > FIRST_NAMED_QID:
+            raise ParameterError(
+                f"query {number!r}: above {FIRST_NAMED_QID} are the numbers of qids that are none: rename it"
+            )
         for docid, values in zip(ranking.docids, features.tolist(), strict=True):
             cells = " ".join(f"{column}:{value!r}" for column, value in enumerate(values, 1))
             yield f"{grades.get(docid, 0)} qid:{number} {cells} # {docid}{named}{legend}\n"
@@ -120,8 +122,10 @@ class _Block(NamedTuple):
     values: FloatArray
 
 
-BLOCK = 1 << 26  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
-NUMBERED = 900_000_000  # qids that are no numbers are numbered after it
+BLOCK_BYTES = (
+    1 << 26
+)  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
+FIRST_NAMED_QID = 900_000_000  # qids that are no numbers are numbered after it
 MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 
@@ -159,7 +163,7 @@ def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool
     blocks: list[_Block] = []
     lines = rows = 0
     with Faults(path, lenient) as faults:
-        for text in read_text_blocks(path, faults, BLOCK):
+        for text in read_text_blocks(path, faults, BLOCK_BYTES):
             blocks.append(_parse_block(path, text.removesuffix(b"\n").split(b"\n"), lines, rows))
             lines += blocks[-1].lines
             rows += len(blocks[-1].docids)
@@ -299,7 +303,7 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
             raise FormatError(path, numbers[owners[at]], f"feature {features[at]}{reason}")
 
     check(features > MAX_NUMBER, f": numbers must be at most {MAX_NUMBER}; renumber them")
-    check(~(np.abs(values) <= LARGEST), f" is beyond {LARGEST:g}; rescale it")
+    check(~(np.abs(values) <= MAX_FEATURE), f" is beyond {MAX_FEATURE:g}; rescale it")
     if not ((np.diff(features) > 0) | (np.diff(owners) > 0)).all():  # cells may be in any order
         order = np.lexsort((features, owners))
         features, values = features[order], values[order]

@@ -19,10 +19,10 @@ from greylag.errors import ParameterError
 from greylag.learning.data import RankingData
 
 EQUAL_WEIGHTS = 0.5
-# A feature holds for one in SHARE documents. Of seven rules (above the mean, above the median, the top 20, 10, 5 or 2
-# per cent, above the midpoint of relevant and other documents), this one orders the pool most like AP on CACM,
-# Cranfield and Vaswani, using all of their judgements. Means and medians rank windows above single terms.
-SHARE = 10
+# A feature holds for one in DOCUMENTS_PER_MATCH documents. Of seven rules (above the mean, above the median, the top
+# 20, 10, 5 or 2 per cent, above the midpoint of relevant and other documents), this one orders the pool most like AP on
+# CACM, Cranfield and Vaswani, using all of their judgements. Means and medians rank windows above single terms.
+DOCUMENTS_PER_MATCH = 10
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def binarise(data: RankingData) -> NDArray[np.bool_]:
     # there are ties at that rank, it holds for fewer documents, or none: most windows do not occur in most documents.
     holds = np.zeros(data.features.shape, dtype=np.bool_)
     for first, end in pairwise(data.offsets.tolist()):
-        values, beyond = data.features[first:end], end - first - 1 - math.ceil((end - first) / SHARE)
+        values, beyond = data.features[first:end], end - first - 1 - math.ceil((end - first) / DOCUMENTS_PER_MATCH)
         if beyond >= 0:
             holds[first:end] = values > np.partition(values, beyond, axis=0)[beyond]
     return holds

@@ -16,7 +16,7 @@ import numpy as np
 from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.features import CollectionStatistics, FeatureExtractor, FeatureParameters, FeatureSpec
-from greylag.features.evidence import COMMON
+from greylag.features.evidence import MAX_DF_SHARE
 from greylag.features.weighting import BM25
 from greylag.index.positional import PositionalIndex
 from greylag.pipeline import Stage
@@ -101,7 +101,7 @@ class Rocchio(Stage):
     def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
         """Compute the mean of the documents' vectors."""
         frequencies = self.index.term_frequencies(self.index.documents(docids))
-        common = self.index.document_frequencies > COMMON * self.index.n_documents
+        common = self.index.document_frequencies > MAX_DF_SHARE * self.index.n_documents
         # Zero rather than removed: rows keep their entries, by which they are repeated below.
         frequencies.data[common[frequencies.indices]] = 0.0
         rows = np.repeat(np.arange(len(docids)), np.diff(frequencies.indptr))

@@ -27,7 +27,7 @@ Graph = Literal["connecting", "knn", "mutual_knn", "full"]
 Affinity = Literal["rbf", "inner_product"]
 
 SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined
-BLOCK = 2**22  # numbers in memory at once if points are processed in blocks
+BLOCK_NUMBERS = 2**22  # numbers in memory at once if points are processed in blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ def _pair_products(points: Any, rows: IntArray, columns: IntArray) -> FloatArray
 def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> FloatArray:
     """Sum term(x_i, x_j) over coordinates for every pair, a block of pairs at a time."""
     sums = np.empty(len(rows))
-    step = max(1, BLOCK // points.shape[1])
+    step = max(1, BLOCK_NUMBERS // points.shape[1])
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         sums[block] = term(points[rows[block]], points[columns[block]]).sum(axis=1)

@@ -26,7 +26,7 @@ Confidence = Literal["query", "scores"]
 Similarity = Literal["cosine", "rbf"]
 AFFINITIES: Mapping[str, Affinity] = {"cosine": "inner_product", "rbf": "rbf"}
 
-DECIMALS = 10  # of scores whose maximum is 1; the error of conjugate gradients is below them
+SCORE_DECIMALS = 10  # of scores whose maximum is 1; the error of conjugate gradients is below them
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class ManifoldRanker(Stage):
         # The query is the first point, with confidence 1.
         f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
         # Equal documents differ in the last digits of conjugate gradients, and would leave their order.
-        first = top.rescore(np.round(f[1 : n + 1] / f.max(), DECIMALS) * f.max())
+        first = top.rescore(np.round(f[1 : n + 1] / f.max(), SCORE_DECIMALS) * f.max())
         below = -np.arange(1.0, len(ranking) - n + 1)  # f* is not negative
         scores = np.concatenate([first.scores, below])
         return Ranking(ranking.qid, ranking.query, first.docids + ranking.docids[n:], scores)

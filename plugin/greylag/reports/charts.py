@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from greylag.core.tables import Table
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.significance import DECIMALS, Comparison
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison
 from greylag.reports.figures import Bar, Figure, bar_figure, line_figure, part_figure
 from greylag.reports.report import Section
 
@@ -67,7 +67,9 @@ def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tupl
     """List queries, both scores by the first measure and the change, in descending order of changes."""
     new = scores[after].by_query
     # Rounded, since differences that are equal on paper differ in their last bits, which would order the bars.
-    rows = [(qid, old, new[qid], round(new[qid] - old, DECIMALS)) for qid, old in scores[before].by_query.items()]
+    rows = [
+        (qid, old, new[qid], round(new[qid] - old, DIFFERENCE_DECIMALS)) for qid, old in scores[before].by_query.items()
+    ]
     return sorted(rows, key=lambda row: -row[3])
 
 

@@ -11,8 +11,8 @@ from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, 
 from greylag.reports.charts import contributions_chart
 from greylag.reports.report import Section
 
-DECIMALS = 6
-MOST = 3  # features in a sentence
+SCORE_DECIMALS = 6
+MAX_SENTENCE_FEATURES = 3  # features in a sentence
 
 
 def explanation_table(explanation: Explanation, top: int | None = None) -> Table:
@@ -27,7 +27,7 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
         rows.append((_more(rest), sum(share.contribution for share in rest), *[None] * 5))
     rows.append(("score", explanation.score, *[None] * 5))
     header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
-    return Table(f"Query {explanation.qid}, document {explanation.docid}", header, rows, DECIMALS)
+    return Table(f"Query {explanation.qid}, document {explanation.docid}", header, rows, SCORE_DECIMALS)
 
 
 def _clique_rows(share: FeatureShare, *, fold: bool) -> Iterator[Row]:
@@ -58,7 +58,7 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
         rows.append((_more(rest), sums[0] - sums[1], *sums, None, None))
     rows.append(("score", above.score - below.score, above.score, below.score, None, None))
     header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
-    return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, DECIMALS)
+    return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, SCORE_DECIMALS)
 
 
 def _clique_differences(share: FeatureShare, share_below: FeatureShare, *, fold: bool) -> Iterator[Row]:
@@ -88,7 +88,7 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
         relation = "above" if difference > 0 else "below" if difference < 0 else "beside"
         sentence = f"{explanation.docid} is {abs(difference):.4f} {relation} {against.docid}"
     parts.sort(key=lambda part: -abs(part[1]))
-    most = ", ".join(f"{name} {value:+.4f}" for name, value in parts[:MOST])
+    most = ", ".join(f"{name} {value:+.4f}" for name, value in parts[:MAX_SENTENCE_FEATURES])
     figure = contributions_chart(caption, parts[:top], unit)
     return Section("Result", f"{sentence}. The largest {unit}s are {most}.", [figure])
 

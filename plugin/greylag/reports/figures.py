@@ -39,8 +39,8 @@ COLOURS = (
 )  # on white and black
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a panel and its margins
 KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
-APART = 30  # pixels between labels of the x axis
-IN_ROW = 3  # panels
+LABEL_DISTANCE = 30  # pixels between labels of the x axis
+PANELS_PER_ROW = 3  # panels
 PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
@@ -326,11 +326,11 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
     x = _scale(warp(places[0]), warp(places[-1]), LEFT, WIDTH - RIGHT)
     y = _scale(min(ys), max(ys), HEIGHT - BELOW, TOP + 8)
     named = [(place, f"{place:g}") for place in places]
-    if not log and (len(places) - 1) * APART > WIDTH - LEFT - RIGHT:
+    if not log and (len(places) - 1) * LABEL_DISTANCE > WIDTH - LEFT - RIGHT:
         named = ticks(places[0], places[-1])
     drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
     for place, text in named:
-        if (at := x(warp(place))) - last >= APART:
+        if (at := x(warp(place))) - last >= LABEL_DISTANCE:
             drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
             last = at
     return Axes(lambda value: x(warp(value)), y, tuple(drawn))
@@ -408,7 +408,7 @@ def _text(x: float, y: float, text: str, style: str) -> str:
 
 def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:
     """Arrange panels in rows, below a key of names and the style of their lines."""
-    width = WIDTH * min(IN_ROW, len(drawings))
+    width = WIDTH * min(PANELS_PER_ROW, len(drawings))
     column = 40 + math.ceil(LETTER * max(map(len, key), default=0))
     in_row = max(1, width // column)
     rows = math.ceil(len(key) / in_row)
@@ -417,9 +417,9 @@ def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:
         x, y = 10 + place % in_row * column, KEY * (place // in_row) + 12
         parts += [f'<path d="M{x} {y}h20" {style}/>', _text(x + 26, y + 4, name, "")]
     for place, drawn in enumerate(drawings):
-        x, y = WIDTH * (place % IN_ROW), KEY * rows + HEIGHT * (place // IN_ROW)
+        x, y = WIDTH * (place % PANELS_PER_ROW), KEY * rows + HEIGHT * (place // PANELS_PER_ROW)
         parts += [f'<g transform="translate({x} {y})">', *drawn, "</g>"]
-    return _svg(width, KEY * rows + HEIGHT * math.ceil(len(drawings) / IN_ROW), parts)
+    return _svg(width, KEY * rows + HEIGHT * math.ceil(len(drawings) / PANELS_PER_ROW), parts)
 
 
 def _svg(width: int, height: int, parts: Iterable[str]) -> str:

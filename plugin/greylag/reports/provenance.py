@@ -17,7 +17,7 @@ from greylag.evaluation import parse_measure
 from greylag.runtime.software import versions
 from greylag.runtime.yaml_text import read_yaml
 
-FIELDS = (
+METADATA_FIELDS = (
     "schema-version", "run-version", "tag", "platform", "research goal", "implementation", "method", "actor", "data",
 )  # fmt: skip
 
@@ -25,9 +25,9 @@ FIELDS = (
 def read_given(path: Path) -> dict[str, Any]:
     """Read the fields of a user's file of metadata; fields besides those of ir_metadata may be added."""
     given = read_yaml(path, "a file of metadata")
-    for name in given.keys() - set(FIELDS):
-        if get_close_matches(name, FIELDS):  # a slip, and no field of the user's own
-            raise FormatError(path, None, f"unknown field {name!r}: {nearest(name, FIELDS)}")
+    for name in given.keys() - set(METADATA_FIELDS):
+        if get_close_matches(name, METADATA_FIELDS):  # a slip, and no field of the user's own
+            raise FormatError(path, None, f"unknown field {name!r}: {nearest(name, METADATA_FIELDS)}")
     return given
 
 
@@ -69,7 +69,7 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
         }
     content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
     merged = _merged(content, given)
-    return {name: merged[name] for name in (*FIELDS, *merged) if name in merged}
+    return {name: merged[name] for name in (*METADATA_FIELDS, *merged) if name in merged}
 
 
 def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:

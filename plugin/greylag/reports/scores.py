@@ -17,8 +17,8 @@ from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import (
+    COLUMNS_NOTE,
     CORRECTION_NAMES,
-    FIGURES,
     TEST_NAMES,
     Significance,
     check_comparable,
@@ -110,7 +110,7 @@ def score_tables(
         tables.append(
             replace(
                 whole,
-                caption=f"{significance.method}\n{FIGURES}.{_equivalence_note(significance)}",
+                caption=f"{significance.method}\n{COLUMNS_NOTE}.{_equivalence_note(significance)}",
                 header=("run", *whole.header[1:]),
             )
         )

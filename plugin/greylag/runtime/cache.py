@@ -26,7 +26,7 @@ from greylag.runtime import interrupts
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping
 
-PATIENCE = 1.0
+MIN_KEPT_SECONDS = 1.0
 """Seconds of work that are not worth keeping."""
 SUFFIX = ".greylag-work"
 interruptions: list[str] = []
@@ -140,7 +140,8 @@ def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, 
 class WorkLog(Cache):
     """The results of unfinished work, under keys that begin with a digest of all that they depend on."""
 
-    # The file is made after `PATIENCE` seconds, for its owner alone; a file that others own or may write is not used.
+    # The file is made after `MIN_KEPT_SECONDS` seconds, for its owner alone; a file that others own or may write is not
+    # used.
 
     def __init__(self, path: Path, depends: Callable[[], str]) -> None:
         super().__init__(path)
@@ -157,7 +158,7 @@ class WorkLog(Cache):
     def save_result(self, key: str, result: Any) -> bool:
         """Keep a result, unless it is not data; whether it is kept."""
         is_kept = False
-        if self._writable and (self._is_begun() or time.monotonic() - self._began >= PATIENCE):
+        if self._writable and (self._is_begun() or time.monotonic() - self._began >= MIN_KEPT_SECONDS):
             with suppress(TypeError):
                 is_kept = self.save(self._key(key), result)
                 self._counts[_step(key)] += is_kept

@@ -32,9 +32,9 @@ Stamp = tuple[int, int, int, int]
 GZIP_MAGIC = b"\x1f\x8b"
 BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-NUMBERS = {"rank", "score", "grade", "value"}
+NUMERIC_COLUMNS = {"rank", "score", "grade", "value"}
 """The names of columns that have numbers."""
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _log = logging.getLogger("greylag")
 
 
@@ -68,7 +68,7 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
     return b"".join(read_text_blocks(path, faults))
 
 
-def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK) -> Iterator[bytes]:
+def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
     """Read a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes."""
     # Lenient reading gives one block, since the encoding is that of the whole file.
     blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
@@ -132,7 +132,7 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
             mode = os.fstat(raw.fileno()).st_mode
             if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not raw.isatty()):
                 raise FormatError(path, None, "is a device; give a file or a pipe")
-            yield from iter(partial(unpacked(file).read, _BLOCK), b"")
+            yield from iter(partial(unpacked(file).read, _BLOCK_BYTES), b"")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(path, None, f"is a damaged gzip file ({error}); download or write it again") from None
     except FormatError:
@@ -201,7 +201,7 @@ def split_rows(
 def _is_line(row: list[bytes], columns: str) -> bool:
     """Return whether a comment is a line with these columns: its # begins a name, and its numbers are numbers."""
     names = columns.split()
-    numbers = [text for name, text in zip(names, row, strict=False) if name in NUMBERS]
+    numbers = [text for name, text in zip(names, row, strict=False) if name in NUMERIC_COLUMNS]
     return len(row) == len(names) and row[0] != b"#" and not any(math.isnan(parse_number(text)) for text in numbers)
 
 

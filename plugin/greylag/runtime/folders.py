@@ -26,7 +26,7 @@ from greylag.errors import DependencyError, ParameterError
 if find_spec("fcntl") is None:  # on Windows, folders cannot be flushed to disk, and open files not be replaced
     raise DependencyError("greylag needs POSIX: use Linux or macOS, or Windows' subsystem for Linux")
 
-MARK = ".greylag"
+MARK_FILE = ".greylag"
 """The name of the marker file in every folder that greylag makes."""
 
 _LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
@@ -121,7 +121,7 @@ def make_folder(
                 return
             part.mkdir()
             # First, so that what is left of a killed process is recognised, however little was written.
-            (part / MARK).write_text(mark, encoding="utf-8")
+            (part / MARK_FILE).write_text(mark, encoding="utf-8")
             fill(part)
             _sync_tree(part)
             if os.path.lexists(target):
@@ -159,7 +159,7 @@ def scratch_folder() -> Iterator[Path]:
             sweep(temporary)
             folder, _ = stack.enter_context(claimed(temporary / uuid.uuid4().hex))
             folder.mkdir(mode=0o700)
-            (folder / MARK).touch()
+            (folder / MARK_FILE).touch()
         except OSError as error:
             raise ParameterError(f"no temporary folder can be made: {why(error)}; or set TMPDIR to another") from None
         yield folder
@@ -177,7 +177,7 @@ def in_folder() -> bool:
 def read_mark(folder: Path) -> str:
     """Read the content of a folder's marker file; "" if there is none."""
     try:
-        return (folder / MARK).read_text(encoding="utf-8")
+        return (folder / MARK_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 
@@ -226,7 +226,7 @@ def _restore(target: Path, part: Path, old: Path) -> None:
 
 def _is_marked(folder: Path) -> bool:
     """Return whether this is a folder with greylag's mark, or empty."""
-    return folder.is_dir() and not folder.is_symlink() and ((folder / MARK).is_file() or not any(folder.iterdir()))
+    return folder.is_dir() and not folder.is_symlink() and ((folder / MARK_FILE).is_file() or not any(folder.iterdir()))
 
 
 def _check_marked(folder: Path) -> None:
@@ -238,12 +238,12 @@ def _discard(folder: Path) -> None:
     """Remove a folder. The mark goes last, so that what a killed process leaves is still recognised."""
     for name in os.listdir(folder):
         path = folder / name
-        if name != MARK:
+        if name != MARK_FILE:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
-    (folder / MARK).unlink(missing_ok=True)
+    (folder / MARK_FILE).unlink(missing_ok=True)
     folder.rmdir()
 
 

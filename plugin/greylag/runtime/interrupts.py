@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # this module is there before anything else, and imports next to nothing
     from types import FrameType
 
-PATIENCE = 1.0
+IGNORED_SECONDS = 1.0
 """Seconds in which further interrupts are ignored, so that cleaning up is not interrupted."""
 
 _pressed: list[float] = []
@@ -44,6 +44,6 @@ def _press(_: int, __: FrameType | None) -> None:
     if not _pressed:
         _pressed.append(now)
         raise KeyboardInterrupt
-    if now - _pressed[0] > PATIENCE:  # the first was lost in C code, or cleaning up hangs
+    if now - _pressed[0] > IGNORED_SECONDS:  # the first was lost in C code, or cleaning up hangs
         os.write(2, b"greylag: interrupted\n")
         os._exit(130)

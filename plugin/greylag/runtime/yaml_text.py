@@ -17,7 +17,7 @@ import yaml
 from greylag.errors import FormatError
 from greylag.runtime.files import read_bytes
 
-LARGEST = 1 << 20
+MAX_BYTES = 1 << 20
 """The largest text, in bytes."""
 # The core schema of YAML 1.2.2, section 10.3.2, with the first characters of each kind; other scalars are text.
 _SCALARS = {
@@ -100,9 +100,9 @@ def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
 
 
 def parse_yaml(text: bytes) -> Any:
-    """Parse a text as values of JSON; `NotYAMLError` if it is none or has more than `LARGEST` bytes."""
-    if len(text) > LARGEST:
-        raise NotYAMLError(f"it has {len(text)} bytes, more than {LARGEST}")
+    """Parse a text as values of JSON; `NotYAMLError` if it is none or has more than `MAX_BYTES` bytes."""
+    if len(text) > MAX_BYTES:
+        raise NotYAMLError(f"it has {len(text)} bytes, more than {MAX_BYTES}")
     try:
         content = yaml.load(text.decode("utf-8-sig"), _Loader)
         json.dumps(content)

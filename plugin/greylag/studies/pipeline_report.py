@@ -9,7 +9,7 @@ from itertools import chain
 
 from greylag.evaluation import Scores, Significance, compare
 from greylag.evaluation.scores import highest_grades
-from greylag.evaluation.significance import FIGURES, narrow_table
+from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
@@ -90,7 +90,8 @@ def comparisons(ranked: Ranked) -> Iterator[Table | str]:
     """Each step of the pipeline compared with the step before, in tables and in sentences."""
     tests = {kind: ranked.tests(kind) for kind in ranked.scores}
     yield from (narrow_table(*of_kind) for of_kind in tests.values())
-    yield f"p: paired t-test, two-sided, after Holm's correction within each pair of runs; * below 0.05.\n{FIGURES}.\n"
+    note = "p: paired t-test, two-sided, after Holm's correction within each pair of runs; * below 0.05."
+    yield f"{note}\n{COLUMNS_NOTE}.\n"
     compared = [(ranked.scores[kind], test) for kind, of_kind in tests.items() for test in of_kind]
     yield "".join(f"{sentence}\n" for sentence in verdicts(compared))
 

@@ -17,8 +17,8 @@ from typing import Any
 from greylag.errors import FormatError
 from greylag.runtime.files import Faults
 
-ASSIGNED = {"support": 2, "partial_support": 1, "not_support": 0}
-ANSWERED = 3  # the lowest of CRUX's ratings, 0 to 5, that counts as an answer
+SUPPORT_GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
+MIN_RATING = 3  # the lowest of CRUX's ratings, 0 to 5, that counts as an answer
 FORMS = (
     "neither a query of FreshStack (query_id, nuggets), nor a document of the nuggetizer (qid, docid, nuggets) or of "
     "CRUX (id, docid, rating)"
@@ -93,10 +93,10 @@ def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str,
     yield qid, None, None, 0
     for nugget in nuggets:
         name, assigned = get.name(nugget, "text"), nugget["assignment"]
-        if assigned in ASSIGNED:
-            yield qid, name, docid, ASSIGNED[assigned]
+        if assigned in SUPPORT_GRADES:
+            yield qid, name, docid, SUPPORT_GRADES[assigned]
         else:
-            reason = f"assignment {assigned!r:.40} is none of {', '.join(ASSIGNED)}"
+            reason = f"assignment {assigned!r:.40} is none of {', '.join(SUPPORT_GRADES)}"
             get.faults.repair(get.line, reason, "skips the judgement")
 
 
@@ -112,4 +112,4 @@ def _of_ratings(
     for number, rating in enumerate(ratings, 1):
         if not 0 <= rating <= 5:
             raise get.error(f"rating {rating} is not from 0 to 5")
-        yield qid, str(number), docid, rating if rating >= ANSWERED else 0
+        yield qid, str(number), docid, rating if rating >= MIN_RATING else 0

@@ -34,7 +34,7 @@ SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
 NO_SUBTOPIC = ""
 """The subtopic of judged documents that belong to none. No file can name it."""
-UNNAMED = "0", "Q0"  # in files, subtopics that are none unless a document is relevant to them
+UNNAMED_SUBTOPICS = "0", "Q0"  # in files, subtopics that are none unless a document is relevant to them
 COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
 
@@ -127,13 +127,13 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
             grades = subtopics.setdefault(subtopic, {})
             if docid is None:  # the subtopic has no judgement
                 continue
-            if docid in grades and (subtopic not in UNNAMED or max(grade, grades[docid]) > 0):
+            if docid in grades and (subtopic not in UNNAMED_SUBTOPICS or max(grade, grades[docid]) > 0):
                 where = f"query {qid!r} and subtopic {subtopic!r}"
                 faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
             grades.setdefault(docid, grade)
     if is_json:
         return qrels
-    if all(name in UNNAMED for judged in qrels.values() for name in judged) and any(
+    if all(name in UNNAMED_SUBTOPICS for judged in qrels.values() for name in judged) and any(
         grade > 0 for judged in qrels.values() for grades in judged.values() for grade in grades.values()
     ):
         raise FormatError(path, None, "all judgements are of subtopic 0, as those without subtopics are: give others")
@@ -143,7 +143,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
 def named_subtopic(subtopic: tuple[str, dict[str, int]]) -> tuple[str, dict[str, int]]:
     """Rename subtopic 0 if no document is relevant to it; its documents stay, as their query counts in means."""
     name, grades = subtopic
-    return (NO_SUBTOPIC if name in UNNAMED and max(grades.values(), default=0) <= 0 else name), grades
+    return (NO_SUBTOPIC if name in UNNAMED_SUBTOPICS and max(grades.values(), default=0) <= 0 else name), grades
 
 
 def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str, Mapping[str, int]]:

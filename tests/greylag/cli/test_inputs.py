@@ -219,7 +219,7 @@ def test_a_file_is_changed_between_interruption_and_resumption(
     name: str, made: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The results are those of the new file, although all of the work with the old one was kept."""
-    monkeypatch.setattr("greylag.runtime.cache.PATIENCE", 0.0)
+    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     given(made, tmp_path / "in")
     monkeypatch.chdir(tmp_path / "in")
     (tmp_path / "in" / "queries").write_text(

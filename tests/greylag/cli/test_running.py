@@ -29,7 +29,7 @@ from tests.greylag.cli.conftest import COMPILING, Command, Refused
 from tests.greylag.runtime.test_progress import bars, on_terminal
 from tests.processes import SECONDS, python
 
-IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
+IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 # Keeps one result every 50 ms, so that a signal comes before the end on a fast machine, too.
 SLOWLY = """
 import time, greylag.runtime.cache as log
@@ -280,7 +280,7 @@ def kill_one(cluster: Any, ready: Callable[[], bool]) -> None:
 def test_a_worker_of_a_cluster_dies(
     workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greylag.runtime.cache.PATIENCE", 0.0)
+    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     words = ["rerank", *ranked, "--stage", "manifold", "--out"]
     assert command(*words, tmp_path / "threads.run")[0] == 0
     out = tmp_path / "cluster.run"

@@ -16,7 +16,7 @@ from greylag.runtime.cache import Cache
 
 
 def test_planted_counts_are_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "_QUICK", 0)
+    monkeypatch.setattr(statistics, "_MAX_UNSAVED_POSTINGS", 0)
     index = PositionalIndex.from_texts({"a": "heat wave heat wave", "b": "heat wave", "c": "cold wave"})
     shard = replace(index.parts[0].shard, folder=tmp_path)
     cliques = np.array([index.query_terms("heat wave")])

@@ -130,7 +130,7 @@ def test_counts_of_a_collection_of_several_blocks() -> None:
 def test_counts_that_take_long_are_stored_and_read_again(
     quick: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "_QUICK", quick)
+    monkeypatch.setattr(statistics, "_MAX_UNSAVED_POSTINGS", quick)
     index = PositionalIndex.from_texts({f"{n}": "new york city" for n in range(9)})
     shard = replace(index.parts[0].shard, folder=tmp_path)
     kept = PositionalIndex.of_shard(shard, analyze)

@@ -124,7 +124,7 @@ def test_concurrent_exports(index: Path) -> None:
 
 
 def test_window_counts_are_stored_with_the_export(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greylag.features.statistics._QUICK", 0)  # or they would take too little time
+    monkeypatch.setattr("greylag.features.statistics._MAX_UNSAVED_POSTINGS", 0)  # or they would take too little time
     run = run_step(LuceneIndex(index).bm25(), {"1": "new york city"})
     positional = PositionalIndex.from_lucene(index)
     first = FeatureExtractor(positional, candidate_pool())(run["1"])

@@ -46,7 +46,7 @@ def plain_fingerprint(texts: dict[str, str]) -> str:
 def test_fingerprint_equals_its_definition(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {docid or "c": text for docid, text in texts.items()}
     assert fingerprint(invert(texts)) == plain_fingerprint(texts)
-    monkeypatch.setattr("greylag.index.tables._BLOCK", 1)
+    monkeypatch.setattr("greylag.index.tables._BLOCK_DOCUMENTS", 1)
     assert fingerprint(invert(texts)) == plain_fingerprint(texts)
 
 

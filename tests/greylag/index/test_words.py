@@ -85,7 +85,7 @@ def test_the_example_of_the_reference() -> None:
 def test_blocks_of_texts_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"word{i % 7} heat{i % 3} {'and ' * (i % 2)}" for i in range(40)]
     whole = Words.of(texts)
-    monkeypatch.setattr(module, "_BLOCK", 3)
+    monkeypatch.setattr(module, "_BLOCK_DOCUMENTS", 3)
     for name, array in vars(Words.of(texts)).items():
         assert array.tolist() == getattr(whole, name).tolist(), name
 

@@ -201,7 +201,7 @@ LINES = st.tuples(
 )
 
 
-@pytest.mark.parametrize("block", [1, 100, letor.BLOCK])
+@pytest.mark.parametrize("block", [1, 100, letor.BLOCK_BYTES])
 @given(lines=st.lists(LINES, min_size=1, max_size=8), ended=st.booleans(), remark=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 def test_reads_what_a_split_at_spaces_gives(
@@ -216,8 +216,8 @@ def test_reads_what_a_split_at_spaces_gives(
     path = tmp_path / "f.txt"
     path.write_text(text if ended else text.removesuffix("\n"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letor, "BLOCK", block)
-        patch.setattr(files, "_BLOCK", block)
+        patch.setattr(letor, "BLOCK_BYTES", block)
+        patch.setattr(files, "_BLOCK_BYTES", block)
         data = read_features(path)
     width = max(feature for _, _, values in rows for feature in values)
     if any("1=a 3=b" in comment for *_, comment in lines[:1]):
@@ -243,8 +243,8 @@ def test_reads_what_a_split_at_spaces_gives(
 def test_bad_files_in_blocks(
     *, tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letor, "BLOCK", block)
-    monkeypatch.setattr(files, "_BLOCK", block)
+    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     (tmp_path / "f.txt").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_features(tmp_path / "f.txt")
@@ -269,7 +269,9 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Pat
     assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
     values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
     np.testing.assert_array_equal(values.toarray(), data.features)
-    assert numbers.tolist() == [n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.NUMBERED + i] * 2]
+    assert numbers.tolist() == [
+        n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.FIRST_NAMED_QID + i] * 2
+    ]
     with pytest.raises(ParameterError, match="900000001"):
         write_features(tmp_path / "f.txt", ["one", "two"], [(Ranking("900000001", "", ("a",), [1.0]), np.ones((1, 2)))])
 

@@ -62,7 +62,7 @@ def test_knn_graph_joins_nearest_neighbours(form, neighbours, mutual):
 def test_block_size_does_not_change_the_graph(monkeypatch):
     X, settings = random_points(4, n=60, m=12), [{"graph": graph} for graph in GRAPHS]
     whole = [dense(affinity_graph(sparse.csr_array(X), **setting)) for setting in settings]
-    monkeypatch.setattr("greylag.manifold.graph.BLOCK", 100)
+    monkeypatch.setattr("greylag.manifold.graph.BLOCK_NUMBERS", 100)
     for expected, setting in zip(whole, settings, strict=True):
         np.testing.assert_array_equal(dense(affinity_graph(sparse.csr_array(X), **setting)), expected)
 

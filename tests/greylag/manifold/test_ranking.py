@@ -328,7 +328,7 @@ def test_examples():
 )
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
 def test_all_pairs_take_at_most_two_matrices(graph, affinity, form, monkeypatch):
-    monkeypatch.setattr("greylag.manifold.graph.BLOCK", 2**16)
+    monkeypatch.setattr("greylag.manifold.graph.BLOCK_NUMBERS", 2**16)
     X, n = random_points(0, n=1500, m=8), 1500
     settings = {"graph": graph, "affinity": affinity, "solver": "direct"} | (
         {"sigma": 0.5} if affinity == "rbf" else {}

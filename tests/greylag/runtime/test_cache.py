@@ -36,7 +36,7 @@ KEYS = [bytes([number]) * 32 for number in range(40)]
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    monkeypatch.setattr(cache, "MIN_KEPT_SECONDS", 0.0)
     monkeypatch.setattr(cache, "interruptions", [])
 
 
@@ -352,7 +352,7 @@ def test_a_full_disk_is_left_to_the_output(tmp_path: Path, caplog: pytest.LogCap
 
 
 def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "PATIENCE", 60.0)
+    monkeypatch.setattr(cache, "MIN_KEPT_SECONDS", 60.0)
     asked = threading.Event()
 
     def depends() -> str:
@@ -374,7 +374,7 @@ def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_error_says_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(cache, "PATIENCE", 0.0)
+    monkeypatch.setattr(cache, "MIN_KEPT_SECONDS", 0.0)
     caplog.set_level("INFO", "greylag")
 
     def work() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.runtime.files import open_atomically, write_text
-from greylag.runtime.folders import MARK, claimed, make_folder, remove_folder, sweep
+from greylag.runtime.folders import MARK_FILE, claimed, make_folder, remove_folder, sweep
 from tests.processes import python
 
 
@@ -28,7 +28,7 @@ def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
     make_folder(target, fill)
     (target / "more").touch()
     make_folder(target, fill)
-    assert {path.name for path in target.iterdir()} == {MARK, "file"}
+    assert {path.name for path in target.iterdir()} == {MARK_FILE, "file"}
     assert [path.name for path in target.parent.iterdir()] == ["made"]
 
 
@@ -244,17 +244,17 @@ def test_an_interrupted_replacement_is_undone_or_finished(tmp_path: Path, before
     (tmp_path / ".a.greylag-lock").touch()
     for name in before:
         (tmp_path / places[name]).mkdir()
-        (tmp_path / places[name] / MARK).touch()
+        (tmp_path / places[name] / MARK_FILE).touch()
         (tmp_path / places[name] / name).touch()
     sweep(tmp_path)
     assert names(tmp_path) == {"a"}
-    assert names(tmp_path / "a") == {MARK, after}
+    assert names(tmp_path / "a") == {MARK_FILE, after}
 
 
 def test_the_mark_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "made"
     (folder / "sub").mkdir(parents=True)
-    for name in (MARK, "a", "z"):
+    for name in (MARK_FILE, "a", "z"):
         (folder / name).touch()
     (folder / "link").symlink_to(tmp_path)
     removed: list[str] = []
@@ -263,5 +263,5 @@ def test_the_mark_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         os, "unlink", lambda path, **options: (removed.append(Path(path).name), unlink(path, **options))
     )
     remove_folder(folder)
-    assert removed[-1] == MARK
+    assert removed[-1] == MARK_FILE
     assert names(tmp_path) == set()

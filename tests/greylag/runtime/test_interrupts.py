@@ -42,7 +42,7 @@ def test_an_interrupt_is_raised_once(body: str, tmp_path: Path) -> None:
 
 
 def test_a_late_second_interrupt_ends_at_once(tmp_path: Path) -> None:
-    first = f"interrupts.PATIENCE = 0.0\ntry: {PRESS}\nexcept KeyboardInterrupt: pass\n"
+    first = f"interrupts.IGNORED_SECONDS = 0.0\ntry: {PRESS}\nexcept KeyboardInterrupt: pass\n"
     late = f"{first}time.sleep(0.01)\n{PRESS}\nprint('on')"
     assert ended(late, tmp_path) == (130, "", "greylag: interrupted\n")
 

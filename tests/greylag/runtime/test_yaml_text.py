@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greylag.runtime.yaml_text import LARGEST, NotYAMLError, parse_yaml, write_yaml
+from greylag.runtime.yaml_text import MAX_BYTES, NotYAMLError, parse_yaml, write_yaml
 
 # From the tables of YAML 1.2.2, section 10.3.2 and example 10.9, and what version 1.1 has in other ways.
 SCALARS: dict[str, Any] = {
@@ -48,7 +48,7 @@ def test_scalars_are_those_of_the_core_schema(text: str) -> None:
         (b"[" * 100_000, "nested too deeply"),
         (b"a: " + b"9" * 5000, "not valid"),
         (b"a: \xff", "cannot be read"),
-        (b"#" * (LARGEST + 1), "more than"),
+        (b"#" * (MAX_BYTES + 1), "more than"),
     ],
 )
 def test_what_is_not_data_is_refused(text: bytes, reason: str) -> None:

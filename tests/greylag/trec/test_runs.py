@@ -343,7 +343,7 @@ def lines_of(n_queries: int, depth: int = 5) -> str:
 @pytest.fixture(params=[7, 64, 1 << 20])
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The size of the blocks that files are read in."""
-    monkeypatch.setattr(files, "_BLOCK", request.param)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", request.param)
     return int(request.param)
 
 
@@ -424,7 +424,7 @@ def test_topics_are_ranked_by_a_source(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 14)
 
     def peak(n_queries: int) -> int:
         with (tmp_path / "a.run").open("w") as file:

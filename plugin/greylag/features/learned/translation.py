@@ -21,11 +21,11 @@ from greylag.features.weighting import CollectionStatistics, Dirichlet, FeatureP
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
 
-OWN = 0.5  # the share of a word's probability that stays with it
-ROUNDS = 5  # of expectation maximisation
-LEAST = 0.05  # probability that is kept
-DOCUMENTS = 20  # of a query
-QUERIES = 2  # with a relevant document that has the word, for it to be translated
+SELF_SHARE = 0.5  # the share of a word's probability that stays with it
+EM_ROUNDS = 5  # of expectation maximisation
+MIN_PROBABILITY = 0.05  # probability that is kept
+MAX_DOCUMENTS = 20  # of a query
+MIN_QUERIES = 2  # with a relevant document that has the word, for it to be translated
 
 
 class TranslationLayout(TypedDict):
@@ -144,8 +144,8 @@ def learn_translation(
     qrels: Mapping[str, Mapping[str, int]],
     *,
     mu: float = 1000.0,
-    own: float = OWN,
-    least: float = LEAST,
+    own: float = SELF_SHARE,
+    least: float = MIN_PROBABILITY,
 ) -> Translation:
     """Learn a table from the queries of `rankings` and their relevant documents; shares below `least` are dropped."""
     pairs = [(one.query, _most_relevant(qrels[one.qid])) for one in rankings]
@@ -158,13 +158,18 @@ def learn_translation(
 
 
 def _most_relevant(grades: Mapping[str, int]) -> list[str]:
-    """Return a query's relevant documents, at most `DOCUMENTS`, of the highest grades; the lowest docids win ties."""
+    """Return a query's relevant documents, at most `MAX_DOCUMENTS`, of the highest grades, then lowest docids."""
     relevant = [docid for docid, grade in grades.items() if grade > 0]
-    return sorted(relevant, key=lambda docid: (-grades[docid], docid))[:DOCUMENTS]
+    return sorted(relevant, key=lambda docid: (-grades[docid], docid))[:MAX_DOCUMENTS]
 
 
 def estimate(
-    index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]], *, mu: float, own: float, rounds: int = ROUNDS
+    index: PositionalIndex,
+    pairs: Sequence[tuple[str, Sequence[str]]],
+    *,
+    mu: float,
+    own: float,
+    rounds: int = EM_ROUNDS,
 ) -> Estimate:
     """Estimate the table T that maximises the mean of `Translation` over queries and their relevant documents."""
     # A query's relevant documents together count as one. Expectation maximisation begins with equal shares. Words that
@@ -208,8 +213,8 @@ def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]],
             found.append((terms, times / tf.shape[0], words, tf))
     queries = []
     for terms, times, all_words, tf in found:
-        words = all_words[occurs[all_words] >= QUERIES]
+        words = all_words[occurs[all_words] >= MIN_QUERIES]
         background = weighting.clique(*term_counts(index, terms))
-        fixed = np.where(occurs[terms] >= QUERIES, own, 1.0) * tf[:, terms].toarray() + background
+        fixed = np.where(occurs[terms] >= MIN_QUERIES, own, 1.0) * tf[:, terms].toarray() + background
         queries.append(_Query(times, tf[:, words], fixed, terms[:, None] * index.n_terms + words))
     return queries

@@ -19,7 +19,7 @@ from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason, st
 from greylag.index.lucene.lucene_index import ENGLISH, LANGUAGE, WHITESPACE, LuceneIndex, analyzer_of
 from greylag.index.lucene.method_handles import method, run
 from greylag.runtime.files import is_name
-from greylag.runtime.folders import MARK, make_folder, read_mark
+from greylag.runtime.folders import MARK_FILE, make_folder, read_mark
 from greylag.runtime.progress import step
 
 _UNFINISHED = "Anserini did not finish writing the index: is the disk full?"
@@ -114,7 +114,7 @@ def _is_made(out: Path, origin: str, replaced: int | None) -> bool:
         return False
     if origin and read_mark(out) == origin and _inode(out) != replaced:
         return True
-    marked = out.is_dir() and not out.is_symlink() and (out / MARK).is_file()
+    marked = out.is_dir() and not out.is_symlink() and (out / MARK_FILE).is_file()
     if not marked or _inode(out) != replaced:
         choice = "delete it, overwrite it (--overwrite)" if marked else "delete it"
         raise ParameterError(f"{out} exists already: {choice}, or give another folder")
@@ -131,7 +131,7 @@ def _index_files(folder: Path) -> set[str]:
     except pyjnius().JavaException as error:
         message = f"{folder} is not overwritten, as its files are not known ({reason(error)}): delete it"
         raise ParameterError(message) from error
-    return {MARK, "write.lock", *commit.files(True).toArray()}
+    return {MARK_FILE, "write.lock", *commit.files(True).toArray()}
 
 
 def _inode(folder: Path) -> int | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from greylag.errors import CollectionError, DependencyError, GreylagError
 from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.open_index import BUILD, STORE_TEXTS
+from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
 from greylag.index.lucene.prebuilt import OPENAI_KEY
 from greylag.runtime.software import TREC_EVAL
 
@@ -29,11 +29,11 @@ print(autoclass("java.lang.System").getProperty("java.version"))
 """
 _SEARCHERS = "import greylag.index.lucene; greylag.index.lucene.start_jvm(); import pyserini.search.lucene"
 
-WITHOUT = "only Pyserini's own searchers and prebuilt data need it"
+PYSERINI_USE = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.index.lucene.start_jvm() before importing it; commands do not import it"
-OPTIONAL = ("import", "searchers", "texts")
+OPTIONAL_CHECKS = ("import", "searchers", "texts")
 """The checks that greylag does not depend on."""
-OF_JAVA = ("Java", "Pyserini")
+JAVA_CHECKS = ("Java", "Pyserini")
 """The checks that only work on Lucene indexes depends on."""
 
 
@@ -57,14 +57,16 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
     ]
     later: list[_Probe] = [("JVM", _jvm, INSTALL_PYSERINI), ("import", _import, START_FIRST)]
     if importlib.util.find_spec("torch"):
-        later.append(("searchers", _searchers, WITHOUT))
+        later.append(("searchers", _searchers, PYSERINI_USE))
     if index is not None:
         positions = partial(_all_shards, index, LuceneIndex.check_exportable, "stored, and no deleted documents")
         checksums = "all files have the checksums that Lucene recorded"
         integrity = partial(_all_shards, index, LuceneIndex.check_integrity, checksums)
         of_index = {"index": partial(_index, index), "positions": positions, "integrity": integrity}
-        later += [(name, probe, BUILD) for name, probe in of_index.items()]
-        later.append(("texts", partial(_all_shards, index, _check_texts, "stored, so written:* is known"), STORE_TEXTS))
+        later += [(name, probe, POSITIONS_REMEDY) for name, probe in of_index.items()]
+        later.append(
+            ("texts", partial(_all_shards, index, _check_texts, "stored, so written:* is known"), TEXTS_REMEDY)
+        )
     for probe in (*later, *probes):
         if all(check.ok for check in checks):
             checks.append(_check(*probe))
@@ -76,7 +78,7 @@ def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
     try:
         return Check(name, True, probe(), "")
     except GreylagError as error:
-        return Check(name, name in OPTIONAL, str(error).removesuffix(f": {remedy}"), remedy)
+        return Check(name, name in OPTIONAL_CHECKS, str(error).removesuffix(f": {remedy}"), remedy)
 
 
 def _versions() -> str:

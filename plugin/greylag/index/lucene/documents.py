@@ -35,17 +35,17 @@ Fields = tuple[str, tuple[str, ...]]
 """The field with a document's docid, and those that are its text."""
 
 _JSON_FORMS: tuple[Fields, ...] = (("id", ("title", "contents")), ("_id", ("title", "text")))  # Anserini's, BEIR's
-_DOCIDS = ("id", "_id", "docid", "doc_id", "docno", "pid")  # of the first line of a table that names its columns
+_DOCID_COLUMNS = ("id", "_id", "docid", "doc_id", "docno", "pid")  # of the first line of a table that names its columns
 _log = logging.getLogger("greylag")
 MAX_TEXT = 20_000_000
 """UTF-16 units of a document in JSON that Anserini's parser reads."""
 
 MAX_HEADER = 1 << 20
 """Bytes of a member's attributes in an archive."""
-_EXTENDED = {*b"xgXLK"}
+_ATTRIBUTE_TYPES = {*b"xgXLK"}
 """The types of headers that hold attributes of the next member, or of all."""
 _TAR = (".tar.gz", ".tgz", ".tar")
-_PACKED = re.compile(r"\.(gz|bz2)$", re.IGNORECASE)
+_UNPACKED_SUFFIXES = re.compile(r"\.(gz|bz2)$", re.IGNORECASE)
 _ANSERINI_UNPACKS = {"TrecCollection": (".gz", ".z"), "HtmlCollection": (".tar.gz", ".tgz")}
 _FIRST_CHARACTERS = {
     "JsonCollection": (b"{", b"["),
@@ -59,7 +59,7 @@ _TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
 # For `_without`: an element's opening and closing, and what goes by itself.
 _ELEMENT = re.compile(r"<(\w++)[^<>]*+>"), re.compile(r"</(\w++)>"), re.compile(r"<[^<>]*+>")
-_UNSHOWN = (
+_HIDDEN_ELEMENTS = (
     re.compile(r"<(?:!(--)|(script|style)\b)", re.IGNORECASE),
     re.compile(r"(--)>|</(script|style)\s*+>", re.IGNORECASE),
     re.compile(r"<![^<>]*+>"),
@@ -120,7 +120,7 @@ def write_for_anserini(
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
                 place.mkdir(parents=True)
-                with _reading(name), (place / f"{prefix}{_PACKED.sub('', name.name)}").open("wb") as copy:
+                with _reading(name), (place / f"{prefix}{_UNPACKED_SUFFIXES.sub('', name.name)}").open("wb") as copy:
                     copy.write(file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
                     shutil.copyfileobj(file, copy)
         else:
@@ -172,7 +172,10 @@ def _html_texts(docs: Path) -> Iterator[Document]:
     """Yield the texts of HTML files, with the docids that Anserini makes of their names."""
     for name, file in _files(docs):
         markup = "".join(_text(name, file, errors="replace"))
-        yield _PACKED.sub("", name.name).removesuffix(".html"), _MARKUP.sub(" ", _without(markup, *_UNSHOWN)).strip()
+        yield (
+            _UNPACKED_SUFFIXES.sub("", name.name).removesuffix(".html"),
+            _MARKUP.sub(" ", _without(markup, *_HIDDEN_ELEMENTS)).strip(),
+        )
 
 
 def _without(text: str, opening: re.Pattern[str], closing: re.Pattern[str], alone: re.Pattern[str]) -> str:
@@ -260,7 +263,7 @@ class _Member(tarfile.TarInfo):
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         """Read the member after its header; in every version of tarfile, this method is for subclasses."""
-        if self.type[0] in _EXTENDED and self.size > MAX_HEADER:
+        if self.type[0] in _ATTRIBUTE_TYPES and self.size > MAX_HEADER:
             raise OSError(f"a name in the archive has {self.size} bytes")
         member: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
         return member
@@ -328,7 +331,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
             if names is None:
                 numbered = all(field.isdigit() for field in (fields[0], *fields[1])) if fields else tabs
                 names = [str(number) for number in range(1, len(row) + 1)] if numbered else row
-                if not fields and tabs and (len(row) != 2 or row[0].lower() in _DOCIDS):
+                if not fields and tabs and (len(row) != 2 or row[0].lower() in _DOCID_COLUMNS):
                     reason = f"{len(row)} columns, {row[0]!r:.20} first: say which to index, as in"
                     raise FormatError(name, 1, f"{reason} --fields id=1,contents=2, or by the names in the first line")
                 if len({*names}) < len(names):

@@ -56,7 +56,7 @@ _WHOLE_STACK = (
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+DisablePrimordialThreadGuardPages",
 )
-_FEW_FILES = 64  # Java opens its libraries and Anserini's jar
+_MIN_OPEN_FILES = 64  # Java opens its libraries and Anserini's jar
 _silenced: list[Any] = []  # java.util.logging forgets the level of an unreferenced logger
 
 
@@ -229,7 +229,7 @@ def _launch(heap: str) -> None:
 def _is_limited() -> bool:
     """Return whether Java may lack address space or open files, where it ends the process rather than fail."""
     memory = [resource.getrlimit(limit)[0] for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _FEW_FILES
+    return set(memory) != {resource.RLIM_INFINITY} or resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _MIN_OPEN_FILES
 
 
 def _try_to_start(java: Java) -> None:

@@ -26,7 +26,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.index.lucene.open_index import (
-    BUILD,
+    POSITIONS_REMEDY,
     Statistics,
     check_docids,
     check_integrity,
@@ -178,7 +178,7 @@ class LuceneIndex:
         """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self._terms("contents").hasPositions():
             raise CollectionError(
-                f"{self.name} has no positions: {BUILD}, or name the -full version of a prebuilt index"
+                f"{self.name} has no positions: {POSITIONS_REMEDY}, or name the -full version of a prebuilt index"
             )
         self._refuse_deletions()
 
@@ -214,7 +214,7 @@ class LuceneIndex:
             np.add.at(counts, block.docs, 1)
             yield block.terms, block.docs
         if (counts != 1).any():
-            raise CollectionError(f"{self.name}: a document has no id, or several: {BUILD}")
+            raise CollectionError(f"{self.name}: a document has no id, or several: {POSITIONS_REMEDY}")
 
     @property
     def stores_texts(self) -> bool:
@@ -242,7 +242,9 @@ class LuceneIndex:
 
     def _contents_of(self, raw: str) -> str:
         if (text := _contents(raw)) is None:
-            raise CollectionError(f"{self.name}: {raw:.40}... is stored as a document, without contents: {BUILD}")
+            raise CollectionError(
+                f"{self.name}: {raw:.40}... is stored as a document, without contents: {POSITIONS_REMEDY}"
+            )
         return text
 
     def postings_blocks(self) -> Iterator[bulk_calls.PostingsBlock]:
@@ -258,7 +260,7 @@ class LuceneIndex:
 
     def _refuse_deletions(self) -> None:
         if self._reader().hasDeletions():
-            raise CollectionError(f"{self.name} has deleted documents: {BUILD}")
+            raise CollectionError(f"{self.name} has deleted documents: {POSITIONS_REMEDY}")
 
     def _java_analyzer(self) -> Any:
         if self._analyzer is None:
@@ -278,7 +280,7 @@ class LuceneIndex:
     def _terms(self, field: str) -> Any:
         terms = java_class("org.apache.lucene.index.MultiTerms").getTerms(self._reader(), field)
         if terms is None:
-            raise CollectionError(f"{self.name} has no indexed field {field!r}: {BUILD}")
+            raise CollectionError(f"{self.name} has no indexed field {field!r}: {POSITIONS_REMEDY}")
         return terms
 
 
@@ -316,7 +318,7 @@ def _language(paths: Sequence[Path]) -> str:
         try:
             data = infos.readLatestCommit(bulk_calls.directory(path)).getUserData()
         except pyjnius().JavaException as error:
-            raise CollectionError(f"{path} cannot be opened ({reason(error)}): {BUILD}") from error
+            raise CollectionError(f"{path} cannot be opened ({reason(error)}): {POSITIONS_REMEDY}") from error
         languages.setdefault(data.get(LANGUAGE) or ENGLISH, path)
     if len(languages) > 1:
         different = ", ".join(f"{path} ({language})" for language, path in languages.items())

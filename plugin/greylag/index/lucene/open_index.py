@@ -15,11 +15,11 @@ from greylag.index.lucene.bulk_calls import directory, repeated_term
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.index.lucene.prebuilt import prebuilt_index
 
-SMALL = 1 << 26
+MAX_CHECKED_BYTES = 1 << 26
 """The size in bytes up to which all checksums of an index are compared when it is opened, about 1 ms per MB."""
 
-BUILD = "build it with greylag index (or Anserini's -storePositions -storeContents -optimize)"
-STORE_TEXTS = "build it with greylag index, without --no-texts (or Anserini's -storeContents)"
+POSITIONS_REMEDY = "build it with greylag index (or Anserini's -storePositions -storeContents -optimize)"
+TEXTS_REMEDY = "build it with greylag index, without --no-texts (or Anserini's -storeContents)"
 
 
 class Statistics(NamedTuple):
@@ -60,7 +60,7 @@ def newest_commit(path: Path) -> Path:
     """Find the file ``segments_N`` with the highest N, a number in base 36."""
     commits = [file for file in path.glob("segments_*") if re.fullmatch("segments_[0-9a-z]+", file.name)]
     if not commits:
-        raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {BUILD}")
+        raise CollectionError(f"{path} is not a Lucene index (it contains no segments_N file): {POSITIONS_REMEDY}")
     return max(commits, key=lambda file: int(file.name.removeprefix("segments_"), 36))
 
 
@@ -73,7 +73,7 @@ def open_reader(paths: Sequence[Path], fingerprint: str) -> Any:
             changed = ", ".join(map(str, paths))
             raise CollectionError(f"{changed} has changed since it was opened: create another LuceneIndex")
         for path, reader in zip(paths, readers, strict=True):
-            if sum(file.stat().st_size for file in path.iterdir()) <= SMALL:
+            if sum(file.stat().st_size for file in path.iterdir()) <= MAX_CHECKED_BYTES:
                 check_integrity(str(path), reader)
         whole = readers[0] if len(readers) == 1 else _joined(paths, readers)
         opened.pop_all()
@@ -85,7 +85,7 @@ def _open_folder(path: Path, opened: ExitStack) -> Any:
     try:
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
     except pyjnius().JavaException as error:
-        raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {BUILD}") from error
+        raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {POSITIONS_REMEDY}") from error
     # Lucene's 1024 terms are fewer than those of a document that is a query.
     java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount((1 << 31) - 1)
     opened.callback(lambda: reader.close())  # noqa: PLW0108 - or it would be looked up in another thread
@@ -96,7 +96,7 @@ def _joined(paths: Sequence[Path], readers: list[Any]) -> Any:
     """Make the reader of the shards of a collection."""
     for path, reader in zip(paths, readers, strict=True):
         if reader.hasDeletions():
-            raise CollectionError(f"{path} has deleted documents: {BUILD}")
+            raise CollectionError(f"{path} has deleted documents: {POSITIONS_REMEDY}")
     try:
         several = java_class("org.apache.lucene.index.MultiReader")(*readers)
     except pyjnius().JavaException as error:

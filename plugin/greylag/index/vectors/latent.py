@@ -24,10 +24,10 @@ DIMENSIONS = 100
 """The number of dimensions, at most."""
 SAMPLE = 20_000
 """The largest number of documents that are decomposed; the others are folded in."""
-FEW = 200
+MAX_DENSE_SIZE = 200
 """Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
-_LEAST = 1e-10  # of the largest singular value; below it are rounding errors of 0
-_TIED = 1e-8  # relative difference of singular values; below it the vectors of each depend on rounding
+_MIN_SINGULAR_VALUE = 1e-10  # of the largest singular value; below it are rounding errors of 0
+_TIE_TOLERANCE = 1e-8  # relative difference of singular values; below it the vectors of each depend on rounding
 _VERSION = 3  # of `decompose`: projections that another version kept are not used
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
@@ -130,12 +130,12 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
         return terms[:0], np.zeros((1, 1))
     whole = rows[np.diff(rows.indptr) > 0]
     with threadpool_limits(1, "blas"):  # sums depend on the number of threads
-        if min(whole.shape) <= FEW:
+        if min(whole.shape) <= MAX_DENSE_SIZE:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
         else:
             values, right = _largest(rows, size + 1)  # one more than is kept, to see ties
     beyond = values[size] if len(values) > size else 0.0
-    right = right[:size][values[:size] > max(_LEAST * values[0], (1 + _TIED) * beyond)]
+    right = right[:size][values[:size] > max(_MIN_SINGULAR_VALUE * values[0], (1 + _TIE_TOLERANCE) * beyond)]
     return terms, np.ascontiguousarray(right.T)
 
 
@@ -161,7 +161,7 @@ def _is_projection(stored: Any, n_terms: int) -> bool:
     terms, right = stored
     if not is_array(terms, "int64", (None,), 0, n_terms - 1) or not (np.diff(terms) > 0).all():
         return False
-    if not is_array(right, "float64", (len(terms), None), -1 - _LEAST, 1 + _LEAST):
+    if not is_array(right, "float64", (len(terms), None), -1 - _MIN_SINGULAR_VALUE, 1 + _MIN_SINGULAR_VALUE):
         return False
     dimensions = right.shape[1]
     return 0 < dimensions <= DIMENSIONS and np.allclose(right.T @ right, np.eye(dimensions), rtol=0, atol=1e-6)

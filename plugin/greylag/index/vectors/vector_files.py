@@ -13,7 +13,7 @@ from greylag.errors import FormatError
 from greylag.index.vectors.dense import ArrayVectors, Dense
 from greylag.runtime.files import is_name, read_json_lines
 
-LARGEST, MOST = 1 << 30, 100
+MAX_ARCHIVE_BYTES, MAX_EXPANSION = 1 << 30, 100
 """An archive larger than so many bytes may unpack to so many times its size; vectors do not shrink as much."""
 
 
@@ -65,7 +65,7 @@ def _archive(path: str | Path) -> tuple[tuple[str, ...], Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             size = sum(member.file_size for member in archive.zip.infolist())
-            if size > max(LARGEST, MOST * Path(path).stat().st_size):
+            if size > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * Path(path).stat().st_size):
                 raise FormatError(path, None, f"unpacks to {size:,} bytes: save it without compression")
             return tuple(map(str, archive["ids"].tolist())), archive["vectors"]
     except KeyError as error:

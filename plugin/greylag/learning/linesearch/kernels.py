@@ -44,11 +44,11 @@ _jit = compiled(error_model="numpy")
 AP, NDCG, RR, P, ERR = range(5)
 
 # Means of the measure that differ by less are equal: they differ by rounding alone.
-EQUAL = 1e-12
+MEAN_TOLERANCE = 1e-12
 # Sums of the changes at all swaps, which may be millions, are rounded by less than this.
 ROUNDING = 1e-11
 # Intervals of less than this relative width are no result: rounding of scores could close them.
-THIN = 1e-10
+MIN_RELATIVE_WIDTH = 1e-10
 # Bits of the mantissa of x that a cell has. The table of all cells, a byte each, then takes half a megabyte, which a
 # processor's cache holds, and a cell is 0.2 % wide.
 CELL_BITS = 9
@@ -57,24 +57,24 @@ CELL_SHIFT = 23 - CELL_BITS
 # The bit of the sign of x in the number of a cell; that of v_a - v_d is the bit above it.
 SIGN = 1 << (8 + CELL_BITS)
 # Lines that cross at this x or beyond count as never crossing: s + x v in float64 no longer depends on s there.
-FAR = 2.0**54
+MAX_CROSSING = 2.0**54
 # At most so many slots, so that the number of a slot fits in a byte.
 SLOTS = 256
 # The lower half of an event: the other document and the direction.
 LOWER_HALF = (1 << 32) - 1
 # Relative width around the end of a bucket in which a crossing may count on either side. Rounding x to float32 changes
 # it by at most 6e-8 of itself.
-NEAR = 1e-6
+END_TOLERANCE = 1e-6
 # The difference of two scores is rounded by less than this part of their magnitude, 64 units in the last place.
-UNSURE = 2.0**-46
+DIFFERENCE_ROUNDING = 2.0**-46
 # Rounding a number to float32 changes it by less than this part of itself.
-FLOAT32 = 1.2e-7
+FLOAT32_ROUNDING = 1.2e-7
 # Documents of a bin of scores, on average: few enough that a search looks at few too many.
-SHARED = 4
+DOCUMENTS_PER_BIN = 4
 # Half the x axis is followed in so many strips. In each, only documents that come near the top need to be looked at.
 STRIPS = 8
 # Crossings that differ by less than this part of themselves may be in the wrong order by rounding.
-CLOSE = 1e-15
+ORDER_TOLERANCE = 1e-15
 # Rows of the arrays of `survey_top`. Of a query's documents:
 S, V, GAIN, ROW = range(4)
 # Of a query's measure: at the left end of the bucket, the highest within it so far, and now.
@@ -335,8 +335,8 @@ def _pass_relevant(cell: Any, slots: Any, gains: FloatArray, a: int, ease: Float
 def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any, room: int) -> Any:
     """Collect the swaps at `ends[0]` <= x < `ends[1]`, in no order, and each relevant document's place before them.
 
-    `points`, shape (2, 2), are farther apart than the ends by `NEAR`. `cascade` says whether Q is of interest, and
-    `room` is about the number of swaps. Returns state, steps and events.
+    `points`, shape (2, 2), are farther apart than the ends by `END_TOLERANCE`. `cascade` says whether Q is of interest,
+    and `room` is about the number of swaps. Returns state, steps and events.
     """
     offsets, relevant_offsets = lines[3], lines[4]
     total, longest, most = relevant_offsets[-1], np.max(np.diff(offsets)), np.max(np.diff(relevant_offsets))
@@ -376,7 +376,9 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
                     apart, slope = s[d] - s[a], v[a] - v[d]
                     x = apart / slope
                     rounded = np.float32(x)
-                    if abs(rounded) < FAR:  # left of x, d is above a if a has the greater slope, else right of it
+                    if (
+                        abs(rounded) < MAX_CROSSING
+                    ):  # left of x, d is above a if a has the greater slope, else right of it
                         before = (rounded >= ends[0]) == (slope > 0.0)
                         if ends[0] <= rounded < ends[1]:
                             steps[m] = x
@@ -458,13 +460,13 @@ def _scores_above_least(s: FloatArray, v: FloatArray, point: FloatArray, extents
     for i in range(len(s)):
         y[i] = c * (s[i] - low_s) + d * (v[i] - low_v)
     high = abs(c) * max(abs(low_s), abs(high_s)) + abs(d) * max(abs(low_v), abs(high_v))
-    return UNSURE * high + 1e-43  # type: ignore[no-any-return]
+    return DIFFERENCE_ROUNDING * high + 1e-43  # type: ignore[no-any-return]
 
 
 @_jit
 def _around(score: float, margin: float) -> Any:
     """Return two limits: scores rounded to float32 below the first, or above the second, are so for certain."""
-    width = margin + FLOAT32 * abs(score)
+    width = margin + FLOAT32_ROUNDING * abs(score)
     return np.float32(score - width), np.float32(score + width)
 
 
@@ -486,7 +488,7 @@ def _approach(extents: Any, points: FloatArray) -> float:
 def _scale(extents: Any, point: FloatArray, n: int) -> tuple[float, float, int]:
     """Return a number below all scores at a point, the bins per unit, and the number of bins."""
     span_s, span_v = point[0] * (extents[0][1] - extents[0][0]), point[1] * (extents[1][1] - extents[1][0])
-    number = 1 + n // SHARED
+    number = 1 + n // DOCUMENTS_PER_BIN
     return min(span_v, 0.0), min(number / max(span_s + abs(span_v), 1e-300), 1e300), number
 
 
@@ -609,7 +611,7 @@ def sweep(
             while e < end and steps[e] == here:  # swaps at the same x are one change of the measure
                 value += _swap(code, divisor, gains, weights, above, count, reach, events[e])
                 e += 1
-            if value > best[1] - EQUAL:
+            if value > best[1] - MEAN_TOLERANCE:
                 after = scale * (steps[e] if e < end else _first_after(steps, bins, b + 1, lines, outermost[1], here))
                 here *= scale
                 half = max(1.0, abs(here))
@@ -661,9 +663,9 @@ def _better(
     Intervals that rounding could close do not count. That the last rule is there makes the result independent of the
     order in which buckets are swept.
     """
-    higher = value > best[1] + EQUAL
+    higher = value > best[1] + MEAN_TOLERANCE
     wider = width > best[2] or (width == best[2] and middle < best[0])
-    if width > THIN * magnitude and (higher or (value > best[1] - EQUAL and wider)):
+    if width > MIN_RELATIVE_WIDTH * magnitude and (higher or (value > best[1] - MEAN_TOLERANCE and wider)):
         return middle, max(value, best[1]), width
     return best
 
@@ -687,7 +689,7 @@ def _crossing_after(lines: Any, x: float) -> float:
             nearest = np.inf
             for d in range(offsets[q], offsets[q + 1]):
                 crossing = (s[d] - s[a]) / (v[a] - v[d])
-                counts = (crossing > x) & (abs(np.float32(crossing)) < FAR)
+                counts = (crossing > x) & (abs(np.float32(crossing)) < MAX_CROSSING)
                 nearest = min(nearest, crossing if counts else np.inf)
             first = min(first, nearest)
     return first
@@ -725,7 +727,7 @@ def survey_top(
     s, v, rows, offsets, relevant_offsets = lines
     table, start, state = np.zeros((3, number + 1)), 0.0, np.empty(3)
     axis = _position(span[0]), number / (_position(span[1]) - _position(span[0]))
-    margin = np.array([NEAR * abs(end) if np.isfinite(end) else 0.0 for end in span])
+    margin = np.array([END_TOLERANCE * abs(end) if np.isfinite(end) else 0.0 for end in span])
     within = span[0] - margin[0], span[1] + margin[1]
     longest = np.max(np.diff(offsets)) if len(weights) else 0
     buffer, room = np.empty((4, longest)), np.empty((2, longest))
@@ -755,7 +757,7 @@ def _enter(
     if now_in != bucket:
         _close(weight, bucket, state, table)
     change = weight * (value - state[VALUE])
-    near = NEAR * axis[1] * min(1.0, abs(x)) / (1.0 + min(1.0, abs(x))) ** 2 + 1e-9
+    near = END_TOLERANCE * axis[1] * min(1.0, abs(x)) / (1.0 + min(1.0, abs(x))) ** 2 + 1e-9
     if place - now_in < near:
         table[BLUR, now_in] += abs(change)
     elif now_in + 1.0 - place < near:
@@ -797,7 +799,7 @@ def _scores_at(x: float, s: FloatArray, v: FloatArray, scores: FloatArray) -> fl
         scores[i] = c * s[i] + d * v[i]
     for i in range(len(s)):
         high = max(high, abs(s[i]), abs(v[i]))
-    return UNSURE * high
+    return DIFFERENCE_ROUNDING * high
 
 
 @_jit
@@ -858,7 +860,7 @@ def _challenger(docs: FloatArray, upper: int, first: int, end: int, now: float, 
             best, nearest = d, times[d]
     if best < 0:
         return best, nearest
-    now = max(now, nearest + CLOSE * abs(nearest))
+    now = max(now, nearest + ORDER_TOLERANCE * abs(nearest))
     for d in range(len(s)):
         if times[d] <= now and d != best and _above(docs, first + d, first + best, now):
             best = d

@@ -30,8 +30,8 @@ The best step is the middle of the best interval, 4.25. Few of the crossings nee
 
 Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly in place of step 1.
 
-Memory is bounded: at most `ROOM` swaps are held at a time, or those of one bucket if there are more. The loops over
-pairs and swaps, and the layout of their arrays, are in `greylag.learning.linesearch.kernels`.
+Memory is bounded: at most `MAX_SWAPS` swaps are held at a time, or those of one bucket if there are more. The loops
+over pairs and swaps, and the layout of their arrays, are in `greylag.learning.linesearch.kernels`.
 
 References
 ----------
@@ -47,7 +47,7 @@ import numpy as np
 
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch import kernels
-from greylag.learning.linesearch.kernels import NEAR, ROUNDING
+from greylag.learning.linesearch.kernels import END_TOLERANCE, ROUNDING
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray, IntArray
 
@@ -55,47 +55,49 @@ from greylag.ranking import FloatArray, IntArray
 # are compromises, which `plugin/benchmarks/line_search.py` measures.
 
 # Up to so many pairs, all swaps are swept, since a survey would take longer.
-SMALL = 1 << 15
+MAX_SWEPT_PAIRS = 1 << 15
 # A survey of all ranks has at most so many buckets, so that a slot (two for each, and three) fits in a byte.
 BUCKETS = 120
 # Fewer if a query has fewer than this many documents for each: the work is per relevant document and bucket.
-DOCUMENTS = 3
+DOCUMENTS_PER_BUCKET = 3
 # So many rough surveys, of some queries, tell where the buckets of the survey of all queries should be narrow.
-ROUGH = 2
+ROUGH_SURVEYS = 2
 # They take every `SAMPLE_EVERY`-th query, or fewer if these would be more than `MAX_SAMPLED`, which is good enough.
 SAMPLE_EVERY, MAX_SAMPLED = 6, 300
 # They count differences of the measure at this part, since the measure over all queries may have its maximum elsewhere.
-CAUTION = 0.4
-# One pair in `EVERY` is in the sample whose crossings tell how to divide the x axis, but at least `FEWEST` and at most
-# `SAMPLE` pairs: an estimate will do, since bounds hold wherever the ends of buckets are.
-EVERY, FEWEST, SAMPLE = 256, 64, 1 << 14
+DIFFERENCE_SHARE = 0.4
+# One pair in `PAIRS_PER_SAMPLED` is in the sample whose crossings tell how to divide the x axis, but at least
+# `MIN_SAMPLED_PAIRS` and at most `MAX_SAMPLED_PAIRS` pairs: an estimate will do, since bounds hold wherever the ends of
+# buckets are.
+PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS = 256, 64, 1 << 14
 
-# The top ranks are followed if the cut-off is at most `DEEPEST`, as each change looks at all of them, and if there are
-# at least `DEEP` times as many documents, as most swaps are below the top only then; and if a query has on average more
-# than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes with the first of them
-# alone, and is followed at any depth if a query has more than `FEW_FIRST`.
-DEEPEST, DEEP, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
+# The top ranks are followed if the cut-off is at most `MAX_TOP_DEPTH`, as each change looks at all of them, and if
+# there are at least `DOCUMENTS_PER_DEPTH` times as many documents, as most swaps are below the top only then; and if a
+# query has on average more than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes
+# with the first of them alone, and is followed at any depth if a query has more than `FEW_FIRST`.
+MAX_TOP_DEPTH, DOCUMENTS_PER_DEPTH, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
 # A survey of the top ranks, and each part of it that is divided again, has at most so many buckets.
 TOP_BUCKETS = 1024
 # A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
-# uncertain by `NEAR`, narrower ones would be known no better.
-NARROW = 4e-6
+# uncertain by `END_TOLERANCE`, narrower ones would be known no better.
+MIN_BUCKET_WIDTH = 4e-6
 # At most so many runs of adjacent buckets are divided at a time, and so many times: each is a pass over all documents.
-PARTS, REFINED = 4, 3
+MAX_DIVIDED_RUNS, MAX_DIVISIONS = 4, 3
 # Buckets with less than this part of all swaps are not divided but swept.
-FEW = 0.002
+MIN_DIVIDED_SWAPS = 0.002
 
 # At most so many swaps are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
-ROOM = 1 << 20
+MAX_SWAPS = 1 << 20
 # Buckets that are ruled out are swept with those around them if they have at most this part of all swaps: one more pass
 # over all pairs would cost more.
-GAP = 0.01
+MAX_GAP_SWAPS = 0.01
 # Swaps of a bin, on average: bins are narrow enough to be ruled out, and sorting one that is not takes little.
-BIN = 512
+SWAPS_PER_BIN = 512
 
 # Scales are powers of two with exponents of at most this magnitude, far from overflow at 1,024.
-RANGE = 900
-# The number of cells of positive x below `kernels.FAR`, which is 2^(181 - 127): 127 is the bias of float32's exponents.
+MAX_EXPONENT = 900
+# The number of cells of positive x below `kernels.MAX_CROSSING`, which is 2^(181 - 127): 127 is the bias of float32's
+# exponents.
 CELLS = 181 << kernels.CELL_BITS
 
 
@@ -133,8 +135,8 @@ class Problem(NamedTuple):
         depth = int(np.isfinite(self.divisor).sum())
         return (
             self.code in (kernels.NDCG, kernels.P, kernels.ERR)
-            and depth <= DEEPEST
-            and DEEP * depth <= len(self.divisor)
+            and depth <= MAX_TOP_DEPTH
+            and DOCUMENTS_PER_DEPTH * depth <= len(self.divisor)
             and relevant > FEW_RELEVANT * len(self.weights)
         )
 
@@ -182,7 +184,7 @@ def _sample(rows: IntArray, offsets: IntArray, relevant_offsets: IntArray) -> In
     """Draw the rows of a sample of pairs of a relevant document and another one of its query."""
     sizes, relevant, rng = np.diff(offsets), np.diff(relevant_offsets), np.random.default_rng(0)
     queries = np.flatnonzero(relevant)
-    number = np.clip(int(sizes @ relevant) // EVERY, FEWEST, SAMPLE)
+    number = np.clip(int(sizes @ relevant) // PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS)
     query = queries[rng.integers(len(queries), size=number)] if len(queries) else queries
     return rows[offsets[query] + np.stack([rng.integers(relevant[query]), rng.integers(sizes[query])])]
 
@@ -231,19 +233,21 @@ def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Surve
     middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
     # Powers of two, so that scaling loses no digit.
     even = _exponent(scores) - _exponent(direction)
-    scale = float(2.0 ** np.clip(np.clip(middle, even - RANGE, even + RANGE), -RANGE, RANGE))
+    scale = float(
+        2.0 ** np.clip(np.clip(middle, even - MAX_EXPONENT, even + MAX_EXPONENT), -MAX_EXPONENT, MAX_EXPONENT)
+    )
     crossings /= scale
     whole, low = np.array([-np.inf, np.inf]), np.array([-np.inf])
     undivided = Survey(scale, whole, low, -low, np.array([problem.pairs]), crossings)
-    if problem.pairs <= SMALL:
+    if problem.pairs <= MAX_SWEPT_PAIRS:
         return undivided
     lines = _lines(problem, scores, direction, scale)
     if problem.top:
         return _divide(problem, lines, undivided, np.array([True]))
-    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS, 16, BUCKETS))
+    number = int(np.clip(len(problem.rows) / len(problem.weights) / DOCUMENTS_PER_BUCKET, 16, BUCKETS))
     cells, density = _cell_numbers(crossings), np.ones(len(crossings))
     stride = max(SAMPLE_EVERY, len(problem.weights) // MAX_SAMPLED)
-    for _ in range(ROUGH):
+    for _ in range(ROUGH_SURVEYS):
         rough = _survey(problem, lines, undivided, _cuts(cells, density, number), stride)
         bucket = np.searchsorted(rough.ends, crossings, side="right") - 1
         density = (_parts(rough, number) / np.maximum(1, np.bincount(bucket, minlength=len(rough.values))))[bucket]
@@ -286,7 +290,7 @@ def _parts(rough: Survey, number: int) -> FloatArray:
     enough parts for the buckets around the maximum.
     """
     highest = np.maximum(rough.values, np.append(rough.values[1:], rough.values[-1]))
-    slack, below = np.maximum(rough.bounds - highest, 0.0), CAUTION * (highest.max() - highest)
+    slack, below = np.maximum(rough.bounds - highest, 0.0), DIFFERENCE_SHARE * (highest.max() - highest)
     low, high = 0.0, float(slack.sum()) or 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)
@@ -334,9 +338,9 @@ def _survey(problem: Problem, lines: Any, whole: Survey, cuts: IntArray, stride:
 
 def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Survey:
     """Divide the buckets that may hold a value of at least `floor`, as long as they hold more than a few swaps."""
-    for _ in range(REFINED):
+    for _ in range(MAX_DIVISIONS):
         left = surveyed.left(max(floor, surveyed.reached))
-        if surveyed.numbers[left].sum() <= FEW * surveyed.numbers.sum():
+        if surveyed.numbers[left].sum() <= MIN_DIVIDED_SWAPS * surveyed.numbers.sum():
             break
         surveyed = _divide(problem, lines, surveyed, left)
     return surveyed
@@ -345,12 +349,12 @@ def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Sur
 def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
     """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many parts."""
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
-    apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: PARTS - 1])
+    apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: MAX_DIVIDED_RUNS - 1])
     starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
     for start, stop in zip(starts[::-1], stops[::-1], strict=True):  # from the right, as the numbers of buckets change
         span = float(surveyed.ends[start]), float(surveyed.ends[stop])
         low, high = (np.copysign(1.0 - 1.0 / (1.0 + abs(x)), x) for x in span)
-        number = min(TOP_BUCKETS, int((high - low) / NARROW))
+        number = min(TOP_BUCKETS, int((high - low) / MIN_BUCKET_WIDTH))
         if number > stop - start:
             u = np.linspace(low, high, number + 1)[1:-1]
             inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
@@ -378,7 +382,7 @@ def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:
     s, v = (float(np.abs(line).max(initial=0.0)) or 1.0 for line in lines[:2])
     finite = np.isfinite(ends)
     x = np.where(finite, ends, 0.0)
-    x += NEAR * np.abs(x) * np.array([-1.0, 1.0])  # crossings may be rounded to the ends from either side
+    x += END_TOLERANCE * np.abs(x) * np.array([-1.0, 1.0])  # crossings may be rounded to the ends from either side
     c = np.where(finite, 1.0 / (s + np.abs(x) * v), 0.0)
     return np.stack([c, np.where(finite, x * c, np.copysign(1.0 / v, ends))], axis=1)
 
@@ -402,11 +406,11 @@ def _run(todo: Any, surveyed: Survey) -> slice:
     first = int(np.argmax(np.where(todo, surveyed.bounds, -np.inf)))
     end, left = first + 1, np.flatnonzero(todo)
     for more in left[left >= end]:
-        if numbers[end:more].sum() > GAP * numbers.sum() or numbers[first : more + 1].sum() > ROOM:
+        if numbers[end:more].sum() > MAX_GAP_SWAPS * numbers.sum() or numbers[first : more + 1].sum() > MAX_SWAPS:
             break
         end = int(more) + 1
     for more in left[left < first][::-1]:
-        if numbers[more + 1 : first].sum() > GAP * numbers.sum() or numbers[more:end].sum() > ROOM:
+        if numbers[more + 1 : first].sum() > MAX_GAP_SWAPS * numbers.sum() or numbers[more:end].sum() > MAX_SWAPS:
             break
         first = int(more)
     return slice(first, end)
@@ -426,7 +430,7 @@ def _sweep(
     state, steps, events = kernels.collect(
         code == kernels.ERR, lines, gains, ends, _points(lines, ends), int(surveyed.numbers[run].sum())
     )
-    steps, events, bins = kernels.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // BIN)
+    steps, events, bins = kernels.sort_by_bin(code == kernels.AP, steps, events, ends, 1 + len(steps) // SWAPS_PER_BIN)
     relevant = np.diff(problem.relevant_offsets)
     owners = np.repeat(problem.offsets[:-1] - problem.relevant_offsets[:-1], relevant) + np.arange(relevant.sum())
     weights = np.repeat(problem.weights, relevant)

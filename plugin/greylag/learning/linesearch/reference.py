@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from greylag.learning.linesearch import kernels
-from greylag.learning.linesearch.kernels import EQUAL, THIN
+from greylag.learning.linesearch.kernels import MEAN_TOLERANCE, MIN_RELATIVE_WIDTH
 from greylag.learning.linesearch.line_search import Optimum, Problem, mean
 from greylag.ranking import FloatArray
 
@@ -36,14 +36,14 @@ def line_search(problem: Problem, scores: FloatArray, direction: FloatArray) -> 
     for left, right in pairwise([before, *ends, after]):
         changed |= queries_at.get(left, set())
         middle, width = left + 0.5 * (right - left), right - left
-        if left != before and width <= THIN * max(1.0, abs(left)):
+        if left != before and width <= MIN_RELATIVE_WIDTH * max(1.0, abs(left)):
             continue  # so narrow that lines could be in another order at its rounded middle
         for query in changed:  # the others are ranked as in the interval before
             values[query] = value_at(problem, query, scores, direction, middle)
         changed.clear()
         value = float(values.sum())
         # Of equally good intervals the widest wins, and of equally wide ones the leftmost.
-        if value > best + EQUAL or (value > best - EQUAL and width > widest):
+        if value > best + MEAN_TOLERANCE or (value > best - MEAN_TOLERANCE and width > widest):
             step, best, widest = middle, max(value, best), width
     return Optimum(step, best)
 

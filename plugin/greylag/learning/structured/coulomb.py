@@ -37,7 +37,7 @@ from greylag.ranking import FloatArray
 
 Update = Literal["exact", "subgradient"]
 
-COLLAPSED = 0.1  # degrees
+MIN_ANGLE = 0.1  # degrees
 
 _log = logging.getLogger("greylag")
 
@@ -141,7 +141,7 @@ class Coulomb:
             ensemble = descend(problem, start, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
         else:
             ensemble = relax(problem, start, away, epochs=self.epochs, epsilon=self.epsilon, rng=rng)
-        if self.alpha and self.M > 1 and ensemble.mean_angle < COLLAPSED:
+        if self.alpha and self.M > 1 and ensemble.mean_angle < MIN_ANGLE:
             _log.warning(
                 "the members of the Coulomb structured SVM coincide (mean angle %.2g degrees, alpha %g, C %g, "
                 "repulsion %s): the repulsion does not outweigh the constraints; lower C, or use repulsion gradient",

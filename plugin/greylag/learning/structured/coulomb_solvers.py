@@ -25,10 +25,10 @@ from greylag.ranking import FloatArray, IntArray
 Assignment = Literal["all", "best", "sampled", "stochastic"]
 Repulsion = Literal["displacement", "gradient"]
 
-SETTLED = 1e-2  # relative to the mean length of the weights (half a degree), and for shares of examples
-LONGEST_STEP = 0.5  # of `relax`: of the distance of a centre from its target
+CONVERGENCE_TOLERANCE = 1e-2  # relative to the mean length of the weights (half a degree), and for shares of examples
+MAX_STEP = 0.5  # of `relax`: of the distance of a centre from its target
 STEPS, STEPS_WHILE_SEARCHING = 50, 5  # of `descend`, between searches for constraints, without and with success
-LEAST_RHO = 1e-2
+MIN_RHO = 1e-2
 BACKTRACKS = 60
 
 
@@ -222,7 +222,7 @@ def relax(
     for being optimal around T(W) itself.
     """
     pool, n = ConstraintPool(problem.training, len(weights)), len(problem.training.examples)
-    steps, pull, shares = np.full(len(weights), LONGEST_STEP), np.zeros_like(centres), np.zeros((len(weights), n))
+    steps, pull, shares = np.full(len(weights), MAX_STEP), np.zeros_like(centres), np.zeros((len(weights), n))
     for epoch in range(1, epochs + 1):
         before, last, start = shares, pull, weights
         shares = problem.expected_shares(weights, before, epoch, epochs, rng)
@@ -241,14 +241,21 @@ def relax(
         # Members that do not learn have no centre: the repulsion itself moves them.
         pull = np.where(learning, targets - centres, targets)
         gap = _svm_objectives(weights, centres, hinges, costs) - float(lower[learning[:, 0]].sum())
-        if gap <= epsilon * _svm_objectives(weights, 0.0, hinges, costs) and np.abs(shares - before).max() <= SETTLED:
+        if (
+            gap <= epsilon * _svm_objectives(weights, 0.0, hinges, costs)
+            and np.abs(shares - before).max() <= CONVERGENCE_TOLERANCE
+        ):
             # The centres still move but the weights do not, as at a kink. If the optimum around the targets themselves
             # is where the weights are, the members stand still under eq. 8, and the centres need not arrive.
-            if problem.relative(pull, weights) > SETTLED >= 10 * problem.relative(weights - start, weights):
+            if (
+                problem.relative(pull, weights)
+                > CONVERGENCE_TOLERANCE
+                >= 10 * problem.relative(weights - start, weights)
+            ):
                 away = pool.solve(targets, costs, tolerance)[0] - weights
             else:
                 away = pull
-            if problem.relative(np.where(learning, away, pull), weights) <= SETTLED:
+            if problem.relative(np.where(learning, away, pull), weights) <= CONVERGENCE_TOLERANCE:
                 return Ensemble(weights, epoch, converged=True)
         steps = _adapt(steps, pull, last)
         moves = steps[:, None] * pull
@@ -264,7 +271,7 @@ def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArra
     """
     # The pull turned back and is about as strong as before: the last step went past its target.
     swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
-    return np.where(swings, steps / 2, np.minimum(LONGEST_STEP, 1.2 * steps))
+    return np.where(swings, steps / 2, np.minimum(MAX_STEP, 1.2 * steps))
 
 
 def descend(
@@ -300,7 +307,7 @@ def descend(
             best, lowest = weights, objective
         objectives.append(lowest)
         # Stationary under all known constraints, and none is violated: done, unless an earlier point was lower.
-        if not added and distance <= SETTLED and np.abs(shares - before).max() <= SETTLED:
+        if not added and distance <= CONVERGENCE_TOLERANCE and np.abs(shares - before).max() <= CONVERGENCE_TOLERANCE:
             if objective <= lowest + epsilon * risk:
                 return Ensemble(weights, epoch, converged=True, objectives=tuple(objectives))
             weights = best
@@ -308,7 +315,7 @@ def descend(
         # Few steps while constraints still come, since they change the objective that the steps descend.
         for _ in range(STEPS_WHILE_SEARCHING if added else STEPS):
             weights, distance, rho = _bounded_step(problem, pool, weights, costs, often, rho, tolerance / 10)
-            if distance <= SETTLED / 2:
+            if distance <= CONVERGENCE_TOLERANCE / 2:
                 break
     return Ensemble(best, epochs, converged=False, objectives=tuple(objectives))
 
@@ -343,7 +350,7 @@ def _bounded_step(
         # The second condition is rounding: near a stationary point the differences of energies have no digits left.
         if curvature <= rho or excess <= 1e-12 * abs(energy):
             distance = problem.relative((problem.targets(moved) - targets + rhos * move) / share, moved)
-            return moved, distance, max(LEAST_RHO, rho / 4, min(curvature, rho))
+            return moved, distance, max(MIN_RHO, rho / 4, min(curvature, rho))
         # At least doubled, so that the loop ends, and at once to the curvature met unless that is absurd.
         rho = max(2.0 * rho, 1.1 * min(curvature, 1e3 * rho))
     return weights, np.inf, rho

@@ -33,8 +33,8 @@ from greylag.learning.structured.constraint_pool import ConstraintPool
 from greylag.learning.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
 from greylag.ranking import FloatArray
 
-CLOSER = 0.2  # a problem is solved to this share of the last duality gap
-FLOOR = 0.2  # and no closer than this share of the tolerated gap
+GAP_SHARE = 0.2  # a problem is solved to this share of the last duality gap
+MIN_GAP_SHARE = 0.2  # and no closer than this share of the tolerated gap
 
 _log = logging.getLogger("greylag")
 
@@ -113,7 +113,7 @@ class CuttingPlane:
             passes += 1
             # A closer solution would be wasted: the constraints that come next move the optimum by about the gap. In
             # the first pass the gap is infinite and only targets have constraints, which w = 0 solves.
-            tolerance = max(CLOSER * gap, FLOOR * self.epsilon * objective) / self.C
+            tolerance = max(GAP_SHARE * gap, MIN_GAP_SHARE * self.epsilon * objective) / self.C
             weights, lower = pool.solve(centre, costs, tolerance)
             # A constraint that is violated by less than a tenth of the tolerated gap cannot keep the gap above it.
             _, hinges = pool.search(weights, costs, 0.1 * self.epsilon * objective / self.C)

@@ -15,7 +15,7 @@ import pytest
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation import split_folds
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
-from greylag.features.learned.translation import QUERIES, Translation, estimate, learn_translation
+from greylag.features.learned.translation import MIN_QUERIES, Translation, estimate, learn_translation
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
 from greylag.rankers import ModelRanker, RankingModel, explain
@@ -48,7 +48,7 @@ def by_definition(rounds: int) -> tuple[FloatArray, list[float]]:
     number = {word: place for place, word in enumerate(WORDS)}
     relevant = [(query, [TEXTS[d].split() for d in docids if d in TEXTS]) for query, docids in PAIRS]
     seen = Counter(word for _, documents in relevant for word in {w for document in documents for w in document})
-    changing = {word for word in WORDS if seen[word] >= QUERIES}
+    changing = {word for word in WORDS if seen[word] >= MIN_QUERIES}
     together = np.zeros((25, 25))
     for query, documents in relevant:
         for t, w in ((t, w) for t in query.split() for document in documents for w in document):

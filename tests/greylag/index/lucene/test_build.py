@@ -28,7 +28,7 @@ from greylag.index.lucene.jvm import java_class, pyjnius, reason
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.method_handles import method, run
 from greylag.ranking import Query
-from greylag.runtime.folders import MARK
+from greylag.runtime.folders import MARK_FILE
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
 from tests.processes import SECONDS
@@ -297,7 +297,7 @@ def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
             build(tmp_path, docs, overwrite=True)
         (out / name).rename(tmp_path / name)
     (tmp_path / "link").symlink_to(out)
-    (out / MARK).rename(tmp_path / "mark")
+    (out / MARK_FILE).rename(tmp_path / "mark")
     for name in ("index", "link", "thesis.txt"):
         with pytest.raises(ParameterError, match=f"{name} exists already: delete it, or give another folder"):
             build_index(tmp_path / "docs" / "t.trec", tmp_path / name, overwrite=True)

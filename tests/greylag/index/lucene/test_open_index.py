@@ -20,7 +20,7 @@ from greylag.cli import main
 from greylag.errors import CollectionError, DependencyError
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex, bulk_calls, open_index
-from greylag.index.lucene.doctor import WITHOUT, diagnose
+from greylag.index.lucene.doctor import PYSERINI_USE, diagnose
 from greylag.index.lucene.open_index import folders
 from greylag.index.lucene.prebuilt import prebuilt_index, pyserini_module
 from greylag.ranking import Query
@@ -65,7 +65,7 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
     damage(copy, "*.doc")
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
         LuceneIndex(copy).bm25()(Query("1", "x"))
-    monkeypatch.setattr("greylag.index.lucene.open_index.SMALL", 1)
+    monkeypatch.setattr("greylag.index.lucene.open_index.MAX_CHECKED_BYTES", 1)
     large = LuceneIndex(copy)
     assert large.statistics().documents == small.statistics().documents
     with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
@@ -171,7 +171,7 @@ def test_searchers_that_cannot_be_imported(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     (check,) = (check for check in diagnose() if check.name == "searchers")
-    assert (check.ok, check.remedy) == (True, WITHOUT)
+    assert (check.ok, check.remedy) == (True, PYSERINI_USE)
     assert re.fullmatch(f"pyserini.search.lucene {told}", check.detail)
 
 
@@ -194,11 +194,11 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert "pip" not in failed[0].detail
 
 
-@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (open_index.SMALL, "index")])
+@pytest.mark.parametrize(("size", "name"), [(0, "integrity"), (open_index.MAX_CHECKED_BYTES, "index")])
 def test_a_flipped_bit_is_found(
     small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
 ) -> None:
-    monkeypatch.setattr(open_index, "SMALL", size)  # opening checks small indexes only
+    monkeypatch.setattr(open_index, "MAX_CHECKED_BYTES", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     damage(copy, "*.pos")
     failed = [check for check in diagnose(copy) if not check.ok]

@@ -204,7 +204,7 @@ def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(
 ) -> None:
     np.savez_compressed(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
     assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
-    monkeypatch.setattr("greylag.index.vectors.vector_files.LARGEST", 1 << 20)
+    monkeypatch.setattr("greylag.index.vectors.vector_files.MAX_ARCHIVE_BYTES", 1 << 20)
     with pytest.raises(FormatError, match=r"v\.npz: unpacks to 8,000,\d+ bytes"):
         read_vectors(tmp_path / "v.npz")
     np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))

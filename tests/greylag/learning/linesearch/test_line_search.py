@@ -90,9 +90,9 @@ def test_a_direction_that_changes_nothing() -> None:
 @pytest.mark.parametrize("room", [1 << 20, 40, 3])
 def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With little room the x axis is divided and swept in parts."""
-    monkeypatch.setattr(module, "ROOM", room)
-    monkeypatch.setattr(module, "SMALL", room)
-    monkeypatch.setattr(module, "BIN", max(1, room // 4))
+    monkeypatch.setattr(module, "MAX_SWAPS", room)
+    monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", room)
+    monkeypatch.setattr(module, "SWAPS_PER_BIN", max(1, room // 4))
     objective = Objective.parse(name)
     for seed in range(12):
         monkeypatch.setattr(module, "FEW_FIRST", 5 if seed % 4 < 2 else 0)  # RR's first documents, or all swaps
@@ -113,9 +113,9 @@ def test_buckets_whose_bound_is_below_their_ends_by_rounding_are_not_divided() -
 
 def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small integers as features make many ties; the order in which buckets are swept depends on the room."""
-    monkeypatch.setattr(module, "SMALL", 3)
+    monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", 3)
     for seed, room in product(range(30), (1 << 20, 3)):
-        monkeypatch.setattr(module, "ROOM", room)
+        monkeypatch.setattr(module, "MAX_SWAPS", room)
         monkeypatch.setattr(module, "FEW_FIRST", 5 if seed % 2 else 0)
         data = random_data(seed, queries=4, documents=14, levels=2 + seed % 3)
         for name in ("P@5", "AP@2", "RR"):
@@ -127,7 +127,7 @@ def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(mon
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SMALL", 3)
+    monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", 3)
     monkeypatch.setattr(module, "FEW_RELEVANT", 0)
     monkeypatch.setattr(module, "FEW_FIRST", 0)
     data = random_data(5, queries=30, documents=30)
@@ -149,9 +149,9 @@ def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -
 def test_surveys_do_not_change_the_result(name: str, levels: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     data = random_data(8, queries=50, documents=120, levels=levels)
     problem = prepare(data, Objective.parse(name))
-    assert problem.pairs > module.SMALL
+    assert problem.pairs > module.MAX_SWEPT_PAIRS
     found = line_search(problem, data.columns[0], data.columns[1])
-    monkeypatch.setattr(module, "SMALL", problem.pairs)
+    monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", problem.pairs)
     swept = line_search(problem, data.columns[0], data.columns[1])
     assert found.value == pytest.approx(swept.value, abs=1e-12)
     assert found.step == pytest.approx(swept.step, rel=1e-9)
@@ -162,8 +162,8 @@ def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.M
     problem = prepare(data, Objective("AP"))
     best = line_search(problem, data.columns[0], data.columns[1])
     for room in (1 << 20, 3):
-        monkeypatch.setattr(module, "ROOM", room)
-        monkeypatch.setattr(module, "SMALL", room)
+        monkeypatch.setattr(module, "MAX_SWAPS", room)
+        monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", room)
         assert line_search(problem, data.columns[0], data.columns[1], floor=best.value + 0.1).value in (
             -np.inf,
             best.value,
@@ -174,7 +174,7 @@ def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.M
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("small", [3, 1 << 15])
 def test_the_scale_of_a_feature_does_not_matter(name: str, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SMALL", small)
+    monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", small)
     data = random_data(9, queries=12, documents=30)
     problem = prepare(data, Objective.parse(name))
     scores, direction = data.columns[0], data.columns[1]

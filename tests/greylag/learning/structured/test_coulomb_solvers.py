@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from greylag.learning.structured import Coulomb, Ensemble, TrainingSet
 from greylag.learning.structured.coulomb_solvers import (
-    SETTLED,
+    CONVERGENCE_TOLERANCE,
     CoulombProblem,
     best_shares,
     descend,
@@ -226,7 +226,7 @@ def test_each_member_is_the_optimum_around_its_repulsion(
     targets = [int(np.argmin(truth)) for _, truth in examples]
     for member, centre in zip(ensemble.weights, repel(ensemble.weights, alpha, s), strict=True):
         expected = optimum_around(centre, examples, 5.0, targets, nonnegative)
-        assert np.linalg.norm(member - expected) <= 2 * SETTLED * np.linalg.norm(member)
+        assert np.linalg.norm(member - expected) <= 2 * CONVERGENCE_TOLERANCE * np.linalg.norm(member)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_members_without_examples_find_equilibrium_on_their_spheres(solved: Any,
     kept = np.isclose(lengths(ensemble.weights), lengths(start))
     assert kept.sum() == 2
     assert losses[~kept] == losses.min()
-    assert lengths(repel(ensemble.weights, 1.0)[kept]).max() <= SETTLED * lengths(ensemble.weights).mean()
+    assert lengths(repel(ensemble.weights, 1.0)[kept]).max() <= CONVERGENCE_TOLERANCE * lengths(ensemble.weights).mean()
 
 
 @pytest.mark.parametrize("n", [1, 2])
