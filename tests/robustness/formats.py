@@ -200,7 +200,7 @@ def read_letor(path: Path) -> Any:
 def letor_oracle(text: bytes) -> Any:
     found, seen = [], set()
     for place, line in enumerate(decoded(text).decode().removesuffix("\n").split("\n"), 1):
-        if line.startswith("#"):
+        if line.startswith("#") or not line.encode().strip():
             continue
         body, _, comment = line.partition("#")
         grade, qid, *cells = (word.decode() for word in body.encode().split())
