@@ -257,8 +257,8 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
     shares = {}
     for name, run in runs.items():
         judged_at_10 = judged.evaluate(run, judged.qrels, ["Judged@10"])
-        present = [qid not in judged_at_10.missing for qid in judged_at_10.qids]
-        shares[name] = 1 - float(np.mean(judged_at_10.values[present, 0]))
+        ranked = judged_at_10.ranked
+        shares[name] = 1 - float(np.mean(judged_at_10.values[ranked, 0])) if ranked.any() else 0.0
     reference = str(baseline) if baseline else min(shares, key=lambda name: shares[name])
     for name, share in shares.items():
         if share - shares[reference] > MARKED:

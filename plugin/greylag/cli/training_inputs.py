@@ -116,6 +116,8 @@ def _from_index(
         relevant = judged_topics(topics, judged, asked.objective.rel)
         drawn = sample_topics(relevant, asked.most_topics)
         if not folds or len(drawn) < len(relevant):
+            left_out = topics.keys() - set(drawn)  # not the topics that are missing
+            judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}
             topics = {qid: topics[qid] for qid in drawn}
         first = search_first(index, topics, shared.jobs, union=RANKERS[asked.name].union)
     return Inputs(first, judged, positions, *spelt)

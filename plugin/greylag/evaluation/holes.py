@@ -179,8 +179,7 @@ def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray
     """Compute the share of documents to each measure's cut-off that are judged, over the queries with documents."""
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in measures]
     scores = evaluate(run, qrels, cutoffs)
-    present = [qid not in scores.missing for qid in scores.qids]
-    means = dict(zip(scores.measures, scores.values[present].mean(axis=0), strict=True))
+    means = dict(zip(scores.measures, scores.values.sum(axis=0) / max(scores.ranked.sum(), 1), strict=True))
     return np.array([means[cutoff] for cutoff in cutoffs])
 
 

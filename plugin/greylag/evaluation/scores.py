@@ -17,7 +17,7 @@ from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
-from greylag.ranking import SEEN, FloatArray, IntArray, Run
+from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
@@ -38,12 +38,14 @@ class Scores(Printed):
     values : array, shape (queries, measures)
         The scores.
     missing : tuple of str
-        The judged queries for which the run has no document. They score as an empty ranking (0, or 1 for a loss), as
-        with trec_eval's option -c.
+        The judged queries that the run lacks. They score as an empty ranking (0, or 1 for a loss), as with trec_eval's
+        option -c.
     unjudged : tuple of str
         The queries of the run without judgements, which are ignored.
     seen : bool, default False
         Whether the run's tag says, by ``+training-topics``, that a model ranked topics that it was trained on.
+    empty : tuple of str, default ()
+        The judged queries whose rankings have no document.
     """
 
     measures: tuple[Measure, ...]
@@ -52,11 +54,18 @@ class Scores(Printed):
     missing: tuple[str, ...]
     unjudged: tuple[str, ...]
     seen: bool = False
+    empty: tuple[str, ...] = ()
 
     @classmethod
     def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
         """Wrap scores by a single measure that were computed elsewhere."""
         return cls((measure,), tuple(by_query), np.array([*by_query.values()])[:, None], (), ())
+
+    @property
+    def ranked(self) -> BoolArray:
+        """For which queries the run has documents, shape (queries,)."""
+        without = {*self.missing, *self.empty}
+        return np.array([qid not in without for qid in self.qids], np.bool_)
 
     @property
     def means(self) -> FloatArray:
@@ -185,15 +194,17 @@ def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...
 
 def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatArray]) -> Scores:
     """Assemble columns of scores, each of shape (queries,), as a `Scores`."""
-    missing = tuple(qid for qid, docids in _ranked(run, qids) if not docids)
-    if len(missing) == len(qids):
+    missing = tuple(qid for qid in qids if qid not in run)
+    if len(missing) == len(qids) and (run or not qids):
         raise ParameterError(
             f"run {run.tag!r} and the judgements have no query in common ({_some(run)} against {_some(qids)}): check "
             "that both are for the same topics"
         )
     judged = set(qids)
     unjudged = tuple(qid for qid in run if qid not in judged)
-    return Scores(tuple(columns), qids, np.column_stack(list(columns.values())), missing, unjudged, SEEN in run.tag)
+    empty = tuple(qid for qid in qids if qid in run and not run[qid].docids)
+    values = np.column_stack(list(columns.values()))
+    return Scores(tuple(columns), qids, values, missing, unjudged, SEEN in run.tag, empty)
 
 
 def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:

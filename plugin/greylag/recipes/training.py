@@ -198,7 +198,8 @@ def train(
         )  # fmt: skip
         of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
         runs = {**({FIRST: first} if recipe.has_first_stage else {}), HELD_OUT: held_out.run, **of_baselines}
-        judged = {qid: dict(qrels[qid]) for qid in qrels}
+        # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
+        judged = {qid: dict(qrels[qid]) for qid in qrels if qid in kept or qid not in given}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
     fitted = prepared.fit(list(first), n_jobs=n_jobs).noted(validated)

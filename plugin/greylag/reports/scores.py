@@ -208,6 +208,7 @@ def _run_to_dict(run: Scores) -> dict[str, Any]:
         "missing": list(run.missing),
         "unjudged": list(run.unjudged),
         **({"seen": True} if run.seen else {}),
+        **({"empty": list(run.empty)} if run.empty else {}),
     }
 
 
@@ -225,6 +226,8 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
         if run.missing:
             text = f"{len(run.missing)} missing, scored as empty rankings ({_few(run.missing)})."
             runs_of.setdefault(text, []).append(name)
+        if run.empty:
+            runs_of.setdefault(f"{len(run.empty)} with empty rankings ({_few(run.empty)}).", []).append(name)
         if run.unjudged:
             text = f"{len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)})."
             runs_of.setdefault(text, []).append(name)

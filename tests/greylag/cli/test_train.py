@@ -222,6 +222,12 @@ def test_without_folds_judged_topics_alone_are_searched(
     assert alone.read_bytes() == given.read_bytes()
     assert command("train", *words, "--folds", 2, "--out-run", tmp_path / "out.run", "--out", given)[0] == 0
     assert searched == [10, 24]
+    for run in ([], ["--run", made / "bm25.run"]):  # topics that were not drawn are not scored
+        options = ["--most-topics", 6, "--folds", 2, "--out-run", tmp_path / "out.run", "--out", given]
+        told = command("train", *words, *run, *options)[1]
+        assert "Means over 6 judged queries.\n" in told
+        assert "missing" not in told
+    assert searched == [10, 24, 6]
 
 
 def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, parse_measure
+from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, parse_measure, score_holes
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
@@ -355,7 +355,20 @@ def test_queries_that_only_the_run_or_the_judgements_have():
     assert scores.qids == ("2", "1", "3")
     assert scores.values.tolist() == [[0, 0], [1, 1], [0, 0]]
     assert scores.means.tolist() == [1 / 3, 1 / 3]
-    assert (scores.missing, scores.unjudged) == (("2", "3"), ("9",))
+    assert (scores.missing, scores.empty, scores.unjudged) == (("2",), ("3",), ("9",))
+    assert scores.ranked.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("rankings", [(), ("1",), ("1", "2"), ("9", "1")])
+def test_a_run_without_documents_is_0_for_each_judged_topic(rankings):
+    run = Run((*(Ranking(qid, "", ("a",) if qid == "9" else (), [1.0] if qid == "9" else []) for qid in rankings),))
+    scores = evaluate(run, {"1": {"a": 1}, "2": {"a": 1}}, ["AP", "ERR", "Judged@10"])
+    assert not scores.values.any()
+    assert {*scores.empty} == {*rankings} & {"1", "2"} == {"1", "2"} - {*scores.missing}
+    losses = evaluate_by_subtopic(run, {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}, ["subtopic-loss@5", "AP"])
+    assert losses.means.tolist() == [1.0, 0.0]
+    holes = score_holes({"run": run}, {"1": {"a": 1}}, ["AP"])
+    assert holes.judged["run"].tolist() == [0.0]
 
 
 def test_no_query_in_common():

@@ -305,6 +305,12 @@ def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFix
     assert {len(qids) for qids in drawn} == {3}
     assert len(set(drawn)) > 1
     assert all(list(qids) == [qid for qid in judged if qid in qids] for qids in drawn)
+    held_out = train(
+        FIRST, {**QRELS, "not in the run": {"d": 1}}, INDEX, RECIPES["bm25"], folds=3, most_topics=3
+    ).scores
+    assert {(*scores.qids, *scores.missing) for scores in held_out.values()} == {
+        (*drawn[0], "not in the run", "not in the run")
+    }
     assert f"trained on 3 of {len(judged)} topics" in caplog.text
     alone = Run(tuple(FIRST[qid] for qid in drawn[0]), FIRST.tag)
     assert train(alone, QRELS, INDEX, RECIPES["bm25"]).model == samples[0]

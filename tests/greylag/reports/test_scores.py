@@ -52,6 +52,9 @@ def test_table():
 def test_what_is_said_of_several_runs_is_said_once():
     runs = {name: scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for name in ("a", "b")}
     assert table(runs).splitlines()[-1] == "a, b: 1 without judgements, ignored (9)."
+    empty = {"a": replace(runs["a"], empty=("2",))}
+    assert table(empty).splitlines()[-2] == "a: 1 with empty rankings (2)."
+    assert to_dict(empty)["runs"]["a"]["empty"] == ["2"]
 
 
 def test_table_with_a_baseline():
