@@ -74,4 +74,4 @@ class ModelError(GreylagError):
 
 
 class DependencyError(GreylagError):
-    """A program or package is missing; the message says how to install it."""
+    """A program or package is missing; the message has the command that installs it."""

@@ -43,7 +43,7 @@ All candidates have the query's words, whose idf is then near 0. 2, 30 and 100 d
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A passage in its new place."""
+    """A passage at its new rank."""
 
     text: str
     doc_id: Any  # the key of a mapping of passages, or else the position
@@ -144,7 +144,7 @@ class Reranker:
             or the cosines with `query_vector`.
         vectors : array-like of float, shape (n, m), or callable, optional
             Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
-            such as "mmr", in place of TF-IDF.
+            such as "mmr", instead of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
             The query's embedding, or a function from its text. Without scores, its cosines with `vectors` are the
             scores, which "mmr", "msd" and "dpp" take as they are (``scale="none"``). "manifold" needs it with

@@ -20,7 +20,7 @@ _First = TypeVar("_First")
 Topics = Iterable[Query] | Mapping[str, str]
 Rankings = Iterable[Ranking] | Run
 Need = Literal["index", "vectors", "aspects", "groups"]
-"""What a stage may need beside the ranking, and the parameter that takes it."""
+"""The values that a stage may need beside the ranking, and the parameter that takes it."""
 
 
 class Composable(ABC, Generic[_Input_contra]):
@@ -80,7 +80,7 @@ class Stage(Composable[Ranking]):
         Whether it reads the text of the query. If so, rankings whose query has none are refused, as are runs without
         ``--topics``.
     needs : frozenset of {"index", "vectors", "aspects", "groups"}, default empty
-        The parameters that it cannot rank without. In place of vectors, it takes an index.
+        The parameters that it cannot rank without. Instead of vectors, it takes an index.
     strength : str, optional
         The parameter, in [0, 1], by which `greylag.diversity.choose_diversifier` tunes it.
     diversifies : bool, default False

@@ -161,7 +161,7 @@ class StageStep:
         return [spell(value) for name, value in self.options if name in self.readers]
 
     def place_files(self, place: Callable[[str], str]) -> StageStep:
-        """Return the stage with ``place(file)`` in place of each of its files."""
+        """Return the stage with each file replaced by ``place(file)``."""
         files = self.readers
         options = {name: read_value(place(spell(value))) for name, value in self.options if name in files}
         return StageStep(self.name, tuple({**dict(self.options), **options}.items()))

@@ -1,4 +1,4 @@
-"""Checks of stages, learners and features, for the tests of packages that add their own, and for greylag's.
+"""Checks of stages, learners and features, for the tests of packages that add some, and for greylag's.
 
 Each raises `AssertionError` with a sentence that says what is wrong. They test the contract and not the method, whose
 results are to be compared with a slow version of its formula.

@@ -1,4 +1,4 @@
-"""Pyserini: its topics, judgements, hits and searchers. Nothing here needs its neural part."""
+"""Pyserini: its topics, judgements, hits and searchers. Nothing here needs its neural models."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every other folder uses: checks, the grammar of options, tables and citations."""
+"""The ground of all other folders: checks, the grammar of options, tables and citations."""

@@ -1,4 +1,4 @@
-"""Documents that a stage knows nothing about, such as those of a dense run that the index lacks.
+"""Documents that a stage has no data on, such as those of a dense run that the index lacks.
 
 Every stage has the same policy. The documents that it knows are ranked as if the others were not there. A ranker by
 features gives an unknown document, in each feature, the known documents' value that adds least to the score under the

@@ -1,4 +1,4 @@
-"""Tables, and the one place that renders them: as text, TSV, Markdown, LaTeX, and HTML for notebooks and reports."""
+"""Tables, and their only renderer: as text, TSV, Markdown, LaTeX, and HTML for notebooks and reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from greylag.errors import DependencyError, ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A number in a format of its own, with a mark such as the asterisk or the letters of significance."""
+    """A number in its own format, with a mark such as the asterisk or the letters of significance."""
 
     value: float
     form: str = ".4f"

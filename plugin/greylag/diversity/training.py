@@ -211,7 +211,7 @@ def train(
     k : int >= 1, default 5
         The size of the sets.
     validation : mapping, optional
-        Examples by qid that choose C from `C_GRID`, in place of the C of the learner.
+        Examples by qid that choose C from `C_GRID`, instead of the C of the learner.
     retrain : bool, default False
         Whether to train on the validation examples, too, once C is chosen.
     provenance : mapping, optional

@@ -8,7 +8,7 @@ gain of the document d_r at rank r is
 
 Every measure takes `covered`, the coverage of the ranked documents, shape (n, M); `pool`, that of all relevant
 documents by descending docid, shape (pool size, M); and the cut-off `k`. M must be positive. D-nDCG and D#-nDCG take
-grades, 0 or more, in place of coverage. All subtopics are equally likely.
+grades, 0 or more, instead of coverage. All subtopics are equally likely.
 
 References
 ----------

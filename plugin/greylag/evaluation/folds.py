@@ -10,7 +10,7 @@ from greylag.errors import ParameterError
 
 
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
-    """Split queries at random into `n_folds` parts whose sizes differ by at most one, each in the given order."""
+    """Split queries at random into `n_folds` folds whose sizes differ by at most one, each in the original order."""
     if not 2 <= n_folds <= len(qids):
         raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
     fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds

@@ -126,7 +126,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
       little or no weight, and with weight 0 the interval is Student's of Y;
     - the variance is r^2 (1/n + (mean of all f - mean(f))^2 / S) + b^2 var(all f) / (n + N), with the variance r^2 of
       the residuals Y - b f with n - 2 degrees of freedom. The second term in brackets is that of estimating b;
-    - the interval is by Student's t, with Satterthwaite's degrees of freedom for the two parts.
+    - the interval is by Student's t, with Satterthwaite's degrees of freedom for the two terms.
 
     In simulations with n of 10, 25, 50 and 100 and N of 40 and 400, with good, biased and useless predictions, 94.3 to
     95.8 % of the intervals contained the mean if scores were normal; if skewed, 92.5 to 94.9 %, within a point of

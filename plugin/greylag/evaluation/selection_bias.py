@@ -1,7 +1,7 @@
 """The best of many systems on the queries that chose it: its mean, interval and p, corrected for the choice.
 
 The highest of many means is too high, and its uncorrected p too small: of systems that are all alike, one is ahead by
-chance. So the choice is made once more without a part of the queries, and scored on that part.
+chance. So the choice is made once more without a fold of the queries, and scored on that fold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Sig
 from greylag.ranking import FloatArray, IntArray
 
 FOLDS, REPEATS = 5, 5
-"""Parts of the queries that the choice is repeated without, and divisions into such parts."""
+"""Folds of the queries that the choice is repeated without, and divisions into such folds."""
 FLIPS = 9_999
 """Random sign flips of the max-t test."""
 _BATCH = 1_000  # flips at once, which bounds memory
@@ -54,8 +54,8 @@ class BestOfMany(NamedTuple):
 def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | None = None, seed: int = 0) -> BestOfMany:
     """Choose a system, and compare it with a baseline as if it had been chosen on other queries.
 
-    - The choice: the queries are divided at random into five parts, five times. For each part the rule chooses by the
-      other queries, and the scores of its choice on the part are taken: x_q is the mean of the five for query q. The
+    - The choice: the queries are divided at random into five folds, five times. For each fold the rule chooses by the
+      other queries, and the scores of its choice on the fold are taken: x_q is the mean of the five for query q. The
       corrected mean is that of x, the difference D is that of x and the baseline. The interval is D -+ t(0.975, n - 1)
       e and p is that of t = D / e, with e the larger of the standard errors of x and of the choice by all queries, each
       less the baseline. (That of x alone is too small, as its values share the queries that they were chosen by.)
@@ -75,7 +75,7 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
         that are not in `scores`, such as averages; all that it does by scores, it has to do by those of the given
         queries.
     seed : int >= 0, default 0
-        Of the parts and the signs.
+        Of the folds and the signs.
 
     References
     ----------

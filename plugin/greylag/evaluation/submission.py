@@ -39,7 +39,7 @@ class Finding:
 
     rule: str
     broken: int
-    detail: str  # the first place where it is broken, or what the rule is
+    detail: str  # the first line that breaks it, or the rule itself
 
     def __str__(self) -> str:
         more = f" ({self.broken} in total)" if self.broken > 1 else ""

@@ -58,7 +58,7 @@ def relevance_model(
     likelihoods = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(query)))
     weights = frequencies.data * np.repeat(likelihoods / lengths, np.diff(frequencies.indptr))
     probabilities = np.bincount(columns, weights=weights, minlength=len(terms))
-    # Anserini's RM3 leaves frequent terms out, too: they are probable everywhere, and say nothing.
+    # Anserini's RM3 leaves frequent terms out, too: they are probable everywhere, and carry no information.
     rare = index.document_frequencies[terms] <= MAX_DF_SHARE * index.n_documents
     terms, probabilities = terms[rare], probabilities[rare]
     # Sorted again, as `locate` and `frequencies` need ascending term numbers.
@@ -100,7 +100,7 @@ class QueryCliques(NamedTuple):
 
 
 def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered: bool) -> QueryCliques:
-    """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion is a set on its own."""
+    """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion is a further set."""
     if sets == (("FI", "expansion"),):
         rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
     elif len(query.terms) > _MAX_CACHED_TERMS:

@@ -23,7 +23,7 @@ class Column(Evidence):
     name : str
         As in the file, such as ``25``.
     values : callable, optional
-        From a `Ranking` to the values of its documents. Not part of comparisons.
+        From a `Ranking` to the values of its documents. Not compared.
 
     Examples
     --------

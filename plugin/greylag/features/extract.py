@@ -119,7 +119,7 @@ class _Group:
         self.widths = widths(self.windows)
         self.functions = sorted({spec.function for spec in specs})
         self.codes = np.array([WEIGHTINGS[function].code for function in self.functions])
-        # For each feature, the places of its clique set and of its (function, window) pair.
+        # For each feature, the numbers of its clique set and of its (function, window) pair.
         pairs = [self.functions.index(s.function) * len(self.windows) + self.windows.index(s.window) for s in specs]
         self.sources = np.array([self.sets.index((s.dependence, s.cliques)) for s in specs]), np.array(pairs)
 
@@ -172,7 +172,7 @@ class FeatureExtractor:
         object.__setattr__(self, "specs", unique_features(self.specs))
         if self.index is not None:
             object.__setattr__(self, "_statistics", WindowStatistics(self.index))
-        # What is normalised in several ways is computed once.
+        # Features that are normalised in several ways are computed once.
         object.__setattr__(self, "_bases", tuple(dict.fromkeys(spec.base for spec in self.specs)))
         if self.index is None and (asking := next((base for base in self._bases if base.needs_index), None)):
             raise ParameterError(f"feature {asking} needs an index: give one, or leave the feature out")

@@ -52,7 +52,7 @@ class Feature(_Joins):
     Attributes
     ----------
     form : str
-        The spelling, with the names of its parts in braces.
+        The spelling, with the names of its fields in braces.
     file_fields : tuple of str
         The fields that are names of files.
     uses_ranking : bool
@@ -104,7 +104,7 @@ class Feature(_Joins):
         return [getattr(self, name) for name in self.file_fields]
 
     def place_files(self, place: Callable[[str], str]) -> Self:
-        """Return the feature with ``place(file)`` in place of each of its files."""
+        """Return the feature with each file replaced by ``place(file)``."""
         files = {name: place(getattr(self, name)) for name in self.file_fields}
         return replace(self, **files) if files else self  # type: ignore[type-var]
 
@@ -142,7 +142,7 @@ class PythonFeature(Evidence):
         Of letters, digits, ``_``, ``-`` and ``.``.
     function : callable, optional
         From a `Ranking` to a value for each of its documents (NaN for none), or a stage, whose scores are the values.
-        Not part of comparisons.
+        Not compared.
 
     Examples
     --------

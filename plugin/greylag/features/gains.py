@@ -43,8 +43,8 @@ def set_absent(
 ) -> None:
     """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``."""
     # offsets (queries + 1,): the rows of each query. of_cliques (queries, sets, weightings x windows): the sums over
-    # the clique sets of the cliques' parts. totals (queries, sets): numbers of cliques. of_documents (rows,
-    # weightings): the documents' parts. The others as in add_gains.
+    # the clique sets of the cliques' terms. totals (queries, sets): numbers of cliques. of_documents (rows,
+    # weightings): the documents' terms. The others as in add_gains.
     functions, constant, factor = np.empty(len(sets), np.int64), np.empty(len(sets)), np.empty(len(sets))
     for u in range(len(sets)):
         functions[u] = sources[u] // n_windows

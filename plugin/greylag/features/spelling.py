@@ -56,6 +56,6 @@ def parse_feature(text: str) -> Feature:
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:
-    """Parse comma-separated features; raises `ParameterError` if one is given twice."""
+    """Parse comma-separated features; raises `ParameterError` if a feature occurs twice."""
     outside_parentheses = re.split(r",(?![^()]*\))", text)
     return unique_features([parse_feature(part) for part in outside_parentheses])

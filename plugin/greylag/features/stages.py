@@ -86,7 +86,7 @@ class _Remembering:
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Return the ranking after both steps."""
-        # Features of one extractor ask for the same ranking, one after another in each thread.
+        # Features of an extractor request the same ranking, one after another in each thread.
         asked, result = getattr(self._last, "pair", (None, ranking))
         if asked is not ranking:
             result = self._stage(self._before(ranking))

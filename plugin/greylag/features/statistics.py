@@ -114,7 +114,7 @@ class WindowStatistics:
 
     def _remember(self, key: bytes, counts: IntArray) -> None:
         with self._lock:
-            # All at once: which counts a later query needs cannot be told, and the file has them all.
+            # All at once: the counts that later queries need are unknown, and the file has them all.
             if self._bytes > _MEMORY_LIMIT:
                 self._known.clear()
                 self._bytes = 0

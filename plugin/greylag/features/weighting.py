@@ -3,7 +3,7 @@
 A weighting is ``absent_clique(c) + absent_document(d) + gain(tf, c, d)``, where the gain is 0 at tf = 0, so that only
 documents in which the clique occurs need a visit. To add one, write its class, enter it in `WEIGHTINGS`, and give its
 gain in `greylag.features.gains.gain`, which the compiled loop over documents calls. A weighting by position is given
-the place of the first match, counted from 1, as tf.
+the position of the first match, counted from 1, as tf.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ def _match_unordered(
     """Add to ``tf[row]`` the matches within N tokens for each limit N; whether there is one.
 
     ``at[j]`` is the first occurrence of term j within the window. The least of these is where the window begins and the
-    greatest is where the shortest one ends. A term that the clique has twice, at adjacent places, needs its next one.
+    greatest is where the shortest one ends. A term that the clique has twice, at adjacent positions, needs its next
+    one.
     """
     terms, matched, complete = 0, 0, True
     for j in range(size):

@@ -1,4 +1,4 @@
-"""Words as they are written: how much of the query a document covers by unstemmed words, or by parts of words."""
+"""Words as they are written: how much of the query a document covers by unstemmed words, or by n-grams of words."""
 
 from __future__ import annotations
 

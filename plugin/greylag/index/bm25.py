@@ -21,7 +21,7 @@ EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of 
 
 
 class _Postings(Protocol):
-    """The part of `PositionalIndex` that BM25 uses."""
+    """The attributes of `PositionalIndex` that BM25 uses."""
 
     @property
     def document_lengths(self) -> IntArray: ...

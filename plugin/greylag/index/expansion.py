@@ -74,7 +74,7 @@ class RM3Search(ExpandedSearch):
     - `greylag.rankers.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
       the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
       (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
-    - `greylag.manifold.RelevanceModelRanker`, a stage, is the same with judged documents in place of the top ones.
+    - `greylag.manifold.RelevanceModelRanker`, a stage, is the same with judged documents instead of the top ones.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class RocchioSearch(ExpandedSearch):
     document's score is the sum of the weights times the terms' scores by `first`.
 
     The rankings are those of Pyserini's ``set_rocchio`` where `first` finds at least `fb_docs` documents; with gamma
-    above 0, those of ``use_negative=True``. `greylag.manifold.Rocchio`, a stage, takes judged documents in place of the
+    above 0, those of ``use_negative=True``. `greylag.manifold.Rocchio`, a stage, takes judged documents instead of the
     top and the last ones.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Renumbering the part of a vocabulary that is used."""
+"""Renumbering the used terms of a vocabulary."""
 
 from __future__ import annotations
 

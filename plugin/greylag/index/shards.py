@@ -84,7 +84,7 @@ class Shard(Tables):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A shard as a part of a collection, which numbers documents and terms differently."""
+    """A shard of a collection, which numbers documents and terms differently."""
 
     shard: Shard
     first: int = 0  # the collection's number of the shard's document 0; the other documents follow

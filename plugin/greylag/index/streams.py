@@ -9,8 +9,8 @@ can be searched by bisection. Its positions are in the stream ``positions``, as:
 
     2 (first position) + (tf > 1), tf if tf > 1, differences between positions
 
-Most postings have tf 1, and are one number. A posting's place in the stream depends on those before it; so
-``block_places`` has the place of every `BLOCK_POSTINGS`-th one, and reading begins there and skips at most
+Most postings have tf 1, and are one number. A posting's offset in the stream depends on those before it; so
+``block_places`` has the offset of every `BLOCK_POSTINGS`-th one, and reading begins there and skips at most
 BLOCK_POSTINGS - 1 postings.
 
 **Entries** are the terms of a document, ascending, in the stream ``forward``; ``forward_offsets`` says which bytes are
@@ -51,8 +51,8 @@ from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
 
-# Postings from one place at which reading can begin to the next. A place has 8 bytes, so this adds half a byte to each
-# posting. Twice as many postings would halve that, and double the bytes that are skipped to reach a posting.
+# Postings from one offset at which reading can begin to the next. An offset has 8 bytes, so this adds half a byte to
+# each posting. Twice as many postings would halve that, and double the bytes that are skipped to reach a posting.
 BLOCK_POSTINGS = 16
 
 _jit = compiled(error_model="numpy")
@@ -103,7 +103,7 @@ def _skip(stream: Bytes, place: int, n: int) -> int:
 
 @_jit
 def _write(stream: Bytes, place: int, value: int) -> int:
-    """Write a number, and return the place after it."""
+    """Write a number, and return the offset after it."""
     if value < 0:
         raise CollectionError("postings are not in ascending order: build the index again")
     while value > 127:
@@ -116,7 +116,7 @@ def _write(stream: Bytes, place: int, value: int) -> int:
 
 @_jit
 def _write_pair(stream: Bytes, place: int, number: int, tf: int) -> int:
-    """Write a number and tf, and return the place after them."""
+    """Write a number and tf, and return the offset after them."""
     place = _write(stream, place, number << 1 | (tf > 1))
     return _write(stream, place, tf) if tf > 1 else place
 
@@ -138,7 +138,7 @@ def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Ar
     `first` and `place` are the number of the first posting and its place in the whole stream, of which this is a part.
     `positions` ascend within a posting; their number is the sum of `tfs`.
     """
-    # At most five bytes for each tf and each position. A block's place is counted if its first posting is among these.
+    # At most five bytes for each tf and each position. A block's offset is counted if its first posting is among these.
     stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
     block_places = np.empty(
         (first + len(tfs) + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS - (first + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS,
@@ -215,7 +215,7 @@ def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int
 
 @_jit_inline
 def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array, first: int, end: int) -> int:
-    """Write the positions of a posting, the first of which is `value`, and return the place after them."""
+    """Write the positions of a posting, the first of which is `value`, and return the offset after them."""
     positions[first] = value
     for i in range(first + 1, end):
         difference, place = _read(stream, place)
@@ -258,7 +258,7 @@ def _read_postings(
         at, place = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `place` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
             number = numbers[i]
-            if number - at > number % BLOCK_POSTINGS:  # its block begins behind the place: begin there
+            if number - at > number % BLOCK_POSTINGS:  # its block begins behind the offset: begin there
                 at, place = number - number % BLOCK_POSTINGS, block_places[number // BLOCK_POSTINGS]
             if number > at:
                 place = _skip_postings(stream, place, number - at)
@@ -310,8 +310,8 @@ def _find_joint(
     Then the `places` of `end`, and how many documents and postings there are. A document gets its place, the n-th, when
     its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
     """
-    # `numbers[d]` counts the terms of document d up to `least`; once it has enough, it says which row the document has,
-    # as `least` + row, and is not counted on.
+    # `numbers[d]` counts the terms of document d up to `least`; once it has enough, it has the row that the document
+    # has, as `least` + row, and is not counted on.
     numbers, ends = np.zeros(end - begin, np.int32), places.copy()
     n: Any = 0
     postings: Any = 0

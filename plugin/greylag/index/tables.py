@@ -40,7 +40,7 @@ DTYPES = {
 """The arrays' types by name."""
 
 DAMAGE_ERROR = "the exported positions are damaged: greylag doctor --index names the file"
-"""What is wrong if an array points outside another one."""
+"""The error if an array points outside another one."""
 
 _BLOCK_DOCUMENTS = 1 << 16  # documents hashed at a time
 

@@ -295,7 +295,7 @@ def _different_words(
         room += len(_entries(document_offsets, words, document))
     while size < 4 * room:
         size *= 2
-    # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the place n.
+    # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the slot n.
     table, mask = np.zeros(size, np.int32), np.uint64(size - 1)
     different, of_entries = np.empty(room, np.int32), np.empty(room, np.int32)
     n = entry = 0

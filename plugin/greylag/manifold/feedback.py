@@ -128,7 +128,7 @@ class RelevanceModelRanker(Stage):
 
     The score is w/|Q| sum over the query terms of log P(t|D) + (1 - w) sum over the expansion terms of
     P(t|R) log P(t|D), where w is `query_weight`, P(t|D) the Dirichlet-smoothed language model, and P(t|R) the relevance
-    model (`greylag.features.cliques.relevance_model`) of the relevant documents in place of the top ones. Documents
+    model (`greylag.features.cliques.relevance_model`) of the relevant documents instead of the top ones. Documents
     that were judged not relevant have no influence.
 
     A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.

@@ -69,7 +69,7 @@ def affinity_graph(
     affinity: Affinity = "rbf",
     sigma: float | None = None,
 ) -> AffinityGraph:
-    """Compute the affinity matrix W of n points, whose entries say how strongly pairs are joined.
+    """Compute the affinity matrix W of n points, whose entries are the strengths of pairs' edges.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int
     Also whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
     """
     n = len(squared_norms)
-    # One more than asked for, which shows whether the last neighbour is tied.
+    # One more than requested, which shows whether the last neighbour is tied.
     neighbours, squares = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), np.inf)
     row, after, farthest = np.empty(n), by_coordinate[0][:-1].copy(), np.full(n, np.inf)
     for i in range(n):

@@ -64,7 +64,7 @@ def manifold_ranking(
     alpha, exponent, solver
         How far scores spread, how little points of high degree are favoured, and how scores are computed; see `rank`.
     steps : int >= 1, optional
-        f(t) of `iterates` after this many steps in place of its limit f*.
+        f(t) of `iterates` after this many steps instead of its limit f*.
     graph, neighbours, affinity, sigma
         See `affinity_graph`.
 
@@ -94,7 +94,7 @@ def limit_or_step(
     *,
     overwrite: bool = False,
 ) -> FloatArray:
-    """Call `solve`, or return the f(t) of `iterates` if a number of steps is given."""
+    """Call `solve`, or return f(t) of `iterates` after a number of steps."""
     if steps is None:
         return solve(W, y, alpha, exponent, solver, overwrite=overwrite)
     check_counts(steps=steps)
@@ -141,7 +141,7 @@ def rank(
     factor 1 - alpha, which does not affect the ranking.
 
     - k = 1/2: S_k = S, manifold ranking.
-    - k = 0: S_k = P^T = W D^-1, personalised PageRank (eq. 9), a walk that restarts from y. For D^j y in place of y,
+    - k = 0: S_k = P^T = W D^-1, personalised PageRank (eq. 9), a walk that restarts from y. For D^j y instead of y,
       it is eq. 12 with the exponent j.
     - k = 1: S_k = P = D^-1 W, by which the paper does not rank. For one query, this is the ranking by D^-1/2 f*, with
       f* of k = 1/2.

@@ -53,7 +53,7 @@ class ManifoldRanker(Stage):
     vectors : Vectors, optional
         Other vectors of documents and queries, such as `greylag.index.vectors.ArrayVectors`.
     latent : bool, default False
-        Whether the index's vectors are `greylag.index.vectors.LatentVectors` in place of those of TF-IDF.
+        Whether the index's vectors are `greylag.index.vectors.LatentVectors` instead of those of TF-IDF.
     depth : int >= 1, default 100
         The number of documents to rerank.
     alpha : float in [0, 1), default 0.6
@@ -68,11 +68,11 @@ class ManifoldRanker(Stage):
         sigma (see `affinity_graph`). By default, "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones,
         whose cosines may be negative, and with sigma.
     sigma : float > 0, optional
-        Sigma of "rbf", in place of the median heuristic.
+        Sigma of "rbf", instead of the median heuristic.
     exponent : float, default 0.5
         The k of `rank`: 1/2 is the paper's. A higher one favours documents that are similar to many others less.
     steps : int >= 1, optional
-        f(t) after this many steps of the iteration in place of its limit f*. On text, early steps may rank better.
+        f(t) after this many steps of the iteration instead of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional

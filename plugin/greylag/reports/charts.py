@@ -1,4 +1,4 @@
-"""The charts of results: changes by query, scores by round, parts of a score."""
+"""The charts of results: changes by query, scores by round, terms of a score."""
 
 from __future__ import annotations
 

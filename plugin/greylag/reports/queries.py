@@ -1,4 +1,4 @@
-"""What a reranker did to each query: both rankings, what moved, and why."""
+"""The effect of a reranker on each query: both rankings, moved documents, and reasons."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class _Decoder:
             return csr_matrix(tuple(parts), shape)
         if kind == "record":
             module, name, parts = content
-            # Only of modules that are loaded: whoever asks for the value has its class.
+            # Only of modules that are loaded: whoever requests the value has its class.
             record = getattr(sys.modules[module], name)
             if not _is_record(record) or record.__module__ != module:
                 raise ValueError(f"{module}.{name} is not a record")

@@ -347,7 +347,7 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
 
 @contextmanager
 def _open(target: Path, mode: str, name: str | Path, binary: bool) -> Iterator[IO[Any]]:
-    """Open `target` for writing, as a file of the given name."""
+    """Open `target` for writing, as a file of this name."""
     with ExitStack() as stack:
         raw: Any = stack.enter_context(target.open(mode))
         packed = str(name).endswith(".gz")

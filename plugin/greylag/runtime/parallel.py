@@ -159,7 +159,7 @@ def parallel_map(
         if not threads or (workers > 1 and not coarse):
             size = min(WINDOW * workers, _MAX_WINDOW)
             # Threads share the function itself. Other processes get it pickled, once for all items; with loky they may
-            # outlive a change of the working folder, so that they are told it.
+            # outlive a change of the working folder, so that they get its path.
             call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
             compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend.supports_return_generator)
     return _mapped(compute, items, size, what, total, position.keeper, path)
@@ -191,7 +191,7 @@ def _mapped(
         while window := dict(islice(numbered, size)):
             first, done = min(window), dict[int, Done]()
             if keeper is not None:
-                # What was done before is not computed again; what is new is kept before the caller sees it.
+                # Earlier results are not computed again; new ones are kept before the caller sees them.
                 kept = {number: keeper.load_result(f"{path}:{what}:{number}") for number in window}
                 done = {number: result for number, result in kept.items() if _is_done(result)}
             for number, result, unknown in compute([item for item in window.items() if item[0] not in done], step):

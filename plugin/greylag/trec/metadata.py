@@ -81,4 +81,4 @@ def _text(value: Any) -> str | None:
 
 
 _LAYOUT: dict[str, Callable[[Any], Any]] = {"actor": _names, "method": _method}
-"""The parts of metadata that are read again, with a function that gives them checked, or None."""
+"""The fields of metadata that are read again, with functions that check them, or return None."""

@@ -1,4 +1,4 @@
-"""Texts by identifier: titles of documents, which an index has only as part of the text, and aspects of queries."""
+"""Texts by identifier: titles of documents, which an index has only within the text, and aspects of queries."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class _Query(NamedTuple):
 
     times: FloatArray  # (u,): how often it has each term, divided by n
     tf: Any  # (n, v): sparse
-    fixed: FloatArray  # (n, u): own tf(t) + mu cf(t)/|C|, or tf(t) in place of own tf(t) if t is not translated
+    fixed: FloatArray  # (n, u): own tf(t) + mu cf(t)/|C|, or tf(t) instead of own tf(t) if t is not translated
     cells: IntArray  # (u, v): keys of cells
 
 

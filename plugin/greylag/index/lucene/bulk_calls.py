@@ -74,7 +74,7 @@ def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
 
 def postings_blocks(terms: Any, positions: int = BLOCK_POSITIONS) -> Iterator[PostingsBlock]:
     """Yield the postings of Lucene `Terms`, in blocks of at most `positions` positions (more for a single term)."""
-    # The enumeration stays where the last block ended; the dictionary, read beforehand, says how many terms fit in a
+    # The enumeration stays where the last block ended; the dictionary, read beforehand, shows how many terms fit in a
     # block.
     enumeration, cell, start = terms.iterator(), java_class(_CELL)(), 0
     with _dictionary(terms) as (text, sizes, dfs, cfs):

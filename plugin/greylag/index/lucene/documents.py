@@ -104,7 +104,7 @@ def write_for_anserini(
     """Fill an empty folder with files for Anserini; return the collection class, and the number of documents."""
     # JSON, tables, and TREC files whose first document has none of Anserini's text elements are rewritten as `parts`
     # files of JSON lines. Other files are linked, or unpacked if Anserini cannot. Documents are counted here, so that
-    # those which Anserini loses are noticed.
+    # those that Anserini loses are noticed.
     if collection in ("JsonCollection", "TableCollection"):
         return "JsonCollection", _write_json(_read_records(docs, collection, fields), folder, parts)
     if fields is not None:

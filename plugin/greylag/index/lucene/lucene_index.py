@@ -157,7 +157,7 @@ class LuceneIndex:
 
     @cached_property
     def is_plainly_english(self) -> bool:
-        """Whether `language` is English and the analyzer not a searcher's, as can be told without Java."""
+        """Whether `language` is English and the analyzer not a searcher's, as far as is known without Java."""
         return not self._of_searcher and not any(
             LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths
         )

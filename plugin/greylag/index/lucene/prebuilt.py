@@ -1,6 +1,6 @@
 """Prebuilt indexes by Pyserini's names; topics and judgements by name are in `greylag.adapters`.
 
-Only parts of Pyserini are imported that do not need torch.
+Only modules of Pyserini are imported that do not need torch.
 """
 
 from __future__ import annotations

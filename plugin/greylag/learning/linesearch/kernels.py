@@ -65,15 +65,15 @@ LOWER_HALF = (1 << 32) - 1
 # Relative width around the end of a bucket in which a crossing may count on either side. Rounding x to float32 changes
 # it by at most 6e-8 of itself.
 END_TOLERANCE = 1e-6
-# The difference of two scores is rounded by less than this part of their magnitude, 64 units in the last place.
+# The difference of two scores is rounded by less than this fraction of their magnitude, 64 units in the last place.
 DIFFERENCE_ROUNDING = 2.0**-46
-# Rounding a number to float32 changes it by less than this part of itself.
+# Rounding a number to float32 changes it by less than this fraction of itself.
 FLOAT32_ROUNDING = 1.2e-7
 # Documents of a bin of scores, on average: few enough that a search looks at few too many.
 DOCUMENTS_PER_BIN = 4
 # Half the x axis is followed in so many strips. In each, only documents that come near the top need to be looked at.
 STRIPS = 8
-# Crossings that differ by less than this part of themselves may be in the wrong order by rounding.
+# Crossings that differ by less than this fraction of themselves may be in the wrong order by rounding.
 ORDER_TOLERANCE = 1e-15
 # Rows of the arrays of `survey_top`. Of a query's documents:
 S, V, GAIN, ROW = range(4)
@@ -176,7 +176,7 @@ def _at_least(y: Any, limit: float) -> int:
 # ----------------------------------------------------------------------------------------------------------------------
 # Survey: bound the measure in each bucket of the x axis, by one pass over all pairs
 #
-# For each relevant document, its pairs are counted by slot. Slots say how many documents it falls and rises past in
+# For each relevant document, its pairs are counted by slot. Slots encode how many documents it falls and rises past in
 # each bucket, so that its place at the left end of each bucket follows from left to right, and the best place it can
 # have within the bucket is the one after all its rises and none of its falls.
 # ----------------------------------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def _pass_relevant(cell: Any, slots: Any, gains: FloatArray, a: int, ease: Float
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Swaps: collect them in a part of the x axis, and sort them by bin
+# Swaps: collect them in an interval of the x axis, and sort them by bin
 #
 # A point of the x axis is a pair (c, d) with x = d / c. Scores there are c s + d v, which is finite for x = infinity,
 # too. Two documents whose order at both ends is certain, whatever was rounded, and the same do not swap. The crossing
@@ -624,7 +624,7 @@ def sweep(
 def _swap(
     code: int, divisor: Any, gains: Any, weights: Any, above: IntArray, count: IntArray, reach: Any, event: int
 ) -> float:
-    """Move a relevant document past another one, as `event` says; the change of the measure."""
+    """Move a relevant document past another one, as `event` encodes; return the change of the measure."""
     r, other, up = event >> 32, ((event & LOWER_HALF) >> 1) - 1, event & 1
     before = term(code, divisor[above[r] + count[r]], gains[r], count[r], reach[r])
     if other < 0:
@@ -718,7 +718,7 @@ def survey_top(
     span: tuple[float, float],
     number: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound the measure in B = `number` buckets of a part of the x axis, whose ends are `span`, infinite or not.
+    """Bound the measure in B = `number` buckets of an interval of the x axis, whose ends are `span`, infinite or not.
 
     `first` says whether only the first relevant document counts (RR), and `cascade` whether Q is of interest (ERR).
     `discount`, shape (depth + 2,), is 0 at rank 0 and beyond the cut-off. Returns at most the measure at the left end

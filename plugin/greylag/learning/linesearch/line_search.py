@@ -28,7 +28,7 @@ The best step is the middle of the best interval, 4.25. Few of the crossings nee
 2. Sweep: the swaps of the buckets that are left are put into narrow bins, which are bounded in the same way. Only the
    swaps of bins that may hold the maximum are sorted and followed one by one: 4 (+.25), 4.5 (-.083), 6 (-.25).
 
-Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly in place of step 1.
+Measures of the top ranks change much less often. `kernels.survey_top` follows them exactly instead of step 1.
 
 Memory is bounded: at most `MAX_SWAPS` swaps are held at a time, or those of one bucket if there are more. The loops
 over pairs and swaps, and the layout of their arrays, are in `greylag.learning.linesearch.kernels`.
@@ -60,13 +60,14 @@ MAX_SWEPT_PAIRS = 1 << 15
 BUCKETS = 120
 # Fewer if a query has fewer than this many documents for each: the work is per relevant document and bucket.
 DOCUMENTS_PER_BUCKET = 3
-# So many rough surveys, of some queries, tell where the buckets of the survey of all queries should be narrow.
+# So many rough surveys, of some queries, show where the buckets of the survey of all queries should be narrow.
 ROUGH_SURVEYS = 2
 # They take every `SAMPLE_EVERY`-th query, or fewer if these would be more than `MAX_SAMPLED`, which is good enough.
 SAMPLE_EVERY, MAX_SAMPLED = 6, 300
-# They count differences of the measure at this part, since the measure over all queries may have its maximum elsewhere.
+# They count differences of the measure at this fraction, since the measure over all queries may have its maximum
+# elsewhere.
 DIFFERENCE_SHARE = 0.4
-# One pair in `PAIRS_PER_SAMPLED` is in the sample whose crossings tell how to divide the x axis, but at least
+# One pair in `PAIRS_PER_SAMPLED` is in the sample whose crossings show how to divide the x axis, but at least
 # `MIN_SAMPLED_PAIRS` and at most `MAX_SAMPLED_PAIRS` pairs: an estimate will do, since bounds hold wherever the ends of
 # buckets are.
 PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS = 256, 64, 1 << 14
@@ -76,20 +77,20 @@ PAIRS_PER_SAMPLED, MIN_SAMPLED_PAIRS, MAX_SAMPLED_PAIRS = 256, 64, 1 << 14
 # query has on average more than `FEW_RELEVANT` relevant documents, as the swaps of a few are counted sooner. RR changes
 # with the first of them alone, and is followed at any depth if a query has more than `FEW_FIRST`.
 MAX_TOP_DEPTH, DOCUMENTS_PER_DEPTH, FEW_RELEVANT, FEW_FIRST = 32, 4, 12, 5
-# A survey of the top ranks, and each part of it that is divided again, has at most so many buckets.
+# A survey of the top ranks, and each interval of it that is divided again, has at most so many buckets.
 TOP_BUCKETS = 1024
 # A bucket below this width, of the 2 that the whole axis of `kernels._position` has, is not divided: as its ends are
 # uncertain by `END_TOLERANCE`, narrower ones would be known no better.
 MIN_BUCKET_WIDTH = 4e-6
 # At most so many runs of adjacent buckets are divided at a time, and so many times: each is a pass over all documents.
 MAX_DIVIDED_RUNS, MAX_DIVISIONS = 4, 3
-# Buckets with less than this part of all swaps are not divided but swept.
+# Buckets with less than this fraction of all swaps are not divided but swept.
 MIN_DIVIDED_SWAPS = 0.002
 
 # At most so many swaps are held at a time: 16 bytes each, and as much again while they are sorted, are 32 MB.
 MAX_SWAPS = 1 << 20
-# Buckets that are ruled out are swept with those around them if they have at most this part of all swaps: one more pass
-# over all pairs would cost more.
+# Buckets that are ruled out are swept with those around them if they have at most this fraction of all swaps: one more
+# pass over all pairs would cost more.
 MAX_GAP_SWAPS = 0.01
 # Swaps of a bin, on average: bins are narrow enough to be ruled out, and sorting one that is not takes little.
 SWAPS_PER_BIN = 512
@@ -285,9 +286,9 @@ def _cell_numbers(x: FloatArray) -> IntArray:
 def _parts(rough: Survey, number: int) -> FloatArray:
     """Return into how many intervals to divide each bucket, `number` in sum, such that few may hold the maximum.
 
-    A bucket's slack is shared by its parts. So they are ruled out if there are more of them than the slack divided by
-    what the bucket's ends are below the maximum. The same number is added to all these differences, since there are not
-    enough parts for the buckets around the maximum.
+    A bucket's slack is shared by its intervals. So they are ruled out if there are more of them than the slack divided
+    by what the bucket's ends are below the maximum. The same number is added to all these differences, since there are
+    not enough intervals for the buckets around the maximum.
     """
     highest = np.maximum(rough.values, np.append(rough.values[1:], rough.values[-1]))
     slack, below = np.maximum(rough.bounds - highest, 0.0), DIFFERENCE_SHARE * (highest.max() - highest)
@@ -347,7 +348,7 @@ def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Sur
 
 
 def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
-    """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many parts."""
+    """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many runs."""
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
     apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: MAX_DIVIDED_RUNS - 1])
     starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]

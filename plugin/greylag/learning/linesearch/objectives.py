@@ -124,7 +124,7 @@ class Objective:
     def on_scale_of(self, grades: Iterable[int]) -> Objective:
         """Return the same measure with a `max_grade` for ERR, the highest of these grades, if it has none.
 
-        Otherwise, parts of the judgements would be measured by scales of their own.
+        Otherwise, subsets of the judgements would be measured by different scales.
         """
         if self.name != "ERR" or self.max_grade is not None:
             return self

@@ -108,7 +108,7 @@ def expected_cross_entropy(words: Occurrences, word: int, blanket: IntArray) -> 
     n_classes, n_states = len(words.class_sizes), 2 ** len(blanket)
     cell = words.classes * (2 * n_states)
     for bit, known in enumerate((*blanket, word)):
-        # The state of a document is a number whose bits say which words it has.
+        # The state of a document is a number whose bits mark the words that it has.
         cell[words.documents(known)] += 2**bit
     counts = np.bincount(cell, minlength=n_classes * 2 * n_states).reshape(n_classes, 2, n_states)
     return (_uncertainty(counts.sum(axis=1)) - _uncertainty(counts)) / len(cell)

@@ -9,9 +9,9 @@ step is
 
     w_m <- w_m + eta (T_m - w_m + C mean over i of a_mi),                                                    (eq. 8, 10)
 
-or the same with one random example for each member in place of the mean (eq. 9). T is the effect of the repulsion. The
+or the same with one random example for each member instead of the mean (eq. 9). T is the effect of the repulsion. The
 paper replaces minus the gradient of alpha E_s by a displacement of the weights along their spheres (eq. 6, Figure 2).
-A fixed point w_m = T_m + C mean a_mi is optimal for ||w - T_m||² / 2 in place of ||w||² / 2.
+A fixed point w_m = T_m + C mean a_mi is optimal for ||w - T_m||² / 2 instead of ||w||² / 2.
 
 References
 ----------

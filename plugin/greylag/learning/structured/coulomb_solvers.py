@@ -231,7 +231,7 @@ def relax(
         # There are no constraints yet, and the tolerance depends on their hinge losses.
         if epoch == 1:
             _, hinges = pool.search(weights, costs, 0.0)
-        # Each unit of cost may be off by as much, so that the sum stays within a tenth of the gap asked for.
+        # Each unit of cost may be off by as much, so that the sum stays within a tenth of the requested gap.
         tolerance = epsilon * _svm_objectives(weights, 0.0, hinges, costs) / max(float(costs.sum()), 1e-300) / 10
         # One step of the alternation: the optima around the centres, then new constraints, then where the centres go.
         around, lower = pool.solve(centres, costs, tolerance)

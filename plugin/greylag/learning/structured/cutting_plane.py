@@ -91,7 +91,7 @@ class CuttingPlane:
         examples: Sequence[tuple[Input, Truth]],
         grid: Collection[float],
     ) -> Iterator[tuple[float, Solution]]:
-        """Find the optimal weights for each C of `grid` in place of its own, in ascending order, one at a time.
+        """Find the optimal weights for each C of `grid` instead of its own, in ascending order, one at a time.
 
         The constraints met for smaller C are the start for larger ones, which is several times as fast as starting
         anew.

@@ -59,7 +59,7 @@ class MultipleChoice:
     start : {"svm", "perturbed"}, default "svm"
         The first weights and assignment.
 
-        - "svm": copies of the structured SVM of all examples, which are assigned at random in equal parts.
+        - "svm": copies of the structured SVM of all examples, which are assigned at random in equal shares.
         - "perturbed": the structured SVM plus random vectors of a tenth of its length, as in `Coulomb`. These members
           have the first choice of examples.
     rounds : int >= 1, default 10
