@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-WITHOUT = {"adapters", "cli", "reports", "studies", "testing.py", "__main__.py"}
+WITHOUT = {"adapters", "cli", "reports", "studies", "__main__.py"}
 """What is not the core: it has tests elsewhere, or hands on."""
 COPIED = ("plugin", "tests", "configs", "qrels", "runs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "Makefile")
 PATIENCE = 3

@@ -326,6 +326,7 @@ def test_the_bars_of_a_command(
     assert set(texts) <= set(shown), shown
 
 
+@pytest.mark.long
 def test_a_damaged_cache_of_machine_code_is_said_in_one_line(ranked: list[object], tmp_path: Path) -> None:
     words = ["rerank", *ranked, "--stage", "mmr(k=5)", "--out", tmp_path / "out.run"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -22,6 +22,8 @@ from tests.docs import DEMO, DOCS
 from tests.greylag.adapters.data_set import Local
 
 NAMES = [name for name in shipped_files() if name.startswith(("msmarco-", "robust04", "beir-"))]
+FORMS = "beir-scidocs", "beir-scifact", "msmarco-dl19", "robust04"
+"""One file of each form; the others are run by `make test-long`."""
 PAGE = DOCS / "how-to" / "known-collections.md"
 TOPICS = [line.split("\t") for line in (DEMO / "topics.tsv").read_text().splitlines()]
 QUICK = "mrf(max_features=1)"
@@ -84,7 +86,9 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FORMS else pytest.mark.long) for name in NAMES]
+)
 def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins: Path, name: str) -> None:
     """With a quick model in place of the automatic choice, whose time is that of learning."""
     _, settings = load(shipped_file(name))
