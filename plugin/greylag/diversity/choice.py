@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag.core.tables import aligned, html_text
+from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.training import fit_svmdiv
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
@@ -313,13 +314,13 @@ def _learned(
     """Each fold diversified by SVM-div that was trained on the others."""
     if index is None:
         raise ParameterError(f"{LEARNED} needs an index")
-    held_out = list[Ranking]()
-    for qids in test_qids:
-        judged = {qid: grades for qid, grades in qrels.items() if qid not in qids}
-        training = [first[qid] for qid in judged if qid in first]
-        stage = fit_svmdiv(training, judged, index, picks=k, n_jobs=n_jobs)
-        held_out += stage.run([first[qid] for qid in qids if qid in first], n_jobs=n_jobs).rankings
-    return Run(tuple(held_out), LEARNED)
+
+    def fit(qids: Sequence[str]) -> SVMDiv:
+        judged = {qid: qrels[qid] for qid in qids}
+        return fit_svmdiv([first[qid] for qid in qids if qid in first], judged, index, picks=k, n_jobs=n_jobs)
+
+    stages = [*fit_by_fold(fit, list(qrels), test_qids, n_jobs=n_jobs)]
+    return rerank_by_fold(stages, test_qids, first, n_jobs=n_jobs, tag=LEARNED)
 
 
 def _by_one(scores: Scores, column: int) -> Scores:

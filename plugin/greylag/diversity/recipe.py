@@ -26,12 +26,12 @@ from greylag.diversity.training import (
 )
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.evaluation.scores import evaluate_by_subtopic
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured.coulomb import Coulomb
 from greylag.learning.structured.cutting_plane import CuttingPlane
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Run
 from greylag.trec import SubtopicQrels
 
 ORDERS = 20
@@ -181,33 +181,28 @@ def train_to_diversify(
     make = CandidateMaker(index, recipe.features, titles=titles, depth=recipe.depth)
     relevant, weighted = recipe.candidates == "relevant", recipe.loss == "weighted"
     examples = training_examples(rankings, qrels, make, relevant_only=relevant, weighted=weighted, n_jobs=n_jobs)
-    diversified: dict[str, Ranking] = {}
-    for test in [] if folds is None else split_folds(list(examples), folds, 0):
-        training = {qid: example for qid, example in examples.items() if qid not in test}
-        diversified |= _apply(recipe.stage(recipe.fit(training, make, n_jobs=n_jobs), make), rankings, test)
-    held_out = Run(tuple(diversified[qid] for qid in examples), tag) if diversified else None
-    fitted = recipe.fit(examples, make, n_jobs=n_jobs)
+    qids, held_out = list(examples), None
+
+    def fit(training: Sequence[str]) -> FittedDiversity:
+        return recipe.fit({qid: examples[qid] for qid in training}, make, n_jobs=n_jobs)
+
+    if folds is not None:
+        parts = split_folds(qids, folds, 0)
+        stages = [recipe.stage(of_fold, make) for of_fold in fit_by_fold(fit, qids, parts, n_jobs=n_jobs)]
+        held_out = rerank_by_fold(stages, parts, rankings, n_jobs=n_jobs, tag=tag)
+    fitted, scored = fit(qids), held_out
     # Without folds, the queries that C was chosen on are the nearest to held-out ones, if they were not trained on.
-    if not (diversified or recipe.retrain):
-        diversified = _apply(recipe.stage(fitted, make), rankings, fitted.validation)
-    return DiversityTraining(fitted, held_out, beside_others(recipe, diversified, rankings, qrels, index))
-
-
-def _apply(stage: SVMDiv | CSSVM, rankings: Run, qids: Sequence[str]) -> dict[str, Ranking]:
-    return {qid: stage(rankings[qid]) for qid in qids}
+    if scored is None and fitted.validation and not recipe.retrain:
+        scored = recipe.stage(fitted, make).run(rankings.select_queries(fitted.validation), n_jobs=n_jobs)
+    scores = {} if scored is None else beside_others(recipe, scored, rankings, qrels, index)
+    return DiversityTraining(fitted, held_out, scores)
 
 
 def beside_others(
-    recipe: DiversityRecipe,
-    held_out: Mapping[str, Ranking],
-    first: Run,
-    qrels: SubtopicQrels,
-    index: PositionalIndex,
+    recipe: DiversityRecipe, held_out: Run, first: Run, qrels: SubtopicQrels, index: PositionalIndex
 ) -> dict[str, Scores]:
-    """The scores of held-out rankings by qid beside those of the first stage, MMR, and the mean of random orders."""
-    if not held_out:
-        return {}
-    before = Run(tuple(first[qid] for qid in held_out))
+    """Score held-out rankings, the first stage, MMR, and random orders by their mean."""
+    before = first.select_queries(held_out)
     options: dict[str, Any] = {"depth": recipe.depth, "k": recipe.k}
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
     score = partial(evaluate_by_subtopic, qrels={qid: qrels[qid] for qid in held_out}, measures=measures)
@@ -217,7 +212,7 @@ def beside_others(
         "first stage": score(before),
         "chance": replace(orders[0], values=np.mean([order.values for order in orders], axis=0)),
         "MMR": score(MMR(index, **options).run(before)),
-        "held out": score(Run(tuple(held_out.values()))),
+        "held out": score(held_out),
     }
 
 

@@ -1,12 +1,18 @@
-"""The folds of cross-validation."""
+"""Cross-validation: its folds, what is fitted to the others of each, and the rankings of the queries held out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from greylag.errors import ParameterError
+from greylag.pipeline import run_step
+from greylag.ranking import Ranking, Run
+from greylag.runtime.parallel import parallel_map
+
+T = TypeVar("T")
 
 
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
@@ -21,3 +27,65 @@ def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
     """Return the queries outside a fold, in their order: those to train on while it is held out."""
     held_out = frozenset(part)
     return tuple(qid for qid in qids if qid not in held_out)
+
+
+def fit_by_fold(
+    fit: Callable[..., T],
+    qids: Sequence[str],
+    folds: Sequence[Sequence[str]],
+    *shared: Any,
+    what: str = "folds",
+    n_jobs: int | None = None,
+) -> Iterator[T]:
+    """Hold out each fold in turn, and yield what is fitted to the other queries.
+
+    Parameters
+    ----------
+    fit : callable
+        Called with the training queries and `shared`. All that it learns, tunes or chooses is theirs.
+    qids : sequence of str
+        All queries.
+    folds : sequence of sequences of str
+        The queries that each fold holds out, such as those of `split_folds`, or of a split: ``[test]``.
+    *shared
+        What is prepared once from all queries, such as features. Other processes receive it once.
+    what : str, default "folds"
+        The name of the folds, for the progress bar.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    """
+
+    def work(held_out: Sequence[str], *shared: Any) -> T:
+        return fit(without(qids, held_out), *shared)
+
+    # Coarse: a fold uses threads itself.
+    return parallel_map(work, folds, *shared, what=what, n_jobs=n_jobs, coarse=True)
+
+
+def rerank_by_fold(
+    stages: Sequence[Callable[[Ranking], Ranking]],
+    folds: Sequence[Collection[str]],
+    first: Run,
+    *,
+    n_jobs: int | None = None,
+    tag: str = "greylag",
+) -> Run:
+    """Rerank the queries of each fold by the stage of that fold.
+
+    Parameters
+    ----------
+    stages : sequence of stages
+        One for each fold, such as ``[ModelRanker(model, index) for model in models]``.
+    folds : sequence of collections of str
+        The test queries of each fold. Queries in no fold are left out.
+    first : Run
+        The first stage; its order of queries is kept.
+    n_jobs : int, optional
+        Number of workers; the result does not depend on it.
+    tag : str, default "greylag"
+        The tag of the resulting run.
+    """
+    # One run over all folds, so that workers are not idle at the end of each.
+    stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
+    tested = first.select_queries(stage_of)
+    return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

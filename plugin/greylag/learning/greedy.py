@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from greylag.core.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds, without
+from greylag.evaluation.folds import fit_by_fold, split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
 from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection, after_each_round
@@ -18,7 +18,7 @@ from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
-from greylag.runtime.parallel import parallel_map, thread_count
+from greylag.runtime.parallel import thread_count
 from greylag.runtime.progress import each, reached
 
 
@@ -179,14 +179,13 @@ def held_out_means(
 ) -> FloatArray:
     """Cross-validate the mean of the measure after 1, ..., `max_features` features, shape (max_features,)."""
 
-    def held_out_sums(held_out: Sequence[str], data: RankingData) -> FloatArray:
-        training = data.select_queries(without(data.qids, held_out))
-        values = after_each_round(learner.fit(training, n_jobs=n_jobs), data.select_queries(held_out), measure)
-        sums: FloatArray = values.sum(axis=1)
-        return sums
+    def fit(qids: Sequence[str], data: RankingData) -> Selection:
+        return learner.fit(data.select_queries(qids), n_jobs=n_jobs)
 
     parts, totals = split_folds(data.qids, folds, seed), np.zeros(learner.max_features)
-    for sums in parallel_map(held_out_sums, parts, data, what="inner folds", n_jobs=n_jobs, coarse=True):
+    selections = fit_by_fold(fit, data.qids, parts, data, what="inner folds", n_jobs=n_jobs)
+    for part, selection in zip(parts, selections, strict=True):
+        sums = after_each_round(selection, data.select_queries(part), measure).sum(axis=1)
         totals += np.append(sums, np.full(learner.max_features - len(sums), sums[-1]))
     return totals / len(data.qids)
 

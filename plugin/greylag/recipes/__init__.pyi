@@ -15,7 +15,6 @@ from .learned_fusion import LearnedFusion as LearnedFusion
 from .learned_fusion import learn_fusion as learn_fusion
 from .recipe import MRFRecipe as MRFRecipe
 from .recipe import cross_validate as cross_validate
-from .recipe import rerank_by_fold as rerank_by_fold
 from .recipe import selected_model as selected_model
 from .recipe import train_on_data as train_on_data
 from .spelling import parse_model as parse_model

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from greylag.evaluation.folds import without
+from greylag.evaluation.folds import fit_by_fold, without
 from greylag.features.extract import FeatureExtractor
 from greylag.features.learned.translation import Translation, learn_translation
 from greylag.features.spelling import parse_feature
@@ -54,12 +54,11 @@ def add_translation(
     """
     by_qid = {ranking.qid: ranking for ranking in rankings}
 
-    def learn(held_out: Sequence[str]) -> Translation:
-        others = [by_qid[qid] for qid in without(data.qids, held_out)]
-        return learn_translation(index, others, qrels, mu=mu)
+    def learn(qids: Sequence[str]) -> Translation:
+        return learn_translation(index, [by_qid[qid] for qid in qids], qrels, mu=mu)
 
     # The last one, which holds out nothing, is the model's.
-    *by_others, feature = parallel_map(learn, [*parts, ()], what="translations", n_jobs=n_jobs, coarse=True)
+    *by_others, feature = fit_by_fold(learn, data.qids, [*parts, ()], what="translations", n_jobs=n_jobs)
     column = np.empty(len(data.docids))
     for part, translation in zip(parts, by_others, strict=True):
         values = translation.bind(index, {})

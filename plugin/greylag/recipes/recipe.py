@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, ClassVar, Protocol, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from greylag import __version__
 from greylag.core.tables import Printed, Row, Table
-from greylag.evaluation.folds import split_folds, without
+from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
@@ -23,11 +23,9 @@ from greylag.learning.extraction import checked_rankings, training_data
 from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
-from greylag.pipeline import run_step
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.recipes.fitted import Fitted
-from greylag.runtime.parallel import parallel_map
 from greylag.trec import at_level
 
 Rankings = Run | Iterable[Ranking]
@@ -282,15 +280,13 @@ def cross_validate(
     every: list[Fitted] = []
     seconds: list[float] = []
 
-    def work(test: Sequence[str], prepared: Prepared) -> tuple[Fitted, float]:
+    def fit(training: Sequence[str], prepared: Prepared) -> tuple[Fitted, float]:
         start = time.perf_counter()
-        fitted = prepared.fit(without(qids, test), n_jobs=n_jobs)
-        return fitted, time.perf_counter() - start
+        return prepared.fit(training, n_jobs=n_jobs), time.perf_counter() - start
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    # Coarse: a fold uses threads itself. The data goes to other processes once, as an argument of all folds.
-    for fitted, spent in parallel_map(work, parts, prepared, what="folds", n_jobs=n_jobs, coarse=True):
+    for fitted, spent in fit_by_fold(fit, qids, parts, prepared, n_jobs=n_jobs):
         fold = {"fold": len(every) + 1, "folds": len(parts), "seed": seed}
         every.append(fitted.noted({**(provenance or {}), **fold}))
         seconds.append(spent)
@@ -303,32 +299,3 @@ def cross_validate(
 def as_run(rankings: Rankings) -> Run:
     """The rankings as a run."""
     return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))
-
-
-def rerank_by_fold(
-    stages: Sequence[Callable[[Ranking], Ranking]],
-    folds: Sequence[Collection[str]],
-    first: Run,
-    *,
-    n_jobs: int | None = None,
-    tag: str = "greylag",
-) -> Run:
-    """Rerank the queries of each fold by the stage of that fold.
-
-    Parameters
-    ----------
-    stages : sequence of stages
-        One for each fold, such as ``[ModelRanker(model, index) for model in models]``.
-    folds : sequence of collections of str
-        The test queries of each fold. Queries in no fold are left out.
-    first : Run
-        The first stage; its order of queries is kept.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
-    tag : str, default "greylag"
-        The tag of the resulting run.
-    """
-    # One run over all folds, so that workers are not idle at the end of each.
-    stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
-    tested = first.select_queries(stage_of)
-    return run_step(lambda ranking: stage_of[ranking.qid](ranking), tested, n_jobs=n_jobs, tag=tag)

@@ -14,7 +14,7 @@ from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, evaluate
-from greylag.evaluation.folds import split_folds
+from greylag.evaluation.folds import rerank_by_fold, split_folds
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Qrels
@@ -31,7 +31,6 @@ from greylag.recipes.recipe import (
     Recipe,
     as_run,
     cross_validate,
-    rerank_by_fold,
 )
 from greylag.recipes.source_gains import sources_table
 

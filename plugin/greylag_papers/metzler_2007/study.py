@@ -18,10 +18,10 @@ from dataclasses import replace
 from typing import Any
 
 from greylag import ParameterError, Run
-from greylag.evaluation import evaluate, split_folds
+from greylag.evaluation import evaluate, rerank_by_fold, split_folds
 from greylag.features import FeatureParameters
 from greylag.rankers import ModelRanker, RankingModel
-from greylag.recipes import Fitted, rerank_by_fold
+from greylag.recipes import Fitted
 from greylag.reports import to_dict
 from greylag.runtime import parallel_map
 from greylag.studies import Context, OpenCollection, Outcome, Study, open_collection

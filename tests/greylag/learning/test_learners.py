@@ -1,6 +1,6 @@
 """Greedy selection and its committees, and coordinate ascent.
 
-Tests `coordinate_ascent`, `extraction`, `greedy`, `learner` and `greylag.evaluation.folds`.
+Tests `coordinate_ascent`, `extraction`, `greedy` and `learner`.
 """
 
 from dataclasses import replace

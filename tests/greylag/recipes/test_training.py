@@ -21,7 +21,7 @@ from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Run
 from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import (
     BM25,
@@ -35,7 +35,7 @@ from greylag.recipes.baselines import (
     parameter_grid,
     tune_on_data,
 )
-from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate, rerank_by_fold
+from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.training import train
 from greylag.trec import at_level
@@ -149,19 +149,6 @@ def test_what_preselection_did_is_recorded() -> None:
     model = RECIPES["preselected"].fit(FIRST, QRELS, INDEX).model
     assert (model.provenance["preselect"], model.provenance["candidates"]) == ("mmr(n_features=4)", 4)
     assert model.provenance["pool"] == len(GREEDY.features)
-
-
-def test_reranking_by_fold_keeps_the_order_of_queries() -> None:
-    def reverse(ranking: Ranking) -> Ranking:
-        return ranking.permute(range(len(ranking))[::-1])
-
-    def keep(ranking: Ranking) -> Ranking:
-        return ranking
-
-    run = rerank_by_fold([keep, reverse], [["3", "1"], ["2"]], FIRST, tag="x")
-    assert (list(run), run.tag) == (["1", "2", "3"], "x")
-    assert run["2"].docids == FIRST["2"].docids[::-1]
-    assert run["3"] == FIRST["3"]
 
 
 def test_baselines_are_those_of_the_literature() -> None:
