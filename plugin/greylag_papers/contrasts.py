@@ -20,11 +20,9 @@ def contrasts(
     test: Literal["t", "wilcoxon"] = "t",
     where: str = "",
 ) -> dict[str, dict[str, float]]:
-    """A row "A / B" for each pair of systems: both means, two-sided p, detectable difference, number of units.
-
-    `values` are of the same units, such as queries, in the same order. p has Holm's correction over all pairs. `where`
-    is put after the names.
-    """
+    """Return rows "A / B" for pairs of systems: both means, two-sided p, detectable difference, number of units."""
+    # `values` are of the same units, such as queries, in the same order. p has Holm's correction over all pairs.
+    # `where` is put after the names.
     scores = {
         name: Scores.single(_ANY, {str(i): float(unit) for i, unit in enumerate(np.ravel(units))})
         for name, units in values.items()

@@ -67,7 +67,7 @@ class LabelledTexts:
 
 
 def open_texts(settings: TextSettings, context: Context) -> LabelledTexts:
-    """The documents of a study; see `read_labelled_texts`."""
+    """Open the documents of a study; see `read_labelled_texts`."""
     return read_labelled_texts(settings.path(settings.documents.path), settings.documents)
 
 
@@ -142,7 +142,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _reason_to_leave_out(names: list[str], selected: list[str], text: str) -> str:
-    """The reason for leaving a document out, or ""."""
+    """Return the reason for leaving a document out, or ""."""
     if len(selected) != 1:
         return "several labels" if selected else "another label" if names else "no label"
     return "" if any(character.isalpha() for character in text) else "no word"

@@ -51,10 +51,8 @@ class Accuracies:
 
     @cached_property
     def systems(self) -> Mapping[str, FloatArray]:
-        """Accuracies by system, shape (S, K, L); those on all words are repeated for each size.
-
-        MMR uses the lambda chosen by cross-validation, MMR best-of the one that is best on the test documents.
-        """
+        """Return accuracies by system, shape (S, K, L); those on all words are repeated for each size."""
+        # MMR uses the lambda chosen by cross-validation, MMR best-of the best on the test documents.
         shape = self.information_gain.shape
         return {
             ALL: np.broadcast_to(self.all_words[:, np.newaxis], shape),
@@ -66,7 +64,7 @@ class Accuracies:
         }
 
     def means(self) -> dict[str, dict[str, float]]:
-        """Mean accuracies over the splits, by learner and by system with its number of words (``MMR@25``)."""
+        """Compute mean accuracies over the splits, by learner and by system with its number of words (``MMR@25``)."""
         means = {
             learner: {ALL: float(self.all_words[:, i].mean())}
             | {
@@ -80,16 +78,14 @@ class Accuracies:
         return means | {SVM: {ALL: float(self.svm.mean())}}
 
     def _range(self, k: int, i: int) -> float:
-        """The range of the means over IG, Koller-Sahami and MMR."""
+        """Return the range of the means over IG, Koller-Sahami and MMR."""
         means = [float(self.systems[name][:, k, i].mean()) for name in (IG, KS, MMR)]
         return max(means) - min(means)
 
     def claims(self) -> dict[str, dict[str, float]]:
-        """MMR beside other systems, a row for each learner and number of words.
-
-        p has Holm's correction over all rows of MMR with the lambda of cross-validation; those of lambda = 0.5 beside
-        information gain, and beside the best lambda, are families of their own.
-        """
+        """Compare MMR with other systems, a row for each learner and number of words."""
+        # p has Holm's correction over all rows of MMR with the lambda of cross-validation; those of lambda = 0.5 beside
+        # information gain, and beside the best lambda, are further families.
         rows = self._rows(MMR, self.systems[MMR], OTHERS)
         if HALF in self.relevance_weights:
             fixed = self.mmr[:, self.relevance_weights.index(HALF)]
@@ -98,7 +94,7 @@ class Accuracies:
         return rows
 
     def _rows(self, name: str, accuracies: FloatArray, others: Sequence[str]) -> dict[str, dict[str, float]]:
-        """A system of accuracies of shape (S, K, L) beside others; p has Holm's correction over all of them."""
+        """Return a system of accuracies of shape (S, K, L) beside others; p has Holm's correction over all of them."""
         tests = differences(self, accuracies, others)
         corrected = holm([difference.p for difference in tests.values()]).tolist()
         rows = {}
@@ -114,7 +110,7 @@ class Accuracies:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, JSON-serialisable."""
+        """Return all fields, JSON-serialisable."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
@@ -137,7 +133,7 @@ class Difference:
 
 
 def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
-    """The corrected resampled t-test of a zero mean difference (Nadeau & Bengio, Machine Learning 52, 2003).
+    """Test a zero mean difference by the corrected resampled t-test (Nadeau & Bengio, Machine Learning 52, 2003).
 
     t = mean / sqrt((1/S + n_test / n_training) s^2), where s^2 is the variance with divisor S - 1; S - 1 degrees of
     freedom. The plain paired test (without n_test / n_training) assumes independent splits. Their training documents
@@ -155,7 +151,7 @@ def corrected_t_test(differences: FloatArray, test_ratio: float) -> Difference:
 def differences(
     accuracies: Accuracies, system: FloatArray, others: Sequence[str] = OTHERS
 ) -> dict[tuple[str, str, int], Difference]:
-    """The difference of a system, shape (S, K, L), from others, by learner, other system and number of words."""
+    """Return the difference of a system, shape (S, K, L), from others, by learner, other system and number of words."""
     tests = {}
     for i, learner in enumerate(accuracies.learners):
         for other in others:
@@ -169,7 +165,7 @@ _TEXTS = read_texts(__file__)
 
 
 def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Section]:
-    """The sections of the report."""
+    """Return the sections of the report."""
     counts = Table("Input", ("", "number"), list(documents.items()))
     tests = [difference_table(accuracies)] if len(accuracies.svm) > 1 else []
     return [
@@ -181,14 +177,14 @@ def sections(accuracies: Accuracies, documents: Mapping[str, int]) -> list[Secti
 
 
 def verdict(accuracies: Accuracies) -> str:
-    """The number of cases (learner and number of words) in which MMR is at least as accurate as the others."""
+    """Count the cases (learner and number of words) in which MMR is at least as accurate as the others."""
     means = {system: np.round(values.mean(axis=0), DECIMALS) for system, values in accuracies.systems.items()}
     counts = [f"{other} in {np.count_nonzero(means[MMR] >= means[other])}" for other in OTHERS]
     return f"Of {means[MMR].size} cases (learner and number of words) MMR is at or above {', '.join(counts)}."
 
 
 def accuracy_table(accuracies: Accuracies) -> Table:
-    """A row for each learner and system, a column for each number of words."""
+    """Return a row for each learner and system, a column for each number of words."""
     blank = [""] * (len(accuracies.sizes) - 1)
     rows: list[list[str]] = []
     for i, learner in enumerate(accuracies.learners):
@@ -201,7 +197,7 @@ def accuracy_table(accuracies: Accuracies) -> Table:
 
 
 def difference_table(accuracies: Accuracies) -> Table:
-    """MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
+    """Tabulate MMR's accuracy minus another system's, with p corrected for the number of tests in the table."""
     tests = differences(accuracies, accuracies.systems[MMR])
     corrected = holm([difference.p for difference in tests.values()]).tolist()
     cells = {
@@ -218,7 +214,7 @@ def difference_table(accuracies: Accuracies) -> Table:
 
 
 def weight_table(accuracies: Accuracies) -> Table:
-    """Lambda by cross-validation and on the test documents."""
+    """Tabulate lambda by cross-validation and on the test documents."""
     weights = np.array(accuracies.relevance_weights)
     chosen, best = weights[accuracies.chosen].mean(axis=0), weights[accuracies.best]
     rows = [
@@ -230,10 +226,8 @@ def weight_table(accuracies: Accuracies) -> Table:
 
 
 def weight_figure(accuracies: Accuracies) -> Figure:
-    """Mean accuracy over lambda: a panel for each learner, a line for each number of words (the paper's Figure 1).
-
-    Dashed lines are all words: the learner's own, and the linear support vector machine's.
-    """
+    """Draw mean accuracy over lambda: a panel for each learner, a line for each number of words (Figure 1)."""
+    # Dashed lines are all words: the learner's own, and the linear support vector machine's.
     caption = "Mean accuracy in per cent on the test documents over lambda; 1 is the order of information gain"
     weights = accuracies.relevance_weights
     panels: dict[str, Panel] = {
@@ -250,7 +244,7 @@ def weight_figure(accuracies: Accuracies) -> Figure:
 
 
 def _spread(values: FloatArray) -> str:
-    """Mean and standard deviation (divisor S - 1) of accuracies, in per cent."""
+    """Return mean and standard deviation (divisor S - 1) of accuracies, in per cent."""
     deviation = f" ± {100 * values.std(ddof=1):.2f}" if len(values) > 1 else ""
     return f"{100 * values.mean():.2f}{deviation}"
 

@@ -76,16 +76,14 @@ def run(settings: Settings, texts: LabelledTexts, context: Context) -> Outcome:
 
 
 def count_words(texts: LabelledTexts) -> tuple[Any, IntArray]:
-    """Counts of lower-cased words, a sparse matrix of shape (N, V), words ascending, and the label number of each text.
-
-    Labels are numbered in ascending order. There is no stop list and no stemming.
-    """
+    """Count lower-cased words: a sparse matrix, shape (N, V), words ascending, and the label number of each text."""
+    # Labels are numbered in ascending order. There is no stop list and no stemming.
     X = CountVectorizer(token_pattern=WORD, dtype=np.float64).fit_transform(texts.texts)
     return X, np.unique(texts.labels, return_inverse=True)[1]
 
 
 def split_documents(texts: LabelledTexts, y: IntArray, settings: Settings) -> list[Split]:
-    """The splits of the settings."""
+    """Draw the splits of the settings."""
     if settings.splits == "given":
         named = np.array(texts.splits)
         splits = [(np.flatnonzero(named == "train"), np.flatnonzero(named == "test"))]
@@ -117,7 +115,7 @@ class Division(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, y: IntArray, split: Split) -> Division:
-        """The documents of a split, with the words of its training documents."""
+        """Return the documents of a split, with the words of its training documents."""
         train, test = split
         # A word of test documents alone could not have been selected.
         met = X[train].count_nonzero(axis=0) > 0
@@ -125,7 +123,7 @@ class Division(NamedTuple):
 
 
 def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_jobs: int | None = None) -> Accuracies:
-    """Accuracies on all splits, one process per job; the result does not depend on their number."""
+    """Measure accuracies on all splits, one process per job; the result does not depend on their number."""
     parts = (Division.of(X, y, split) for split in splits)
     work = partial(measure_split, settings=settings)
     rows = list(parallel_map(work, parts, what="splits", total=len(splits), n_jobs=n_jobs, prefer="processes"))
@@ -139,7 +137,7 @@ def measure(X: Any, y: IntArray, splits: list[Split], settings: Settings, *, n_j
 
 
 def measure_split(part: Division, settings: Settings) -> dict[str, FloatArray]:
-    """The arrays of `Accuracies` for one split, without the axis of splits."""
+    """Compute the arrays of `Accuracies` for one split, without the axis of splits."""
     # Selectors see occurrences, learners counts.
     occurs, sizes = part.training > 0, settings.sizes
     by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
@@ -158,7 +156,7 @@ def measure_split(part: Division, settings: Settings) -> dict[str, FloatArray]:
 
 
 def learn_by_mmr(part: Division, settings: Settings) -> FloatArray:
-    """The learners' accuracies for each lambda and size, shape (W, K, L)."""
+    """Measure the learners' accuracies for each lambda and size, shape (W, K, L)."""
     rows = []
     for weight in settings.relevance_weights:
         selector = MMRFeatureSelection(max(settings.sizes), relevance_weight=weight, preselect=settings.preselect)
@@ -168,7 +166,7 @@ def learn_by_mmr(part: Division, settings: Settings) -> FloatArray:
 
 
 def learn(part: Division, selections: Iterable[IntArray]) -> FloatArray:
-    """The learners' accuracies on each selection of words, shape (selections, L)."""
+    """Measure the learners' accuracies on each selection of words, shape (selections, L)."""
     rows = []
     for words in selections:
         training, test = part.training[:, words], part.test[:, words]

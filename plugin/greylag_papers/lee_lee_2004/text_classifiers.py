@@ -38,7 +38,7 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predicted labels, shape (N,)."""
+        """Return predicted labels, shape (N,)."""
         highest = self._values(self._counts(X)).argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[highest]
         return predicted
@@ -55,7 +55,7 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _values(self, counts: csr_array) -> FloatArray:
-        """The value of each document for each class, shape (N, classes)."""
+        """Return the value of each document for each class, shape (N, classes)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,7 +140,7 @@ class PrTFIDF(WordCountClassifier):
         self.word_posterior_[:, met] = joint[:, met] / total[met]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Pr(C | d), shape (N, classes); rows sum to 1."""
+        """Return Pr(C | d), shape (N, classes); rows sum to 1."""
         return self._values(self._counts(X))
 
     def _values(self, counts: csr_array) -> FloatArray:

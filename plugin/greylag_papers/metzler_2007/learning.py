@@ -198,7 +198,7 @@ class Experiment:
         return FeatureParameters(idf=features.idf, profile=features.profile, max_clique=features.max_clique)
 
     def counted(self, features: Sequence[Feature]) -> CountedRankings:
-        """All rankings whose query has a relevant document, to be weighed with any parameters."""
+        """Return all rankings whose query has a relevant document, to be weighed with any parameters."""
         first, qrels = self.collection.first, at_level(self.collection.qrels, self.measure.rel)
         return CountedRankings(first.rankings, qrels, self.collection.index, tuple(features))
 
@@ -318,5 +318,5 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:
-    """The data with the features of these names."""
+    """Return the data with the features of these names."""
     return data.select_features([data.names.index(name) for name in names])

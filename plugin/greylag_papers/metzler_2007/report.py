@@ -127,7 +127,7 @@ class Findings:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Folds, pool, comparisons and curves, ready for JSON."""
+        """Return folds, pool, comparisons and curves, ready for JSON."""
         return {
             "redundant": list(self.experiment.redundant.values()),
             "folds": [
@@ -155,10 +155,8 @@ class Findings:
 def compare_all(
     scores: Mapping[str, Scores], baselines: Sequence[str], systems: Sequence[str]
 ) -> tuple[Significance, ...]:
-    """One-tailed paired t-tests that systems are better than baselines, with Holm's correction over all of them.
-
-    The detectable differences are those of this correction, too.
-    """
+    """Test whether systems are better than baselines, by one-tailed paired t-tests with Holm's correction over all."""
+    # The detectable differences are those of this correction, too.
     tests = [
         compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
         for baseline in baselines
@@ -167,7 +165,7 @@ def compare_all(
     n, corrected = len(next(iter(scores.values())).qids), iter(holm(ps).tolist())
 
     def over_all(c: Comparison, size: int) -> Comparison:
-        """The comparison, which was corrected over `size`, corrected over all."""
+        """Return the comparison, which was corrected over `size`, corrected over all."""
         if c.detectable is None:
             return replace(c, corrected_p=next(corrected))
         detectable, even_odds = (
@@ -182,12 +180,12 @@ def compare_all(
 
 
 def _shown(n: int, comparisons: int, power: float) -> float:
-    """The difference in standard errors that a one-tailed test shows after a correction."""
+    """Return the difference in standard errors that a one-tailed test shows after a correction."""
     return detectable_difference(1.0, n, critical=critical_t(n, comparisons=comparisons, sides=1), power=power)
 
 
 def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:
-    """The mean of each query over the folds that have it, in the order of qids."""
+    """Return the mean of each query over the folds that have it, in the order of qids."""
     qids = sorted({qid for fold in folds for qid in fold})
     return np.array([np.mean([fold[qid] for fold in folds if qid in fold]) for qid in qids])
 
@@ -210,7 +208,7 @@ _TEXTS = read_texts(__file__)
 
 
 def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
-    """The sections of the report."""
+    """Return the sections of the report."""
     return [
         Section("Result", verdict(findings)),
         Section("Collection", "", [collection_table(findings)]),
@@ -234,13 +232,13 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
 
 
 def verdict(findings: Findings) -> str:
-    """The selected features against the hand-picked model of the highest score, in a sentence."""
+    """Return the selected features against the hand-picked model of the highest score, in a sentence."""
     best = max(findings.comparisons, key=lambda test: float(findings.scores[test.baseline or ""].means[0]))
     return next(comparison.verdict for comparison in best.comparisons if comparison.run == SELECTED)
 
 
 def collection_table(findings: Findings) -> Table:
-    """The collection and the topics (the paper's Table 3)."""
+    """Return the collection and the topics (the paper's Table 3)."""
     experiment = findings.experiment
     index, topics = experiment.collection.index, experiment.collection.topics
     rows: list[tuple[str, str]] = [
@@ -261,13 +259,13 @@ def collection_table(findings: Findings) -> Table:
 
 
 def retraining_text(findings: Findings) -> str:
-    """A sentence about the number of folds in which retraining selects the same features."""
+    """Return a sentence about the number of folds in which retraining selects the same features."""
     same = findings.retraining.same
     return f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
 
 
 def retraining_table(findings: Findings) -> Table:
-    """Training and test means without and with retraining (the paper's Table 4)."""
+    """Tabulate training and test means without and with retraining (the paper's Table 4)."""
     retraining = findings.retraining
     rows = [
         (part, row["against"], row["mean"], row["mean"] - row["against"], row["p"])
@@ -279,7 +277,7 @@ def retraining_table(findings: Findings) -> Table:
 
 
 def effectiveness(findings: Findings) -> str:
-    """The systems compared, the queries, and the number of significant comparisons."""
+    """Return the systems compared, the queries, and the number of significant comparisons."""
     settings, n_documents = findings.experiment.settings, findings.experiment.collection.index.n_documents
     stage = settings.first_stage
     name = stage.search.name.replace("ql", "LM").upper()
@@ -306,7 +304,7 @@ def effectiveness(findings: Findings) -> str:
 
 
 def score_table(findings: Findings) -> Table:
-    """Means by system and measure, with a letter for each hand-picked model that is significantly worse."""
+    """Tabulate means by system and measure, with a letter for each hand-picked model that is significantly worse."""
     letters = {model.name: letter for model, letter in zip(BASELINES, ascii_lowercase, strict=False)}
     first = next(iter(findings.scores.values()))
 
@@ -328,7 +326,7 @@ def score_table(findings: Findings) -> Table:
 
 
 def comparison_table(findings: Findings) -> Table:
-    """Every learned system against every hand-picked model by the objective."""
+    """Return every learned system against every hand-picked model by the objective."""
     objective = next(iter(findings.scores.values())).measures[0]
     rows: list[list[str | float | None]] = []
     for system in LEARNED:
@@ -345,13 +343,13 @@ def comparison_table(findings: Findings) -> Table:
 
 
 def rounds_table(findings: Findings) -> Table:
-    """The effect on the test mean of the features after the first, the second, ..."""
+    """Return the effect on the test mean of the features after the first, the second, ..."""
     rows = {f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()}
     return means_table("Test means with different numbers of features; p of the paired t-test, corrected", rows)
 
 
 def curves_figure(findings: Findings) -> Figure:
-    """The objective against the number of features."""
+    """Return the objective against the number of features."""
     objective = findings.experiment.settings.training.objective
     panels: dict[str, Panel] = {
         f"{part} queries": (
@@ -365,7 +363,7 @@ def curves_figure(findings: Findings) -> Figure:
 
 
 def changes(findings: Findings, runs: Mapping[str, Run]) -> QueryChanges:
-    """Tuned BM25 and the selected features, query by query."""
+    """Return tuned BM25 and the selected features, query by query."""
     scores = {runs[system].tag: findings.scores[system] for system in (BM25.name, SELECTED)}
     selected = zip(findings.folds, findings.models[SELECTED], strict=True)
     models = {qid: model for fold, model in selected for qid in fold.test}
@@ -381,12 +379,12 @@ def changes(findings: Findings, runs: Mapping[str, Run]) -> QueryChanges:
 
 
 def query_charts(findings: Findings) -> list[Figure]:
-    """The difference of each query from tuned BM25 by the objective, in decreasing order for each system."""
+    """Return the difference of each query from tuned BM25 by the objective, in decreasing order for each system."""
     return [change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]
 
 
 def grid_ends(findings: Findings) -> str:
-    """The parameters that were tuned to an end of their grid."""
+    """Return the parameters that were tuned to an end of their grid."""
     ends = []
     for picked in BASELINES:
         for name in picked.tuned:
@@ -399,7 +397,7 @@ def grid_ends(findings: Findings) -> str:
 
 
 def parameters_table(findings: Findings) -> Table:
-    """The parameters of each fold's learned systems."""
+    """Return the parameters of each fold's learned systems."""
     names = ("mu", "k1", "b", "fb_docs", "fb_terms")
     rows: list[tuple[str | float, ...]] = []
     for number, part in enumerate(findings.learned, 1):
@@ -412,7 +410,7 @@ def parameters_table(findings: Findings) -> Table:
 
 
 def handpicked_table(findings: Findings) -> Table:
-    """The tuned parameters, trained weights and training scores of the hand-picked models."""
+    """Return the tuned parameters, trained weights and training scores of the hand-picked models."""
     rows: list[tuple[str, ...]] = []
     for picked in BASELINES:
         models = findings.models[picked.name]
@@ -430,7 +428,7 @@ def _fold_names(findings: Findings) -> list[str]:
 
 
 def pool_text(findings: Findings) -> str:
-    """The size of the pool, before and after features were removed."""
+    """Return the size of the pool, before and after features were removed."""
     experiment = findings.experiment
     features, redundant = experiment.settings.features, len(experiment.redundant)
     total = len(candidate_pool(features.pool)) + len(features.priors)
@@ -443,7 +441,7 @@ def pool_text(findings: Findings) -> str:
 
 
 def set_aside_table(findings: Findings) -> Table:
-    """The features that were removed from the pool, with the reasons."""
+    """Return the features that were removed from the pool, with the reasons."""
     rows = [("cliques", "all", reason) for reason in findings.experiment.redundant.values()]
     folds: dict[str, list[str]] = {}
     for fold, part in zip(findings.folds, findings.learned, strict=True):
@@ -454,5 +452,5 @@ def set_aside_table(findings: Findings) -> Table:
 
 
 def time_table(seconds: Mapping[str, float]) -> Table:
-    """The seconds of each step and of all steps."""
+    """Return the seconds of each step and of all steps."""
     return Table("Seconds", ("step", "s"), [*seconds.items(), ("all", sum(seconds.values()))], decimals=1)

@@ -79,7 +79,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 
 
 def make_folds(settings: Settings, qids: Sequence[str]) -> list[learning.Fold]:
-    """The folds of cross-validation over `qids`, or the single fold of a fixed split."""
+    """Make the folds of cross-validation over `qids`, or the single fold of a fixed split."""
     if settings.split is None:
         tests = split_folds(qids, settings.training.folds, settings.training.seed)
         pairs = [([qid for qid in qids if qid not in test], test) for test in tests]
@@ -92,7 +92,7 @@ def make_folds(settings: Settings, qids: Sequence[str]) -> list[learning.Fold]:
 
 
 def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
-    """The topics of one part of a split."""
+    """Return the topics of one part of a split."""
     chosen: list[str] = []
     for name in names:
         first, _, last = name.partition("..")
@@ -106,7 +106,7 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
 def learn_all(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
 ) -> tuple[dict[str, list[Fitted]], list[learning.Learned]]:
-    """The hand-picked models by name, one for each fold, and what each fold learned."""
+    """Learn the hand-picked models by name, one per fold, and return the results of each fold."""
     with context.timed("tuning hand-picked models"):
         tuned = learning.tune_baselines(experiment, folds, context.progress)
     around = [fitted.model for fitted in tuned[learning.RM3.name]]
@@ -117,7 +117,7 @@ def learn_all(
 def learn_folds(
     experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[RankingModel], context: Context
 ) -> list[learning.Learned]:
-    """The training results of each fold, with the parameters of its tuned RM3."""
+    """Train the systems of each fold, with the parameters of its tuned RM3."""
     parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
     work = parallel_map(_learn, parts, experiment, what="folds", n_jobs=context.n_jobs, coarse=True)
     learned: list[learning.Learned] = []
@@ -134,7 +134,7 @@ def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.E
 
 
 def describe(findings: Findings, system: str) -> dict[str, Any]:
-    """How a system's run was made, as `greylag.reports.provenance` takes it."""
+    """Describe how a system's run was made, as `greylag.reports.provenance` takes it."""
     settings = findings.experiment.settings
     stage = settings.first_stage
     search = stage.search
@@ -162,7 +162,7 @@ def describe(findings: Findings, system: str) -> dict[str, Any]:
 
 
 def file_name(system: str) -> str:
-    """A system's name in file names, which is also the tag of its run."""
+    """Return a system's name in file names, which is also the tag of its run."""
     return system.lower().replace(" ", "-")
 
 

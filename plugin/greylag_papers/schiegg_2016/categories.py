@@ -35,7 +35,7 @@ class Settings(ImageSettings):
 
 
 def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list[Task]:
-    """A task for each fold, of images of all categories, named by category and number, such as 2.1."""
+    """Return a task for each fold, of images of all categories, named by category and number, such as 2.1."""
     examples = [
         example for category, images in enumerate(categories, 1) for example in named_examples(f"{category}.", images)
     ]
@@ -105,7 +105,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
 
 
 def deviation_table(table: TrialTable, M: int) -> Table:
-    """Mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
+    """Tabulate mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
     by_fold = {method: [*table.by_task(method).values()] for method in METHODS}
     rows = {
         method: {"mean": float(np.mean(losses)), "standard deviation": float(np.std(losses, ddof=1))}

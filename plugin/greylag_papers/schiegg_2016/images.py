@@ -119,16 +119,14 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
 
 
 def named_examples(prefix: str, images: Sequence[LabelledImage]) -> list[tuple[str, Example]]:
-    """Superpixels and labels of images, which are named by `prefix` and their number, from 1."""
+    """Return superpixels and labels of images, which are named by `prefix` and their number, from 1."""
     numbered = enumerate(images, 1)
     return [(f"{prefix}{i}", (Superpixels.from_colours(image.colours), image.labels)) for i, image in numbered]
 
 
 def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int) -> list[Task]:
-    """A task for each image: train on it, validate on the `n_validation` images after it, and test on the rest.
-
-    The first image follows the last. Images are named as by `named_examples`.
-    """
+    """Make a task per image: train on it, validate on the `n_validation` images after it, and test on the rest."""
+    # The first image follows the last. Images are named as by `named_examples`.
     held_out = 1 + n_validation
     if len(images) <= held_out:
         raise ParameterError(
@@ -144,10 +142,8 @@ def image_tasks(prefix: str, images: Sequence[LabelledImage], n_validation: int)
 
 
 def member_scores(table: TrialTable, method: str) -> dict[str, float]:
-    """At the largest M: the first member's share of wins, the mean loss on the training image, and the angle.
-
-    And the share of members that predict the training image without an error: those in the version space of eq. 2.
-    """
+    """Compute, at the largest M, the first member's share of wins, the mean training loss, the angle, and more."""
+    # The last is the share of members that predict the training image without an error: the version space of eq. 2.
     M = table.largest(method)
     chosen = table.chosen(method)
     return {
@@ -159,7 +155,7 @@ def member_scores(table: TrialTable, method: str) -> dict[str, float]:
 
 
 def lower_in(tables: Mapping[str, TrialTable], method: str, other: str) -> dict[str, float]:
-    """The number of categories in which a method's pick-best loss at the largest M is below another's."""
+    """Count the categories in which a method's pick-best loss at the largest M is below another's."""
     categories = [table for name, table in tables.items() if name != TOGETHER]
     lower = [table.score(method) < table.score(other) for table in categories]
     return {"categories": float(sum(lower)), "of": float(len(lower))}
@@ -176,7 +172,7 @@ def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
 
 
 def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
-    """The losses of all members."""
+    """Return the losses of all members."""
     M = histogram_size(tables[TOGETHER])
     caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
     return [
@@ -186,22 +182,22 @@ def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
 
 
 def histogram_size(table: TrialTable) -> int:
-    """The number of members that the paper's histogram has, or the closest that was trained."""
+    """Count the members that the paper's histogram has, or the closest that was trained."""
     return min(table.sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
 
 
 def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
-    """One category, and all together."""
+    """Return one category, and all together."""
     return {name: tables[name] for name in (ALONE, TOGETHER)}
 
 
 def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
-    """The mean test loss of each method at its largest M by training image, which takes the place of a query."""
+    """Return the mean test loss of each method at its largest M by training image, which takes the place of a query."""
     return {method: Scores.single(report.LOSS, table.by_task(method, quantity=quantity)) for method in METHODS}
 
 
 def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
-    """The predictions of each method's members, trained on `task`, for `image`."""
+    """Return the predictions of each method's members, trained on `task`, for `image`."""
     alone = table.restrict([task.name])
     ensembles = {}
     for method in METHODS:

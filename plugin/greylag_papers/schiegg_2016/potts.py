@@ -43,7 +43,7 @@ class Network(NamedTuple):
 
 
 def make_network(pairs: IntArray, P: int) -> Network:
-    """The network of P nodes and some pairs of neighbours, shape (2, E)."""
+    """Make the network of P nodes and some pairs of neighbours, shape (2, E)."""
     E = pairs.shape[1]
     tails, heads = np.concatenate([pairs[0], pairs[1]]), np.concatenate([pairs[1], pairs[0]])
     order = np.argsort(tails, kind="stable")
@@ -127,10 +127,8 @@ def _send(
 def _source_side(
     starts: IntArray, heads: IntArray, reverse: IntArray, capacities: IntArray, supplies: IntArray
 ) -> IntArray:
-    """1 for the nodes on the source's side of the minimum cut, the smallest such set; changes the last two arrays.
-
-    A node with a supply > 0 is joined to the source by an arc of that capacity, one with a supply < 0 to the sink.
-    """
+    """Mark by 1 the nodes on the source's side of the smallest minimum cut; changes the last two arrays."""
+    # A node with a supply > 0 is joined to the source by an arc of that capacity, one with a supply < 0 to the sink.
     levels, queue, path = np.empty_like(supplies), np.empty_like(supplies), np.empty_like(supplies)
     while _find_levels(starts, heads, capacities, supplies, levels, queue):
         next_arcs = starts[:-1].copy()
@@ -149,7 +147,7 @@ def improve(
     reverse: IntArray,
     back: IntArray,
 ) -> IntArray:
-    """Labels y, shape (P,), of high energy sum_p unary[p, y_p] - sum over pairs of pairwise_pq [y_p != y_q].
+    """Find labels y, shape (P,), of high energy sum_p unary[p, y_p] - sum over pairs of pairwise_pq [y_p != y_q].
 
     From y = 0, each move gives the label k to the set of nodes that raises the energy most, which is a minimum cut. It
     ends when no move raises the energy. With two labels, the first move finds the maximum; with more, the labels are
@@ -208,7 +206,7 @@ class Superpixels:
 
     @classmethod
     def from_colours(cls, colours: FloatArray) -> Superpixels:
-        """Superpixels from their mean colours, with `colour_features` and a constant 1, and `colour_affinities`."""
+        """Make superpixels of their mean colours, with `colour_features` and a constant 1, and `colour_affinities`."""
         flat = colours.reshape(-1, 3)
         features = np.column_stack([colour_features(flat), np.ones(len(flat))])
         return cls(colours.shape[:2], features, colour_affinities(colours))
@@ -227,7 +225,7 @@ def colour_affinities(colours: FloatArray) -> FloatArray:
 
 
 def colour_features(colours: FloatArray) -> FloatArray:
-    """Colour features, shape (P, 12), of mean colours in [0, 1], shape (P, 3).
+    """Compute colour features, shape (P, 12), of mean colours in [0, 1], shape (P, 3).
 
     With r, g and b scaled to [-1, 1]: r, g, b, r², g², b², rg, gb, br. Then, from the unscaled colours, value
     max(r, g, b), chroma value - min(r, g, b) and saturation chroma / value (0 for black), each scaled to [-1, 1].
@@ -268,26 +266,26 @@ class PottsModel:
         return -2, -1
 
     def joint_feature(self, x: Superpixels, y: IntArray) -> FloatArray:
-        """Psi(x, y), shape ((K - 1) f + 2,)."""
+        """Compute Psi(x, y), shape ((K - 1) f + 2,)."""
         first, second = neighbours(x.shape)
         cut = (y[first] != y[second]).astype(np.float64)
         sums = np.einsum("pk,pf->kf", self._indicators(y)[:, 1:], x.features)
         return np.append(sums.ravel(), (-cut.sum(), -inner(x.affinities, cut))) / len(y)
 
     def loss(self, truth: IntArray, y: IntArray) -> float:
-        """The share of wrong labels, weighted by class if the classes have weights."""
+        """Return the share of wrong labels, weighted by class if the classes have weights."""
         return float(np.mean(self._costs(truth) * (truth != y)))
 
     def target(self, x: Superpixels, truth: IntArray) -> IntArray:
-        """The truth."""
+        """Return the truth."""
         return truth
 
     def infer(self, x: Superpixels, weights: FloatArray) -> IntArray:
-        """The y with the highest w' Psi(x, y), as exact as `best_labels`."""
+        """Return the y with the highest w' Psi(x, y), as exact as `best_labels`."""
         return best_labels(x.shape, *self._terms(x, weights))
 
     def infer_augmented(self, x: Superpixels, truth: IntArray, weights: FloatArray) -> IntArray:
-        """The y with the highest w' Psi(x, y) + Delta(t, y), likewise."""
+        """Return the y with the highest w' Psi(x, y) + Delta(t, y), likewise."""
         return self.infer_apart(x, truth, weights, (), task=1.0, similarity=0.0)
 
     def infer_apart(
@@ -308,19 +306,19 @@ class PottsModel:
         return best_labels(x.shape, unary, pairwise)
 
     def similarity(self, y: IntArray, other: IntArray) -> float:
-        """The share of equal labels, in [0, 1]."""
+        """Return the share of equal labels, in [0, 1]."""
         return float(np.mean(y == other))
 
     def _indicators(self, y: IntArray) -> FloatArray:
-        """1 for the label of each superpixel, 0 for all others; shape (P, K)."""
+        """Return 1 for the label of each superpixel, 0 for all others; shape (P, K)."""
         return np.asarray(y[:, None] == np.arange(self.n_labels), dtype=np.float64)
 
     def _costs(self, truth: IntArray) -> FloatArray:
-        """C for each superpixel."""
+        """Return C for each superpixel."""
         return np.array(self.class_weights)[truth] if self.class_weights else np.ones(len(truth))
 
     def _terms(self, x: Superpixels, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """P times the score of each label for each superpixel, and P times the cost of unlike labels for each pair."""
+        """Return P times the score of each label for each superpixel, and P times the cost of unlike pairs."""
         f, K = x.features.shape[1], self.n_labels
         if len(weights) != (K - 1) * f + 2:
             raise ModelError(
@@ -336,10 +334,8 @@ class PottsModel:
 
 
 def inverse_frequencies(truths: Sequence[IntArray], n_labels: int) -> tuple[float, ...]:
-    """For each label, the number of all superpixels divided by K times that of its own.
-
-    A constant prediction then loses on average 1 - 1/K over the given images, whatever the label is.
-    """
+    """Divide the number of all superpixels by K times that of each label."""
+    # A constant prediction then loses on average 1 - 1/K over these images, whatever the label is.
     counts = np.bincount(np.concatenate(truths), minlength=n_labels)
     if not counts.all():
         raise ParameterError(f"label {int(counts.argmin())} does not occur in the images that classes are weighted by")
@@ -347,7 +343,7 @@ def inverse_frequencies(truths: Sequence[IntArray], n_labels: int) -> tuple[floa
 
 
 def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> IntArray:
-    """A y in {0, ..., K - 1}^P with a high energy, the highest if K = 2,
+    """Find a y in {0, ..., K - 1}^P with a high energy, the highest if K = 2,
 
         E(y) = sum_p unary_p(y_p) - sum over neighbours p, q of pairwise_pq [y_p != y_q].
 
@@ -364,7 +360,7 @@ def best_labels(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray)
 
 @lru_cache
 def neighbours(shape: tuple[int, int]) -> IntArray:
-    """Pairs of neighbours in a grid, horizontal before vertical, shape (2, edges); each pair once."""
+    """Return pairs of neighbours in a grid, horizontal before vertical, shape (2, edges); each pair once."""
     numbers = np.arange(shape[0] * shape[1]).reshape(shape)
     across = (numbers[:, :-1].ravel(), numbers[:, 1:].ravel())
     down = (numbers[:-1].ravel(), numbers[1:].ravel())

@@ -38,13 +38,13 @@ LOSS = Measure(Family("loss", lower_is_better=True))
 
 
 def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity: Quantity = "pick-best") -> Table:
-    """A row for each method, a column for each number of members."""
+    """Return a row for each method, a column for each number of members."""
     scores = {method: {str(M): table.score(method, M, quantity) for M in table.sizes(method)} for method in methods}
     return means_table(caption, scores)
 
 
 def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
-    """All members, not only the best ones, at the largest M of each method."""
+    """Return all members, not only the best ones, at the largest M of each method."""
     learned = [method for method in methods if table.chosen(method)[0].learner]
     several = [method for method in methods if table.largest(method) > 1]
     M = max(map(table.largest, methods))
@@ -58,7 +58,7 @@ def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list
 
 
 def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """For each method at its largest M: mean and ordered losses, mean angle, and mean loss on the training examples."""
+    """Tabulate mean and ordered losses, mean angle and mean training loss, for each method at its largest M."""
     rows: dict[str, dict[str, float]] = {}
     for method in methods:
         ordered = np.mean([*table.ordered(method).values()], axis=0)
@@ -71,7 +71,7 @@ def rank_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table
 
 
 def wins_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """For each method at its largest M: the members' shares of wins, descending."""
+    """Tabulate the members' shares of wins, descending, for each method at its largest M."""
     shares = {method: _by_rank(table.wins(method)) for method in methods}
     return means_table(caption, shares, decimals=3)
 
@@ -81,7 +81,7 @@ def _by_rank(values: FloatArray) -> dict[str, float]:
 
 
 def angle_table(table: TrialTable, M: int, caption: str) -> Table:
-    """For each assignment, C and alpha of `Coulomb`: mean angle, training loss, pick-best and mean test loss."""
+    """Tabulate angle, training loss, pick-best and mean test loss by assignment, C and alpha of `Coulomb`."""
     by_parameters: dict[tuple[str, float, float], list[tuple[float, ...]]] = {}
     for trial in table.trials:
         if isinstance(trial.learner, Coulomb) and trial.M == M:
@@ -97,7 +97,7 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
 
 
 def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """For each method and M: the share of the chosen ensembles that stopped before they converged."""
+    """Tabulate the share of the chosen ensembles that stopped before they converged, for each method and M."""
     return means_table(
         caption, {method: {str(M): table.stopped(method, M) for M in table.sizes(method)} for method in methods}
     )
@@ -111,7 +111,7 @@ def claims(
     unit: Unit,
     quantities: Iterable[Quantity] = QUANTITIES,
 ) -> dict[str, dict[str, float]]:
-    """`contrasts` of methods at their largest M with others and with matching random vectors, by each quantity."""
+    """Return `contrasts` of methods at their largest M with others and with matching random vectors, by quantity."""
     rows: dict[str, dict[str, float]] = {}
     for quantity in quantities:
         values = {
@@ -131,7 +131,7 @@ def claims(
 def compare_methods(
     table: TrialTable, baselines: Sequence[str], methods: Sequence[str], quantity: Quantity
 ) -> list[Significance]:
-    """Methods at their largest M compared with baselines, by Wilcoxon's signed-rank test over test examples."""
+    """Compare methods at their largest M with baselines, by Wilcoxon's signed-rank test over test examples."""
     scores = {}
     for method in dict.fromkeys((*baselines, *methods)):
         scores[method] = Scores.single(LOSS, table.by_example(method, quantity=quantity))
@@ -156,7 +156,7 @@ def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], captio
 
 
 def spread_table(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str) -> Table:
-    """Quantiles and mean of the losses of all members on all test examples, by table and method."""
+    """Tabulate quantiles and mean of the losses of all members on all test examples, by table and method."""
     rows = []
     for name, table in tables.items():
         for method in methods:
@@ -172,7 +172,7 @@ def _losses(table: TrialTable, method: str, M: int | None = None) -> FloatArray:
 def histogram_figure(
     tables: Mapping[str, TrialTable], methods: Sequence[str], M: int, caption: str, xlabel: str
 ) -> Figure:
-    """Shares of the losses of all M members on all test examples, by the middle of a bin, a panel for each table."""
+    """Draw shares of the losses of all M members on all test examples, by middle of a bin, a panel for each table."""
     bins = np.linspace(0, 1, 21)
     middles = (0.5 * (bins[1:] + bins[:-1])).round(3).tolist()
     panels: dict[str, Panel] = {}
@@ -184,7 +184,7 @@ def histogram_figure(
 
 
 def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, ylabel: str) -> Figure:
-    """Mean and standard deviation over tasks of the pick-best test loss by M."""
+    """Draw mean and standard deviation over tasks of the pick-best test loss by M."""
     by_task = {method: {M: [*table.by_task(method, M).values()] for M in table.sizes(method)} for method in methods}
     curves = {method: {M: float(np.mean(losses)) for M, losses in of.items()} for method, of in by_task.items()}
     bars = {method: {M: float(np.std(losses, ddof=1)) for M, losses in of.items()} for method, of in by_task.items()}
@@ -195,7 +195,7 @@ GREY = 0.75
 
 
 def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles: Mapping[str, FloatArray]) -> Figure:
-    """An image and its labels (white is the object), then a row for each ensemble: its members' labels, best first."""
+    """Draw an image and its labels (white is the object), then a row for each ensemble: members' labels, best first."""
     x, model = Superpixels.from_colours(colours), PottsModel()
 
     def tile(y: IntArray) -> FloatArray:
@@ -209,7 +209,7 @@ def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles:
 
 
 def mosaic(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:
-    """Images of the same shape (r, c, 3) side by side, with a grey line below and to the right of each."""
+    """Draw images of the same shape (r, c, 3) side by side, with a grey line below and to the right of each."""
     r, c, _ = rows[0][0].shape
     joined = np.full((len(rows) * (r + 1), max(map(len, rows)) * (c + 1), 3), GREY)
     for i, row in enumerate(rows):
@@ -232,7 +232,7 @@ def matched_trials(
     *,
     n_jobs: int | None = None,
 ) -> TrialTable:
-    """For each method at its largest M and each task, two trials of random vectors that match the chosen ensemble.
+    """Draw, per method at its largest M and per task, two trials of random vectors that match the ensemble.
 
     The random vectors surround the structured SVM with the C of the ensemble. Their spread is the largest at which
     their mean angle (`ANGLE`) or mean training loss (`TRAINING`) is not above that of the ensemble.
@@ -263,10 +263,8 @@ def _match(model: ComparingModel[Any, Any, Any], task: Task, method: str, trial:
 
 
 def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
-    """The largest spread in `SPREADS` at which a quantity that grows with it is at most `limit`, by bisection.
-
-    The lower end if the quantity is above the limit everywhere, the upper end if it is nowhere.
-    """
+    """Find by bisection the largest spread in `SPREADS` at which a growing quantity is at most `limit`."""
+    # The lower end if the quantity is above the limit everywhere, the upper end if it is nowhere.
     low, high = np.log(SPREADS)  # bisected by ratios, as the range spans five powers of ten
     if quantity(SPREADS[1]) <= limit:
         return SPREADS[1]
@@ -279,7 +277,7 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
 def control_tables(
     table: TrialTable, matched: TrialTable, methods: Sequence[str], where: str, unit: Unit = "example"
 ) -> list[Table]:
-    """Each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses."""
+    """Return each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses."""
     rows, tests = {}, []
     for method in methods:
         scores = {}

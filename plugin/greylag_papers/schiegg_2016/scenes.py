@@ -88,7 +88,7 @@ class Scenes:
         return {"validation": self.validation, "test": self.test}
 
     def task(self, number: int) -> Task:
-        """The task of a draw; test scenes are named by draw and number, such as 2.1."""
+        """Return the task of a draw; test scenes are named by draw and number, such as 2.1."""
         test = {f"{number}.{i}": example for i, example in enumerate(self.test, 1)}
         return Task(f"draw {number}", self.training, self.validation, test)
 
@@ -108,7 +108,7 @@ def _open_draw(settings: Settings, images: SyntheticImages) -> Scenes:
 
 
 def with_potentials(known: Sequence[LabelledImage], images: Sequence[LabelledImage], n_labels: int) -> list[Example]:
-    """Superpixels of `images` with log-probabilities of labels by logistic regression on `known`, and their labels."""
+    """Return superpixels of `images` with labels' log-probabilities by regression on `known`, and their labels."""
     from sklearn.linear_model import LogisticRegression
 
     labels = np.concatenate([image.labels for image in known])
@@ -127,10 +127,7 @@ def with_potentials(known: Sequence[LabelledImage], images: Sequence[LabelledIma
 
 
 def jaccard(pairs: Sequence[tuple[IntArray, IntArray]], n_labels: int) -> FloatArray:
-    """The Jaccard index of each label, shape (K,), for pairs of true and predicted labels.
-
-    A label that neither occurs nor is predicted has NaN.
-    """
+    """Compute the Jaccard index of each label, shape (K,), for pairs of true and predicted labels; NaN if absent."""
     truth, predicted = (np.concatenate(labels) for labels in zip(*pairs, strict=True))
     confusion = np.zeros((n_labels, n_labels))
     np.add.at(confusion, (truth, predicted), 1.0)
@@ -142,7 +139,7 @@ def jaccard(pairs: Sequence[tuple[IntArray, IntArray]], n_labels: int) -> FloatA
 def best_predictions(
     model: PottsModel, weights: FloatArray, examples: Sequence[Example]
 ) -> list[tuple[IntArray, IntArray]]:
-    """The truth of each example, and the prediction of lowest loss among those of the members."""
+    """Return the truth of each example, and the prediction of lowest loss among those of the members."""
     pairs = []
     for x, truth in examples:
         predictions = [model.infer(x, member) for member in weights]
@@ -151,10 +148,8 @@ def best_predictions(
 
 
 def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> dict[str, dict[str, FloatArray]]:
-    """Jaccard indices, by set of scenes, of the most probable labels and of a linear SVM on the potentials.
-
-    The SVM weighs labels by their inverse frequency, as the loss does.
-    """
+    """Compute Jaccard indices, by set of scenes, of the most probable labels and of a linear SVM on the potentials."""
+    # The SVM weighs labels by their inverse frequency, as the loss does.
     from sklearn.svm import LinearSVC
 
     def indices(predict: Callable[[FloatArray], IntArray]) -> dict[str, FloatArray]:
@@ -240,7 +235,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
 
 
 def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> dict[str, dict[str, FloatArray]]:
-    """Jaccard indices of the best predictions of each method's members, by set of scenes."""
+    """Compute Jaccard indices of the best predictions of each method's members, by set of scenes."""
     indices = {}
     for method in METHODS:
         (trial,) = table.chosen(method)
@@ -253,14 +248,14 @@ def ensemble_indices(model: PottsModel, table: TrialTable, scenes: Scenes) -> di
 
 
 def _average(indices: Sequence[FloatArray]) -> FloatArray:
-    """The mean over draws of each label's index, NaN if it has none in any draw."""
+    """Return the mean over draws of each label's index, NaN if it has none in any draw."""
     known = np.isfinite(indices)
     sums, counts = np.where(known, indices, 0.0).sum(axis=0), known.sum(axis=0)
     return np.asarray(np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0))
 
 
 def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:
-    """A row for each method, a column for each label, and the average."""
+    """Return a row for each method, a column for each label, and the average."""
     K = len(next(iter(indices.values())))
     header = ("", "background", *(f"class {k}" for k in range(1, K)), "average")
     rows = [(method, *map(_finite, index.tolist()), float(np.nanmean(index))) for method, index in indices.items()]
@@ -268,7 +263,7 @@ def index_table(caption: str, indices: dict[str, FloatArray]) -> Table:
 
 
 def _finite(value: float) -> float | None:
-    """The value, or None for NaN."""
+    """Return the value, or None for NaN."""
     return value if np.isfinite(value) else None
 
 

@@ -114,7 +114,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
 
 
 def trial_tables(splits: Sequence[Split], settings: SubsetSettings, context: Context) -> dict[str, TrialTable]:
-    """The losses of all methods, by training set."""
+    """Return the losses of all methods, by training set."""
     tested = {query.qid: query for split in splits for query in split.test}
     shuffled = random_trials([*tested.values()], settings.sizes, settings.k)
     model, tables = CoverageModel(settings.k), {}
@@ -125,7 +125,7 @@ def trial_tables(splits: Sequence[Split], settings: SubsetSettings, context: Con
 
 
 def tasks(splits: Sequence[Split], settings: SubsetSettings) -> dict[str, list[Task]]:
-    """The training queries of each split together, and the first `n_single` of them one by one."""
+    """Return the training queries of each split together, and the first `n_single` of them one by one."""
     together = [_task(split, split.training) for split in splits]
     alone = [_task(split, [query]) for split in splits for query in split.training[: settings.n_single]]
     return {f"{settings.n_training} queries": together, "1 query": alone}
@@ -141,7 +141,7 @@ def _task(split: Split, training: Sequence[StudyQuery]) -> Task:
 
 
 def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int | None = None) -> TrialTable:
-    """The Coulomb structured SVM of the largest M, all members of which learn from all queries, for each alpha."""
+    """Return the Coulomb SVM of the largest M, all members of which learn from all queries, for each alpha."""
     M, model = max(settings.sizes), CoverageModel(settings.k)
     learners = [
         Coulomb(M, alpha=alpha, C=C, s=settings.s, epochs=settings.epochs, seed=settings.seed)
@@ -153,7 +153,7 @@ def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int | No
 
 
 def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -> list[Trial]:
-    """Ensembles of random orders, `RANDOM_SEEDS` of each size."""
+    """Return ensembles of random orders, `RANDOM_SEEDS` of each size."""
     ids = tuple(query.qid for query in queries)
     trials = []
     for seed in range(RANDOM_SEEDS):
@@ -183,7 +183,7 @@ def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
 
 
 def results(table: TrialTable) -> dict[str, Any]:
-    """The comparisons, and the chosen candidates with their losses by test query, JSON-serialisable."""
+    """Return the comparisons, and the chosen candidates with their losses by test query, JSON-serialisable."""
     tests = {
         quantity: [
             to_dict({}, test)["significance"] for test in report.compare_methods(table, BASELINES, ENSEMBLES, quantity)
@@ -208,7 +208,7 @@ def results(table: TrialTable) -> dict[str, Any]:
 
 
 def scores(tables: Mapping[str, TrialTable]) -> dict[str, dict[str, float]]:
-    """Scores by method, named like ``pick-best@M from 1 query``."""
+    """Return scores by method, named like ``pick-best@M from 1 query``."""
     return {
         method: {
             f"{key} from {name}": score for name, table in tables.items() for key, score in table.scores(method).items()

@@ -65,7 +65,7 @@ class SyntheticImages:
             raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[list[LabelledImage]]:
-        """The images of each category."""
+        """Draw the images of each category."""
         rng = np.random.default_rng(self.seed)
         return [self._draw_category(rng) for _ in range(self.n_categories)]
 

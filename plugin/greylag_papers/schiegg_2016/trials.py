@@ -98,7 +98,7 @@ class EnsembleSettings(Experiment):
 
 
 def candidates(settings: EnsembleSettings, M: int) -> dict[str, list[EnsembleLearner]]:
-    """The candidates of each method for M members; the structured SVM always has one member."""
+    """Return the candidates of each method for M members; the structured SVM always has one member."""
     costs, rounds, seed = settings.costs, settings.rounds, settings.seed
 
     def grid(values: Sequence[float]) -> list[tuple[float, float]]:
@@ -220,7 +220,7 @@ def run_learners(
 
 
 def optimum(model: ComparingModel[Any, Any, Any], task: Task, C: float) -> FloatArray:
-    """The weights of the structured SVM, from which all ensembles of this C start."""
+    """Return the weights of the structured SVM, from which all ensembles of this C start."""
     with _without_warnings():
         return CuttingPlane(C).fit(model, task.training).weights
 
@@ -267,7 +267,7 @@ class TrialTable:
     trials: tuple[Trial, ...]
 
     def restrict(self, tasks: Collection[str]) -> TrialTable:
-        """The trials of some tasks."""
+        """Return the trials of some tasks."""
         return TrialTable(tuple(trial for trial in self.trials if trial.task in tasks))
 
     @property
@@ -276,10 +276,8 @@ class TrialTable:
         return [*dict.fromkeys(trial.task for trial in self.trials)]
 
     def chosen(self, method: str, M: int | None = None) -> list[Trial]:
-        """For each task, the candidate of M members with the lowest validation loss; the first of equal ones.
-
-        Here and below, M is by default the largest of the method.
-        """
+        """Return each task's candidate of M members with the lowest validation loss; the first of equal ones."""
+        # Here and below, M is by default the largest of the method.
         M = self.largest(method) if M is None else M
         best: dict[str, Trial] = {}
         for trial in self.trials:
@@ -290,15 +288,15 @@ class TrialTable:
         return [*best.values()]
 
     def sizes(self, method: str) -> list[int]:
-        """The values of M of a method, ascending."""
+        """Return the values of M of a method, ascending."""
         return sorted({trial.M for trial in self.trials if trial.method == method})
 
     def largest(self, method: str) -> int:
-        """The largest M of a method."""
+        """Return the largest M of a method."""
         return self.sizes(method)[-1]
 
     def ordered(self, method: str, M: int | None = None) -> dict[str, FloatArray]:
-        """The losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
+        """Return the losses on each test example, ascending, shape (M,); means over the tasks that test the example."""
         rows: dict[str, list[FloatArray]] = {}
         for trial in self.chosen(method, M):
             for example, losses in zip(trial.ids, np.sort(trial.losses.T, axis=1), strict=True):
@@ -306,20 +304,20 @@ class TrialTable:
         return {example: np.mean(losses, axis=0) for example, losses in rows.items()}
 
     def by_example(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
-        """The lowest or mean loss of the members on each test example."""
+        """Return the lowest or mean loss of the members on each test example."""
         return {example: QUANTITIES[quantity](losses) for example, losses in self.ordered(method, M).items()}
 
     def by_task(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> dict[str, float]:
-        """The mean over the test examples of each task."""
+        """Return the mean over the test examples of each task."""
         return {task: self.restrict([task]).score(method, M, quantity) for task in self.tasks}
 
     def by_unit(self, method: str, unit: Unit, quantity: Quantity = "pick-best") -> dict[str, float]:
-        """`by_example` or `by_task`, at the largest M."""
+        """Return `by_example` or `by_task`, at the largest M."""
         by = self.by_example if unit == "example" else self.by_task
         return by(method, quantity=quantity)
 
     def score(self, method: str, M: int | None = None, quantity: Quantity = "pick-best") -> float:
-        """The mean of `by_example`."""
+        """Score the mean of `by_example`."""
         return float(np.mean([*self.by_example(method, M, quantity).values()]))
 
     def scores(self, method: str) -> dict[str, float]:
@@ -331,14 +329,14 @@ class TrialTable:
         return losses | {name: share for name, share in stopped.items() if share}
 
     def chosen_learners(self, methods: Collection[str]) -> dict[str, dict[str, str]]:
-        """By method and task, the candidate that was chosen at the largest M."""
+        """Return, by method and task, the candidate that was chosen at the largest M."""
         return {method: {trial.task: str(trial.learner) for trial in self.chosen(method)} for method in methods}
 
     def stopped(self, method: str, M: int | None = None) -> float:
-        """The share of the chosen ensembles that stopped at their learner's limit before they converged."""
+        """Return the share of the chosen ensembles that stopped at their learner's limit before they converged."""
         return float(np.mean([not trial.converged for trial in self.chosen(method, M)]))
 
     def wins(self, method: str, M: int | None = None) -> FloatArray:
-        """The shares of test examples on which the members are best, descending, shape (M,); means over the tasks."""
+        """Return the shares of test examples on which members are best, descending, shape (M,); means over tasks."""
         shares = [np.sort(win_shares(trial.losses))[::-1] for trial in self.chosen(method, M)]
         return np.asarray(np.mean(shares, axis=0))

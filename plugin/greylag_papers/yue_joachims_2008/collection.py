@@ -110,7 +110,7 @@ def run(settings: Settings, opened: CandidateLists, context: Context) -> Outcome
 
 
 def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None, n_orders: int) -> Findings:
-    """All measurements on one kind of candidates."""
+    """Take all measurements on one kind of candidates."""
     k, first = settings.k, settings.spaces[0]
 
     def losses(n_training: int, spaces: Sequence[str], ordered: Sequence[StudyQuery] = queries) -> LossTable:
@@ -136,7 +136,7 @@ def find(queries: Sequence[StudyQuery], settings: Settings, n_jobs: int | None, 
 
 
 def comparisons(table: LossTable, settings: Settings, where: str) -> dict[str, dict[str, float]]:
-    """`contrasts` of the feature spaces with baselines and with each other."""
+    """Return `contrasts` of the feature spaces with baselines and with each other."""
     losses = {method: [*table.losses(method, settings.k).values()] for method in (*COMPARED, *settings.spaces)}
     baselines = ("random", OKAPI, "essential-pages", "coverage", "mmr")
     families: list[list[tuple[str, str]]] = [[(space, other) for other in baselines] for space in settings.spaces]
@@ -149,14 +149,14 @@ def comparisons(table: LossTable, settings: Settings, where: str) -> dict[str, d
 
 
 def ranges(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The least and the most of the difference and of p over orders of the queries, if there is more than one order."""
+    """Return the range of the difference and of p over orders of the queries, if there is more than one order."""
     values = {"difference": [row["mean"] - row["against"] for row in rows], "p": [row["p"] for row in rows]}
     ends = {"least": min, "most": max} if len(rows) > 1 else {}
     return {f"{end} {name}": extreme(of_rows) for name, of_rows in values.items() for end, extreme in ends.items()}
 
 
 def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict[str, float]]:
-    """Rows that judge the paper's claims: contrasts, and the trainings of the first feature space."""
+    """Return rows that judge the paper's claims: contrasts, and the trainings of the first feature space."""
     k, first, table = settings.k, settings.spaces[0], findings.table
     by_order = [comparisons(losses_of_order, settings, where) for losses_of_order in (table, *findings.orders)]
     rows = {name: row | ranges([other[name] for other in by_order]) for name, row in by_order[0].items()}
@@ -187,7 +187,7 @@ def claims(findings: Findings, settings: Settings, where: str) -> dict[str, dict
 
 
 def results(findings: Findings, settings: Settings) -> dict[str, Any]:
-    """All losses and comparisons, JSON-serialisable."""
+    """Return all losses and comparisons, JSON-serialisable."""
     return {
         **to_dict(findings.table.scores((*COMPARED, *settings.spaces), settings.k)),
         "tests": [to_dict({}, test)["significance"] for test in findings.tests],
@@ -199,12 +199,12 @@ def results(findings: Findings, settings: Settings) -> dict[str, Any]:
 
 
 def by_size(findings: Findings, settings: Settings) -> dict[int, float]:
-    """The mean test loss in the first feature space by number of training queries."""
+    """Return the mean test loss in the first feature space by number of training queries."""
     return {n: part.mean(settings.spaces[0], settings.k) for n, part in findings.sizes.items()}
 
 
 def size_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
-    """The loss by number of training queries (Figure 2 of the paper)."""
+    """Return the loss by number of training queries (Figure 2 of the paper)."""
     panels = {
         name: (
             {str(settings.spaces[0]): {float(n): loss for n, loss in by_size(part, settings).items()}},
@@ -216,7 +216,7 @@ def size_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
 
 
 def cost_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
-    """The loss by C, and the loss of the oracle (Figure 3 of the paper)."""
+    """Return the loss by C, and the loss of the oracle (Figure 3 of the paper)."""
     panels = {
         name: (
             {"training": {C: fit["loss"] for C, fit in part.fitted.items()}, "test": part.tested},
@@ -228,7 +228,7 @@ def cost_figure(findings: Mapping[str, Findings], settings: Settings) -> Figure:
 
 
 def time_table(findings: Mapping[str, Findings]) -> Table:
-    """The loss, the iterations and the seconds of training by C (section 7.3 of the paper)."""
+    """Return the loss, the iterations and the seconds of training by C (section 7.3 of the paper)."""
     rows = [
         [name, f"{C:g}", f"{fit['loss']:.4f}", f"{fit['iterations']:.0f}", f"{fit['seconds']:.2f}"]
         for name, part in findings.items()

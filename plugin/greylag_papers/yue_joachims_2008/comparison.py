@@ -55,7 +55,7 @@ class Swapping(CoverageModel):
     """
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
-        """A set that no swap of one document improves in w' Psi + Delta."""
+        """Return a set that no swap of one document improves in w' Psi + Delta."""
 
         def value(y: IntArray) -> float:
             return float(weights @ self.joint_feature(x, y)) + truth.loss(y)
@@ -78,7 +78,7 @@ class Listing(CoverageModel):
     returned: list[tuple[Candidates, Subtopics, IntArray]] = field(default_factory=list)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:
-        """The greedy choice."""
+        """Return the greedy choice."""
         y = super().infer_augmented(x, truth, weights)
         self.returned.append((x, truth, y))
         return y
@@ -118,28 +118,28 @@ class LossTable:
     fits: tuple[Fit, ...] = field(default=(), compare=False)
 
     def losses(self, method: str, k: int, C: float | None = None) -> dict[str, float]:
-        """The losses of a method by query, in the order of the rows."""
+        """Return the losses of a method by query, in the order of the rows."""
         losses = {row.qid: row.loss for row in self.rows if (row.method, row.k, row.C) == (method, k, C)}
         if not losses:
             raise ParameterError(f"the table has no losses of {method!r} at k = {k} and C = {C}")
         return losses
 
     def mean(self, method: str, k: int, C: float | None = None) -> float:
-        """The mean of `losses`."""
+        """Return the mean of `losses`."""
         return float(np.mean(list(self.losses(method, k, C).values())))
 
     def fitted(self, method: str, k: int, C: float) -> dict[str, float]:
-        """The means over the splits of the numbers of `Fit`."""
+        """Return the means over the splits of the numbers of `Fit`."""
         fits = [fit[3:] for fit in self.fits if fit[:3] == (method, k, C)]
         return dict(zip(Fit._fields[3:], np.mean(fits, axis=0).tolist(), strict=True))
 
     def scores(self, methods: Sequence[str], k: int) -> dict[str, Scores]:
-        """The losses of several methods as scores by ``subtopic-loss@k``."""
+        """Return the losses of several methods as scores by ``subtopic-loss@k``."""
         measure = parse_measure(f"subtopic-loss@{k}")
         return {method: Scores.single(measure, self.losses(method, k)) for method in methods}
 
     def compare(self, learned: str, methods: Sequence[str], k: int) -> Significance:
-        """Each method except the oracle compared with `learned`, by Wilcoxon's signed-rank test."""
+        """Compare each method except the oracle with `learned`, by Wilcoxon's signed-rank test."""
         others = [method for method in methods if method not in (learned, ORACLE)]
         return compare(self.scores([learned, *others], k), learned, test="wilcoxon")
 
@@ -152,7 +152,7 @@ def measure_losses(
     grid: Collection[float] = C_GRID,
     n_jobs: int | None = None,
 ) -> LossTable:
-    """The losses of all methods on the test queries of the splits, for each k."""
+    """Measure the losses of all methods on the test queries of the splits, for each k."""
     tested = [query for split in splits for query in split.test]
     rows = [row for k in ks for query in tested for row in baseline_losses(query, k)]
     tasks = [(split, space, k) for k in ks for space in spaces for split in splits]
@@ -170,7 +170,7 @@ def measure_losses(
 def training_losses(
     queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """The mean loss on the training queries, with greedy constraints and with those of `Swapping`."""
+    """Return the mean loss on the training queries, with greedy constraints and with those of `Swapping`."""
     models = {"greedy": CoverageModel(k), "swaps": Swapping(k)}
     work = [(space, name) for space in spaces for name in models]
 
@@ -186,7 +186,7 @@ def training_losses(
 
 
 def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str) -> dict[str, float]:
-    """The number of constraints that training meets, and Theorem 1's bound, as powers of ten.
+    """Count the constraints that training meets, and Theorem 1's bound, as powers of ten.
 
     The bound is max(2 n Delta / epsilon, 8 C Delta R² / epsilon²), with the largest loss Delta and the largest distance
     R from the features of a target. They are taken over the sets that training meets, so that the theorem's may be
@@ -205,7 +205,7 @@ def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str
 
 
 def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
-    """The losses of `METHODS` and `OKAPI`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
+    """Return the losses of `METHODS` and `OKAPI`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
     n = len(query.relevance)
     orders = (random_gain(n, np.random.default_rng(seed)) for seed in range(RANDOM_SEEDS))
     # The mean over orders stands for the expectation, so that one lucky order decides nothing.
@@ -217,7 +217,7 @@ def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
 
 
 def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> tuple[list[Loss], list[Fit]]:
-    """SVM-div on a split, trained with each C of `grid`, ascending."""
+    """Train SVM-div on a split with each C of `grid`, ascending."""
     model = CoverageModel(k)
     training, validation, test = ([(query.candidates[space], query.truth) for query in queries] for queries in split)
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))

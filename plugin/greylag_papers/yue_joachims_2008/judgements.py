@@ -31,7 +31,7 @@ class Settings(Experiment):
 
 
 def open_judgements(settings: Settings, context: Context) -> dict[str, Subtopics]:
-    """The subtopics of each topic's candidates."""
+    """Open the subtopics of each topic's candidates."""
     path = settings.path(settings.subtopic_qrels)
     qrels = read_subtopic_qrels(path)
     if missing := set(settings.queries) - qrels.keys():
@@ -44,13 +44,13 @@ def open_judgements(settings: Settings, context: Context) -> dict[str, Subtopics
 
 
 def expected_random_loss(truth: Subtopics, k: int) -> float:
-    """The expected loss of k of n documents at random: sum_s w_s C(n - n_s, k) / C(n, k), with n_s covering s."""
+    """Compute the expected loss of k of n documents at random: sum_s w_s C(n - n_s, k) / C(n, k), n_s covering s."""
     n, covering = truth.coverage.shape[0], truth.coverage.getnnz(axis=0)
     return float(truth.weights @ (comb(n - covering, k) / comb(n, k)))
 
 
 def run(settings: Settings, truths: Mapping[str, Subtopics], context: Context) -> Outcome:
-    """The sizes of the candidate sets, and the losses of random and of greedy picks."""
+    """Return the sizes of the candidate sets, and the losses of random and of greedy picks."""
     documents, subtopics = np.transpose([truth.coverage.shape for truth in truths.values()])
     greedy = [truth.loss(greedy_picks(subtopic_gain(truth), settings.k)) for truth in truths.values()]
     scores = {

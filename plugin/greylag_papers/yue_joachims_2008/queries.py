@@ -41,7 +41,7 @@ def index_queries(
     titles: Mapping[str, str] | None = None,
     relevant_only: bool = True,
 ) -> list[StudyQuery]:
-    """The queries of rankings, without those that have no candidate that covers a subtopic."""
+    """Return the queries of rankings, without those that have no candidate that covers a subtopic."""
     okapi = FeatureExtractor(index, (FeatureSpec.parse("FI/term/BM25"),))
     makers = {name: CandidateMaker(index, features, titles=titles) for name, features in PRESETS.items()}
     queries = []
@@ -69,7 +69,7 @@ def index_queries(
 
 
 def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
-    """Synthetic sets as queries, in arbitrary order and without titles; idf is over each set."""
+    """Return synthetic sets as queries, in arbitrary order and without titles; idf is over each set."""
     queries = []
     for number, (frequencies, truth) in enumerate(data.draw()):
         n = frequencies.shape[0]
@@ -102,7 +102,7 @@ class Split(NamedTuple):
 
 
 def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> Split:
-    """The first queries for training, the next ones for validation, and the rest for testing."""
+    """Return the first queries for training, the next ones for validation, and the rest for testing."""
     end = _held_out(queries, n_training, n_validation)
     return Split(tuple(queries[:n_training]), tuple(queries[n_training:end]), tuple(queries[end:]))
 
@@ -110,11 +110,9 @@ def first_split(queries: Sequence[StudyQuery], n_training: int, n_validation: in
 def rotations(
     queries: Sequence[StudyQuery], n_training: int = 12, n_validation: int = 4, n_splits: int | None = None
 ) -> list[Split]:
-    """Splits that together test each query once (Yue & Joachims 2008, section 6).
-
-    Each split tests a block of consecutive queries, trains on the queries after the block and validates on those after
-    the training queries. The first query follows the last.
-    """
+    """Make splits that together test each query once (Yue & Joachims 2008, section 6)."""
+    # Each split tests a block of consecutive queries, trains on the queries after the block and validates on those
+    # after the training queries. The first query follows the last.
     end, splits = _held_out(queries, n_training, n_validation), []
     for block in np.array_split(np.arange(len(queries)), n_splits or len(queries)):
         test, *rest = _rotate(queries, block)
@@ -125,19 +123,19 @@ def rotations(
 
 
 def folds(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> list[Split]:
-    """The smallest number of `rotations`."""
+    """Return the smallest number of `rotations`."""
     end = _held_out(queries, n_training, n_validation)
     return rotations(queries, n_training, n_validation, -(-len(queries) // (len(queries) - end)))
 
 
 def _rotate(queries: Sequence[StudyQuery], block: IntArray) -> tuple[Any, ...]:
-    """A block of queries, then each of the queries after it, and then before it."""
+    """Return a block of queries, then each of the queries after it, and then before it."""
     first, end = int(block[0]), int(block[-1]) + 1
     return (tuple(queries[first:end]), *queries[end:], *queries[:first])
 
 
 def _held_out(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> int:
-    """The number of training and validation queries; at least one of each, and one to test, must exist."""
+    """Count the training and validation queries; at least one of each, and one to test, must exist."""
     if min(n_training, n_validation) < 1 or len(queries) <= n_training + n_validation:
         raise ParameterError(
             f"{len(queries)} queries are too few for {n_training} to train on, {n_validation} to validate on "
@@ -171,7 +169,7 @@ class CandidateLists:
     titles: Mapping[str, str]
 
     def queries(self, *, relevant_only: bool = True) -> list[StudyQuery]:
-        """The lists as queries of a study; see `index_queries`."""
+        """Return the lists as queries of a study; see `index_queries`."""
         return index_queries(self.index, self.rankings, self.qrels, titles=self.titles, relevant_only=relevant_only)
 
 

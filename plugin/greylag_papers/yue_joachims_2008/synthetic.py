@@ -66,7 +66,7 @@ def open_sets(settings: Settings, context: Context) -> Split:
 
 
 def below(losses: LossTable, space: str, k: int) -> dict[str, float]:
-    """SVM-div beside Essential Pages for one K, over the test sets."""
+    """Return SVM-div beside Essential Pages for one K, over the test sets."""
     pair = space, "essential-pages"
     [row] = contrasts({name: [*losses.losses(name, k).values()] for name in pair}, [pair], test="wilcoxon").values()
     return row

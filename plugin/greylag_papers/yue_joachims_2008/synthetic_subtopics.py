@@ -46,7 +46,7 @@ class SyntheticSubtopics:
             raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[tuple[csr_matrix, Subtopics]]:
-        """The sets: term frequencies, shape (n_documents, n_vocabulary), and subtopics."""
+        """Draw the sets: term frequencies, shape (n_documents, n_vocabulary), and subtopics."""
         rng = np.random.default_rng(self.seed)
         parameters = self.concentration * falling(self.n_vocabulary, self.exponent)
         cumulative = np.cumsum(rng.dirichlet(parameters, self.n_subtopics), axis=1)
@@ -75,6 +75,6 @@ class SyntheticSubtopics:
 
 
 def falling(n: int, exponent: float) -> FloatArray:
-    """Shares proportional to 1, 2^-exponent, ..., n^-exponent; they sum to 1."""
+    """Return shares proportional to 1, 2^-exponent, ..., n^-exponent; they sum to 1."""
     shares = 1.0 / np.arange(1, n + 1) ** exponent
     return np.asarray(shares / shares.sum())

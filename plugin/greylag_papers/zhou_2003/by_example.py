@@ -30,14 +30,14 @@ def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, co
 
 
 def query_columns(n: int, queries: IntArray) -> FloatArray:
-    """The vectors y of q queries, each on its own: the columns of an array of shape (n, q)."""
+    """Return the vectors y of q queries, each on its own: the columns of an array of shape (n, q)."""
     Y = np.zeros((n, len(queries)))
     Y[queries, np.arange(len(queries))] = 1.0
     return Y
 
 
 def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int | IntArray]) -> FloatArray:
-    """ROC areas of rankings; queries themselves are not ranked."""
+    """Compute ROC areas of rankings; queries themselves are not ranked."""
     areas = np.empty(len(queries))
     for i, (column, points) in enumerate(zip(scores.T, queries, strict=True)):
         ranked = np.ones(len(classes), dtype=bool)
@@ -47,7 +47,7 @@ def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int |
 
 
 def class_means(areas: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Means by ranking and class of values of shape (classes, ...)."""
+    """Compute means by ranking and class of values of shape (classes, ...)."""
     return {
         name: dict(zip(classes, values.mean(axis=tuple(range(1, values.ndim))).tolist(), strict=True))
         for name, values in areas.items()
@@ -57,7 +57,7 @@ def class_means(areas: Mapping[str, NDArray[Any]], classes: Sequence[str]) -> di
 def class_means_table(
     caption: str, areas: Mapping[str, NDArray[Any]], classes: Sequence[str], *, decimals: int = 4
 ) -> Table:
-    """A row for each ranking, with a column for each class and one for all classes."""
+    """Return a row for each ranking, with a column for each class and one for all classes."""
     means = class_means(areas, classes)
     rows = {name: {**means[name], "all": float(values.mean())} for name, values in areas.items()}
     return means_table(caption, rows, decimals=decimals)
@@ -80,14 +80,14 @@ def compare_by_class(
 def areas_by_step(
     W: AffinityGraph, classes: NDArray[Any], queries: IntArray, steps: Sequence[int], alpha: float
 ) -> dict[int, FloatArray]:
-    """ROC areas of f(t) for each t of `steps`, each query on its own, shape of `queries`."""
+    """Compute ROC areas of f(t) for each t of `steps`, each query on its own, shape of `queries`."""
     wanted = islice(iterates(W, query_columns(len(classes), queries.ravel()), alpha=alpha), max(steps) + 1)
     points = queries.ravel().tolist()
     return {t: roc_areas(f, classes, points).reshape(queries.shape) for t, f in enumerate(wanted) if t in steps}
 
 
 def steps_figure(caption: str, curves: Mapping[str, Mapping[int, FloatArray]], classes: Sequence[str]) -> Figure:
-    """Mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
+    """Draw mean ROC areas of f(t) against t, a panel for each of `curves`, a line for each class."""
     panels: dict[str, Panel] = {
         name: (
             {label: {t: float(area[i].mean()) for t, area in by_step.items()} for i, label in enumerate(classes)},

@@ -113,7 +113,7 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
 def areas_on_graph(
     graph: Graph, X: csr_matrix, groups: NDArray[np.str_], queries: IntArray, *, settings: Settings
 ) -> tuple[FloatArray, FloatArray, FloatArray, dict[int, FloatArray]]:
-    """ROC areas on a graph, each of the shape of `queries`: of f*, D^-1/2 f*, D^1/2 f* (eq. 12), and each f(t)."""
+    """Compute ROC areas on a graph, each shaped as `queries`: of f*, D^-1/2 f*, D^1/2 f* (eq. 12), and each f(t)."""
     W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
     f = spread(W, queries.ravel(), settings.alpha)
     by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
@@ -122,10 +122,8 @@ def areas_on_graph(
 
 
 def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
-    """Unit TF-IDF vectors, (1 + log tf) log(N / df), of stems in more than `rare` texts, without stop words.
-
-    Stop words are scikit-learn's 318 and Lucene's 33. A text without any other word has a row of zeros.
-    """
+    """Compute unit TF-IDF vectors, (1 + log tf) log(N / df), of stems in more than `rare` texts, without stop words."""
+    # Stop words are scikit-learn's 318 and Lucene's 33. A text without any other word has a row of zeros.
     index = PositionalIndex.from_texts((str(number), text) for number, text in enumerate(texts))
     counted = index.document_frequencies > rare
     # The index has stems, so that stop words are looked up by theirs.
@@ -138,14 +136,14 @@ def vectors(texts: Sequence[str], rare: int) -> csr_matrix:
 
 
 def spread(W: AffinityGraph, queries: IntArray, alpha: float) -> FloatArray:
-    """f* for each query, shape (n, queries)."""
+    """Compute f* for each query, shape (n, queries)."""
     # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=alpha, solver="direct")
 
 
 def areas_tables(areas: Mapping[str, FloatArray], names: Sequence[str]) -> tuple[Table, Table]:
-    """Mean ROC areas by newsgroup, and shares of queries for which a ranking beats the inner product."""
+    """Tabulate mean ROC areas by newsgroup, and shares of queries for which a ranking beats the inner product."""
     better = {name: area > areas[PRODUCT] for name, area in areas.items() if name != PRODUCT}
     caption = f"Mean ROC areas over {areas[PRODUCT].shape[1]} queries of each newsgroup"
     shares = "Share of queries with a larger ROC area than by the inner product"
@@ -153,7 +151,7 @@ def areas_tables(areas: Mapping[str, FloatArray], names: Sequence[str]) -> tuple
 
 
 def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: FloatArray) -> Figure:
-    """ROC areas against those by the inner product: a panel for each newsgroup (the paper's Figure 5)."""
+    """Draw ROC areas against those by the inner product: a panel for each newsgroup (the paper's Figure 5)."""
     groups = zip(names, baseline, areas, strict=True)
     clouds = {group: Cloud(np.stack([x, y], axis=1)) for group, x, y in groups}
     caption = f"ROC areas by newsgroup: {name}. Above the line, manifold ranking is better."

@@ -42,7 +42,7 @@ class Settings(Experiment):
 
 
 def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
-    """Points, shape (n, 2), and the moon of each, 0 or 1."""
+    """Draw points, shape (n, 2), and the moon of each, 0 or 1."""
     X, moons = make_moons(settings.points, noise=settings.noise, random_state=settings.seed)
     return X, moons
 
@@ -77,7 +77,7 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
 
 
 def score(X: FloatArray, W: AffinityGraph, settings: Settings) -> dict[str, FloatArray]:
-    """Scores by distance, by shortest paths, by f(t) and by f*: a column for each point as the query."""
+    """Compute scores by distance, by shortest paths, by f(t) and by f*: a column for each point as the query."""
     queries = np.eye(len(X))
     steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
     by_step = {f"f({t})": f for t, f in enumerate(steps) if t in settings.steps}
@@ -86,7 +86,7 @@ def score(X: FloatArray, W: AffinityGraph, settings: Settings) -> dict[str, Floa
 
 
 def path_lengths(X: FloatArray, W: AffinityGraph) -> FloatArray:
-    """The lengths of the shortest paths between all points, edges being as long as the distance of their ends."""
+    """Compute the lengths of the shortest paths between all points, edges being as long as their ends' distance."""
     lengths: FloatArray = shortest_path(np.where(_joined(W), cdist(X, X), np.inf), directed=False)
     return lengths
 
@@ -96,7 +96,7 @@ def _joined(W: AffinityGraph) -> NDArray[np.bool_]:
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
-    """1 for each column (query) in which its whole moon scores above the whole other moon, else 0."""
+    """Return 1 for each column (query) in which its whole moon scores above the whole other moon, else 0."""
     same = moons[:, np.newaxis] == moons
     lowest = np.where(same, scores, np.inf).min(axis=0)
     highest = np.where(same, -np.inf, scores).max(axis=0)
@@ -104,7 +104,7 @@ def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
 
 
 def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatArray:
-    """For each query, the rank correlation of the scores of its moon with the nearness on the graph."""
+    """Compute, for each query, the rank correlation of the scores of its moon with the nearness on the graph."""
     correlations = np.empty(len(moons))
     for query, moon in enumerate(moons):
         same_moon = moons == moon
@@ -114,13 +114,13 @@ def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatA
 
 
 def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:
-    """The points and the edges of the graph (the paper's Figure 2a)."""
+    """Return the points and the edges of the graph (the paper's Figure 2a)."""
     cloud = Cloud(X, edges=np.argwhere(np.triu(_joined(W))))
     return point_figure("Pairs are joined in ascending order of distance until the graph is connected.", {"": cloud})
 
 
 def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:
-    """A panel for each of `scores`, with one query; colours do not depend on the query's own score."""
+    """Return a panel for each of `scores`, with one query; colours do not depend on the query's own score."""
     clouds = {name: Cloud(X, shades=columns[:, query], marked=query) for name, columns in scores.items()}
     return point_figure("The cross is the query. The darker a point, the higher its score.", clouds)
 

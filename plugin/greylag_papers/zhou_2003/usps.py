@@ -81,7 +81,7 @@ class Settings(Experiment):
 
 
 def read_images(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
-    """The selected images: rescaled X, shape (n, 256), and digits, shape (n,)."""
+    """Read the selected images: rescaled X, shape (n, 256), and digits, shape (n,)."""
     path = settings.path(settings.images)
     try:
         with np.load(path) as arrays:
@@ -175,7 +175,7 @@ class Chosen:
 def try_parameters(
     X: FloatArray, digits: IntArray, queries: IntArray, settings: Settings, context: Context
 ) -> list[Tried]:
-    """Every sigma, alpha and exponent."""
+    """Return every sigma, alpha and exponent."""
     widths = sorted({settings.sigma, *settings.widths})
     work, jobs = partial(_try_width, settings=settings), context.n_jobs
     tried: list[Tried] = []
@@ -196,7 +196,7 @@ def choose(tried: Sequence[Tried], shape: tuple[int, ...]) -> Chosen:
 
 
 def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Settings) -> dict[str, FloatArray]:
-    """ROC areas if fewer parameters are chosen, which shows the parameter that makes the difference."""
+    """Return ROC areas if fewer parameters are chosen, which shows the parameter that makes the difference."""
     choices = {
         "chosen sigma, alpha": [t for t in tried if t.parameters[2] == 0.5],
         "chosen sigma": [t for t in tried if t.parameters[1:] == (settings.alpha, 0.5)],
@@ -206,7 +206,7 @@ def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Se
 
 
 def precision(scores: FloatArray, digits: IntArray, queries: IntArray, depth: int) -> FloatArray:
-    """The share of a query's digit among the `depth` best other images, shape as `queries`; one query each."""
+    """Return the share of a query's digit among the `depth` best other images, shape as `queries`; one query each."""
     shares = np.empty(queries.size)
     for i, (column, query) in enumerate(zip(scores.reshape(len(scores), -1).T, queries.ravel(), strict=True)):
         order = np.argsort(-column, kind="stable")
@@ -223,7 +223,7 @@ class Tried(NamedTuple):
 
 
 def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings) -> list[Tried]:
-    """Every alpha and exponent with one sigma."""
+    """Return every alpha and exponent with one sigma."""
     points, query_sets = queries.ravel(), list(queries.reshape(-1, queries.shape[-1]))
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     tried = []
@@ -241,7 +241,7 @@ def _try_width(sigma: float, X: FloatArray, digits: IntArray, queries: IntArray,
 
 
 def leave_one_query_out(scores: FloatArray, queries: IntArray) -> float:
-    """The mean share of points, other than queries, that score below a query as ranked by the other queries.
+    """Compute the mean share of points, other than queries, that score below a query by the other queries.
 
     Column j of `scores`, shape (n, q), is the ranking by query j alone; rankings are linear in the queries. The columns
     of the other queries are added: subtracting the query's own from the sum of all would leave its rounding error, and
@@ -254,14 +254,14 @@ def leave_one_query_out(scores: FloatArray, queries: IntArray) -> float:
 
 
 def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
-    """Queries, shape (digits, trials, queries)."""
+    """Draw queries, shape (digits, trials, queries)."""
     rng = np.random.default_rng(settings.seed)
     trials = range(settings.trials)
     return np.array([[draw_queries(rng, digits, digit, settings.queries) for _ in trials] for digit in settings.digits])
 
 
 def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:
-    """f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
+    """Compute f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
     W = affinity_graph(X, graph=settings.graph, sigma=sigma)
     f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
     # f* is linear in y: that of the first k queries is the sum of k columns.
@@ -271,37 +271,37 @@ def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -
 def areas_by_width(
     sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings
 ) -> FloatArray:
-    """ROC areas with another kernel width, shape as `queries`."""
+    """Compute ROC areas with another kernel width, shape as `queries`."""
     return areas_by_queries(spread(X, queries, settings, sigma), digits, queries)
 
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:
-    """Minus the distance to the nearest query; shape as for `spread`."""
+    """Compute minus the distance to the nearest query; shape as for `spread`."""
     distances = cdist(X, X[queries.ravel()]).reshape(len(X), *queries.shape)
     return -np.minimum.accumulate(distances, axis=-1)
 
 
 def areas_by_queries(scores: FloatArray, digits: IntArray, queries: IntArray) -> FloatArray:
-    """ROC areas, shape (digits, trials, queries), of scores of shape (n, digits, trials, queries)."""
+    """Compute ROC areas, shape (digits, trials, queries), of scores of shape (n, digits, trials, queries)."""
     sets = [drawn[: k + 1] for drawn in queries.reshape(-1, queries.shape[-1]) for k in range(queries.shape[-1])]
     return roc_areas(scores.reshape(len(scores), -1), digits, sets).reshape(queries.shape)
 
 
 def areas_table(areas: Mapping[str, FloatArray], settings: Settings) -> Table:
-    """Means by digit: with one query, with all queries, and over all numbers of queries."""
+    """Tabulate means by digit: with one query, with all queries, and over all numbers of queries."""
     parts = {"1 query": slice(1), f"{settings.queries} queries": slice(-1, None), "all": slice(None)}
     rows = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
     return class_means_table(f"Mean ROC areas over {settings.trials} trials", rows, settings.names)
 
 
 def widths_table(by_width: Mapping[float, FloatArray], baseline: FloatArray, settings: Settings) -> Table:
-    """Means by digit with one query, for each kernel width and for the distance."""
+    """Tabulate means by digit with one query, for each kernel width and for the distance."""
     rows = {**{f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)}, DISTANCE: baseline}
     return class_means_table(f"Mean ROC areas with one query over {settings.trials} trials", rows, settings.names)
 
 
 def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tuple[Table, Table]:
-    """Means with chosen and with fixed parameters, and how often each combination was chosen."""
+    """Tabulate means with chosen and with fixed parameters, and how often each combination was chosen."""
     trials = fixed.shape[1]
     caption = f"Mean ROC areas with {settings.queries} queries over {trials} trials"
     areas = class_means_table(caption, {CHOSEN: chosen.areas, "fixed": fixed}, settings.names)
@@ -312,7 +312,7 @@ def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tupl
 
 
 def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
-    """ROC area over the number of queries, a panel for each digit (the paper's Figure 3)."""
+    """Draw the ROC area over the number of queries, a panel for each digit (the paper's Figure 3)."""
 
     def by_number(values: FloatArray) -> dict[int, float]:
         return dict(enumerate(values.tolist(), 1))
@@ -330,7 +330,7 @@ def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
 
 
 def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> Figure:
-    """The query and the highest-scoring images, for each of `scores` (the paper's Figure 4)."""
+    """Return the query and the highest-scoring images, for each of `scores` (the paper's Figure 4)."""
     pictures = {}
     for name, values in scores.items():
         others = np.delete(np.arange(len(X)), query)
