@@ -32,27 +32,13 @@ MARGINAL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class CliqueShare:
-    """The contribution of a clique to the score of a document.
+    """The contribution of a clique to the score of a document: feature weight x multiplicity x value."""
 
-    Parameters
-    ----------
-    terms : tuple of str or None
-        The indexed terms; None for one that the collection lacks.
-    multiplicity : float
-        How often the query has the clique; the probability of an expansion term.
-    tf : int or float
-        The frequency in the document; with a fraction if it is translated. For the weighting `early`, the place of the
-        first match, from 1.
-    cf, df : int
-        The collection frequency and the document frequency.
-    value : float
-        The weighting of the clique in the document.
-    contribution : float
-        Feature weight x multiplicity x value.
-    """
-
+    # None for a term that the collection lacks
     terms: tuple[str | None, ...]
+    # How often the query has the clique; the probability of an expansion term
     multiplicity: float
+    # With a fraction if it is translated; for the weighting `early`, the position of the first match, from 1
     tf: float
     cf: int
     df: int
@@ -67,12 +53,10 @@ class CliqueShare:
 
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
-    """The contribution of a feature to the score of a document, weight x value.
+    """The contribution of a feature to the score of a document, weight x value."""
 
-    Only a `FeatureSpec` or `Translation` that is not normalised has cliques. A feature that trees split by has no
-    weight (None): its contribution is that of `greylag.features.learned.trees.Trees`.
-    """
-
+    # Only a `FeatureSpec` or `Translation` that is not normalised has cliques. A feature that trees split by has no
+    # weight (None): its contribution is that of `greylag.features.learned.trees.Trees`.
     feature: Feature
     weight: float | None
     value: float
@@ -95,7 +79,7 @@ class Explanation(Printed):
         return Table(caption, ("feature", "contribution", "weight", "value"), rows)
 
     def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
-        """The features by which the score differs most from one of `average` contributions, with their top cliques."""
+        """Name the features by which the score differs most from `average` contributions, with their top cliques."""
         differences = [share.contribution - mean for share, mean in zip(self.features, average, strict=True)]
         order = sorted(range(len(differences)), key=lambda place: -abs(differences[place]))
         parts = []
@@ -113,7 +97,7 @@ S = TypeVar("S", CliqueShare, FeatureShare)
 
 
 def largest(shares: Iterable[S]) -> list[S]:
-    """Shares by decreasing size of their contributions."""
+    """Sort shares by decreasing size of their contributions."""
     return sorted(shares, key=lambda share: -abs(share.contribution))
 
 
@@ -127,22 +111,9 @@ def explain(
 def explain_documents(
     model: RankingModel, index: PositionalIndex, ranking: Ranking, docids: Sequence[str], *, transfer: bool = False
 ) -> list[Explanation]:
-    """Break down the scores of ranked documents.
-
-    The score is that of `ModelRanker`. Contributions are computed clique by clique from the definitions, independently
-    of the extractor's accumulation, and add up to the score up to rounding.
-
-    Parameters
-    ----------
-    model : RankingModel
-    index : PositionalIndex
-    ranking : Ranking
-        The ranking that is reranked. Features whose `uses_ranking` is true depend on all of it.
-    docids : sequence of str
-        Some of the ranking's documents.
-    transfer : bool, default False
-        Whether to allow a model that was trained on another collection.
-    """
+    """Break down `ModelRanker`'s scores of some of a ranking's documents."""
+    # Contributions are computed clique by clique from the definitions, independently of the extractor's accumulation,
+    # and add up to the score up to rounding. `transfer` permits a model that was trained on another collection.
     documents = index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):
         if docid not in ranking.docids:
@@ -179,7 +150,7 @@ def explain_documents(
 
 
 def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking, row: int) -> list[FeatureShare]:
-    """The contributions of the features that trees split by, found by walking down each tree."""
+    """Find the contributions of the features that trees split by, by walking down each tree."""
     values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row]
     # A tree's value at the root is the same for all documents, and is in no score: what is left are the steps down.
     total = np.zeros(len(values))
@@ -196,7 +167,7 @@ def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking
 def _translated(
     feature: Translation, weight: float, index: PositionalIndex, query: str, document: int
 ) -> tuple[CliqueShare, ...]:
-    """The terms of the query with their translated frequencies, found by going through the words of the document."""
+    """Find the terms of the query with translated frequencies by going through the words of the document."""
     tf, length = index.term_frequencies([document]), float(index.document_lengths[document])
     counts = {index.term(word): n for word, n in zip(tf.indices.tolist(), tf.data.tolist(), strict=True)}
     # A word with translations keeps only a share of its own occurrences.

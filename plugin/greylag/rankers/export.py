@@ -29,46 +29,30 @@ _COUNTS = "the engine does not count it; score it with greylag, behind the engin
 
 @dataclass(frozen=True)
 class Term:
-    """One feature of a linear model in an engine.
-
-    Parameters
-    ----------
-    feature : Feature
-    name : str
-        In the engine.
-    weight : float
-        The model's, times what the engine leaves out of the value.
-    """
+    """A feature of a linear model in an engine."""
 
     feature: Feature
     name: str
+    # The model's, times the factor that the engine leaves out of the value
     weight: float
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A search engine.
+    """A search engine."""
 
-    Parameters
-    ----------
-    bm25_factor : callable
-        From k1 to what the engine's BM25 leaves out of (k1 + 1) tf / (k1 (1 - b + b |D|/avgdl) + tf) x idf.
-    negative : bool
-        Whether the value of a field may be below 0.
-    is_name : callable
-        Whether the engine reads a logged feature's name as the feature of that name.
-    write : callable
-        From the model, its terms and the field of the text to what the engine takes.
-    """
-
+    # From k1 to the factor that the engine's BM25 lacks of (k1 + 1) tf / (k1 (1 - b + b |D|/avgdl) + tf) x idf
     bm25_factor: Callable[[float], float]
+    # Whether the value of a field may be below 0
     negative: bool
+    # Whether the engine reads a logged feature's name as the feature of that name
     is_name: Callable[[str], bool]
+    # From the model, its terms and the field of the text to the engine's input
     write: Callable[[RankingModel, tuple[Term, ...], str], str]
 
 
 def engine_model(model: RankingModel, engine: str, field: str = "contents") -> str:
-    """A linear model as a search engine takes it.
+    """Return a linear model as a search engine takes it.
 
     Parameters
     ----------
@@ -123,7 +107,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
 
 
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:
-    """Why an engine has no same value for a feature; "" if it has."""
+    """Explain why an engine has no equal value for a feature; "" if it has."""
     if str(feature).startswith(_LOGGED):
         name = str(feature).removeprefix(_LOGGED)
         return "" if engine.is_name(name) else "the engine would read the name as an expression: rename the column"
@@ -168,7 +152,7 @@ _REASONS: Mapping[type, str | Callable[[Any, RankingModel, Engine], str]] = {
 
 
 def _name(feature: Feature) -> str:
-    """The name of a feature in an engine."""
+    """Name a feature in an engine."""
     if isinstance(feature, FeatureSpec):
         return "bm25"
     if isinstance(feature, Prior):
@@ -177,7 +161,7 @@ def _name(feature: Feature) -> str:
 
 
 def _field_of(prior: Prior) -> str:
-    """The field that has the values of a prior: the file's name without its ending."""
+    """Return the field that has the values of a prior: the file's name without its ending."""
     return re.sub(r"\W", "_", re.sub(r"\.\w+$", "", re.split(r"[/\\]", prior.file)[-1]), flags=re.ASCII)
 
 
@@ -186,7 +170,7 @@ def _requests(requests: Mapping[str, Any]) -> str:
 
 
 def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
-    """Requests to OpenSearch or Elasticsearch and their plugin; `score` is the weight of the query that is rescored."""
+    """Write requests to OpenSearch or Elasticsearch and their plugin; `score` is the weight of the rescored query."""
     k1, b = model.parameters.k1, model.parameters.b
     features = []
     for term in terms:
@@ -233,7 +217,7 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
 
 
 def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
-    """Requests to Solr and its module ltr."""
+    """Write requests to Solr and its module ltr."""
     parameters = model.parameters
     features: list[dict[str, Any]] = []
     for term in terms:
@@ -282,7 +266,7 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
 
 
 def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
-    """A rank profile of Vespa, whose first phase is left to a profile that it inherits where the model has `score`."""
+    """Write a rank profile of Vespa; a profile that it inherits has the first phase if the model has `score`."""
     parts = []
     for term in terms:
         if isinstance(term.feature, FeatureSpec):
@@ -314,22 +298,22 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
 
 
 def _plus_one(k1: float) -> float:
-    """Lucene's BM25 since 8.0 has no factor k1 + 1."""
+    """Return k1 + 1, the factor that Lucene's BM25 lacks since 8.0."""
     return k1 + 1.0
 
 
 def _whole(k1: float) -> float:
-    """Vespa's BM25, and Elasticsearch's, which is that of Lucene 7, have all of it."""
+    """Return 1: Vespa's BM25, and Elasticsearch's, which is that of Lucene 7, have all factors."""
     return 1.0
 
 
 def _is_word(name: str) -> bool:
-    """Names are strings of JSON in OpenSearch, Elasticsearch and Solr."""
+    """Return whether a name can be a string of JSON in OpenSearch, Elasticsearch and Solr."""
     return not re.search(r"\s", name)
 
 
 def _is_rank_feature(name: str) -> bool:
-    """Vespa's names stand in an expression: ``clicks``, ``attribute(age)``, ``fieldMatch(title).proximity``."""
+    """Return whether a name can be in an expression of Vespa: ``clicks``, ``attribute(age)``, ``fieldMatch(title)``."""
     argument = r"[\w.$]+(?:\([\w.$]+\))?"
     form = rf"[A-Za-z_]\w*(?:\({argument}(?:,{argument})*\))?(?:\.[A-Za-z_]\w*)*"
     return re.fullmatch(form, name, re.ASCII) is not None and name not in _VESPA_WORDS

@@ -108,7 +108,7 @@ class RankingModel(SavedModel):
         return f"RankingModel of {len(self.features)} feature{'' if len(self.features) == 1 else 's'}{learned}"
 
     def summary(self) -> str:
-        """The model in a few lines: how it was learned, how well it does, and its weights."""
+        """Describe the model in a few lines: its learning, its scores, and its weights."""
         origin = self.provenance
         lines = [self._outline()]
         if "learner" in origin:
@@ -137,11 +137,9 @@ class RankingModel(SavedModel):
         return "\n".join(lines) + "\n"
 
     def _weighted(self) -> list[str]:
-        """A line for each feature: in rounds with the score after each, or all together by their shares of the score.
-
-        A share is that of |weight| x standard deviation within a query of the training data. Stages with parameters
-        tuned in training are named by their baseline.
-        """
+        """Write a line for each feature: in rounds with the score after each, or by its share of the score."""
+        # A share is that of |weight| x standard deviation within a query of the training data. Stages with parameters
+        # tuned in training are named by their baseline.
         names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
         # A stage with all its parameters fills a line, and "RM3" says the same.
         stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
@@ -168,11 +166,11 @@ class RankingModel(SavedModel):
         return tuple(self.provenance.get("spreads", ()))
 
     def for_collection(self, index: PositionalIndex) -> RankingModel:
-        """The same model, marked as trained on the collection of `index`."""
+        """Mark the model as trained on the collection of `index`."""
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
 
     def supply(self, functions: Mapping[str, Function]) -> RankingModel:
-        """The same model with the functions of its features ``python:NAME``, which a model file does not have."""
+        """Add the functions of its features ``python:NAME``, which a model file does not have."""
         return replace(self, features=supply(self.features, functions))
 
     @property
@@ -182,7 +180,7 @@ class RankingModel(SavedModel):
         return tuple(part for part in parts if isinstance(part, Column))
 
     def with_columns(self, data: RankingData) -> RankingModel:
-        """The same model, whose features ``column:NAME`` have the values of data, such as `read_features` gives.
+        """Read its features ``column:NAME`` from data, such as `read_features` returns.
 
         `ModelError` if these are not the columns that it was trained on.
         """
@@ -206,7 +204,7 @@ class RankingModel(SavedModel):
         return replace(self, features=tuple(map(bound, self.features)))
 
     def with_files(self, files: Mapping[str, str]) -> RankingModel:
-        """The same model, whose features are read from other files, such as a run of the queries at hand.
+        """Read its features from other files, such as a run of the queries at hand.
 
         Parameters
         ----------
@@ -230,7 +228,7 @@ class RankingModel(SavedModel):
         return replace(self, features=features)
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of the model's file."""
+        """Return the entries of the model's file."""
         # Models made by hand have no scores; a row has the entry all the same, as files have one layout.
         scores = self.training_scores or [None] * len(self.weights)
         learned = {name: feature.as_dict() for name, feature in learned_features(self.features).items()}
@@ -250,7 +248,7 @@ class RankingModel(SavedModel):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> RankingModel:
-        """The model of a file's entries."""
+        """Make the model of a file's entries."""
         rows = content["features"]
         scores = tuple(row["training_score"] for row in rows)
         parse = read_learned(content.get("learned", {}), KINDS)
@@ -268,5 +266,5 @@ class RankingModel(SavedModel):
 
 
 def span(names: Sequence[str]) -> str:
-    """Names of columns in a few words."""
+    """Format names of columns in a few words."""
     return ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]}, ..., {names[-1]} ({len(names)} of them)"

@@ -66,7 +66,7 @@ class ModelRanker(Stage):
         return ranking.rescore(self.scores(ranking))
 
     def scores(self, ranking: Ranking) -> FloatArray:
-        """The documents' scores, in the order of the ranking, shape (n,)."""
+        """Score documents in the order of the ranking, shape (n,)."""
         values = self._extractor(self.model.query_form.apply(ranking), self.model.weights)
         return weighted_sum(values, np.array(self.model.weights))
 
@@ -125,7 +125,7 @@ class Estimator(Protocol):
     """An object that scores documents; higher is better."""
 
     def predict(self, X: FloatArray, /) -> Any:
-        """Scores, shape (n,), of documents with features X, shape (n, f)."""
+        """Score documents with features X, shape (n, f); the scores have shape (n,)."""
 
 
 @dataclass(frozen=True)

@@ -72,12 +72,12 @@ class Collection(Settings):
 
 
 def source_files(text: str) -> list[str]:
-    """The file of a first stage that is a run."""
+    """Return the file of a first stage that is a run."""
     return [text.removeprefix(RUN)] if text.startswith(RUN) else []
 
 
 def read_source(text: str) -> Search | None:
-    """The search that a first stage names; None for ``run:FILE``."""
+    """Read the search that a first stage names; None for ``run:FILE``."""
     return None if text.startswith(RUN) else Search.parse(text)
 
 
@@ -87,7 +87,7 @@ def _source_name(text: str) -> str:
 
 
 def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
-    """Pairs of a name and a spelling. Spellings that share a short name are named in full."""
+    """Yield pairs of a name and a spelling. Spellings that share a short name are named in full."""
     names = list(map(name, texts))
     return [
         (text.replace(" ", "") if names.count(short) > 1 else short, text)
@@ -100,7 +100,7 @@ SourceText = Annotated[str, readable_by(read_source), Names(source_files)]
 
 
 def _several(value: object) -> object:
-    """A single spelling as several, in a tuple."""
+    """Wrap a single spelling in a tuple."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
@@ -171,12 +171,12 @@ class CollectionSettings(Experiment):
     first_stage: FirstStage = FirstStage()
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
-        """Topics, judgements, and which of the topics the results are of."""
+        """Read topics, judgements, and which of the topics the results are of."""
         topics, qrels = self.judged(self.topics, self.qrels)
         return topics, qrels, tuple(topics)
 
     def judged(self, topics: str, qrels: str) -> tuple[dict[str, str], Qrels]:
-        """The topics and the judgements of these files or names, which have topics in common."""
+        """Read the topics and the judgements of these files or names, which have topics in common."""
         texts, judgements = self.read_topics(topics), self.read_qrels(qrels)
         if not any(qid in judgements for qid in texts):
             raise ParameterError(
@@ -186,13 +186,13 @@ class CollectionSettings(Experiment):
         return texts, judgements
 
     def read_topics(self, name: str) -> dict[str, str]:
-        """Query texts by qid, of a file or name."""
+        """Read query texts by qid, of a file or name."""
         path, field = self.path(name), self.queries.field
         named = None if path.exists() else named_topics(name, field=field)
         return read_topics(path, field=field, lenient=self.lenient) if named is None else named
 
     def read_qrels(self, name: str) -> Qrels:
-        """Judgements of a file or name."""
+        """Read judgements of a file or name."""
         path = self.path(name)
         named = None if path.exists() else named_qrels(name)
         return read_qrels(path, lenient=self.lenient) if named is None else named
@@ -200,7 +200,7 @@ class CollectionSettings(Experiment):
     def search(
         self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context
     ) -> tuple[Run, ...]:
-        """The rankings of the first stage, each a run."""
+        """Search the rankings of the first stage, each a run."""
         stage, runs = self.first_stage, []
         for name, text in stage.sources:
             if (search := read_source(text)) is not None:
@@ -277,10 +277,8 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
 
 
 def open_documents(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
-    """The index that the settings name, or that of the documents that they name, built if it is missing.
-
-    It is in memory if Java may be missing, and is.
-    """
+    """Open the index that the settings name, or that of the documents that they name, built if it is missing."""
+    # It is in memory if Java may be missing, and is.
     named = settings.collection
     try:
         if named.java == "optional":
@@ -300,7 +298,7 @@ def open_documents(settings: CollectionSettings, context: Context) -> LuceneInde
 
 
 def texts_of_documents(settings: CollectionSettings, docids: AnyOf[str]) -> dict[str, str]:
-    """The texts of documents by docid, read again from where they were indexed from; none of an index."""
+    """Read the texts of documents by docid again from where they were indexed; none of an index."""
     named = settings.collection
     if named.docs is None:
         return {}
@@ -311,7 +309,7 @@ def texts_of_documents(settings: CollectionSettings, docids: AnyOf[str]) -> dict
 
 
 def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
-    """The stop list that the settings name."""
+    """Read the stop list that the settings name."""
     name = settings.queries.stop_words
     if name is None:
         return frozenset()
@@ -321,7 +319,7 @@ def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
 def open_index(
     docs: Path | str, form: str | None, context: Context, *, fields: str | None = None, language: str = "en"
 ) -> LuceneIndex:
-    """The index of `docs` in the study's folder, built if it is missing or if the documents have changed.
+    """Open the index of `docs` in the study's folder, built if it is missing or if the documents have changed.
 
     Only an index that a study built is ever replaced.
 

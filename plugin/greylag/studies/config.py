@@ -29,7 +29,7 @@ T = TypeVar("T", bound="Experiment")
 
 
 def readable_by(parse: Callable[[str], object]) -> AfterValidator:
-    """A check for text fields: `parse` must accept the text."""
+    """Make a check for text fields: `parse` must accept the text."""
 
     def check(text: str) -> str:
         parse(text)
@@ -39,7 +39,7 @@ def readable_by(parse: Callable[[str], object]) -> AfterValidator:
 
 
 def check_file_name(name: str) -> str:
-    """The name, if it can be the name of a file or folder inside another."""
+    """Check the name, if it can be the name of a file or folder inside another."""
     odd = any(c in "/\\" or not c.isprintable() for c in name)
     if odd or name.startswith(".") or not 1 <= len(name.encode(errors="replace")) <= MAX_NAME:
         raise ParameterError(
@@ -81,16 +81,16 @@ class Experiment(Settings):
     file_folder: Path = Field(default=Path(), exclude=True)
 
     def path(self, name: str) -> Path:
-        """The location of a file that the experiment names."""
+        """Return the location of a file that the experiment names."""
         return Path(os.path.normpath((self.file_folder if name.startswith(".") else self.data_folder) / name))
 
     def paths(self) -> Iterator[Path]:
-        """The files and folders that the fields name, by their types."""
+        """Yield the files and folders that the fields name, by their types."""
         yield from map(self.path, record_files(self, "data_folder", "file_folder"))
 
 
 def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> T:
-    """The fields of the file `path` as a study's settings."""
+    """Check the fields of the file `path` as a study's settings."""
     try:
         # From JSON, as strict validation of Python values would refuse lists for tuples.
         settings = form.model_validate_json(json.dumps(fields), strict=True)
@@ -112,18 +112,18 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
 
 
 def part_of(field: FieldInfo) -> type[BaseModel] | None:
-    """The settings that a field holds, or None."""
+    """Return the settings that a field holds, or None."""
     kinds = [field.annotation, *get_args(field.annotation)]
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def file_fields(form: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a form that files have."""
+    """Return the fields of a form that files have."""
     return {name: field for name, field in form.model_fields.items() if not field.exclude}
 
 
 def _unknown_field(form: type[BaseModel], location: tuple[int | str, ...]) -> str:
-    """The fault at a location as pydantic gives it: the names of fields and, in sequences, positions."""
+    """Return the fault at a location of pydantic: the names of fields and, in sequences, positions."""
     for name in location[:-1]:
         if isinstance(name, str) and name in form.model_fields:
             form = part_of(form.model_fields[name]) or form
@@ -131,13 +131,13 @@ def _unknown_field(form: type[BaseModel], location: tuple[int | str, ...]) -> st
 
 
 def shipped_files() -> dict[str, Path]:
-    """The experiment files by name, without ``.yaml``, in alphabetical order."""
+    """List the experiment files by name, without ``.yaml``, in alphabetical order."""
     folders = [Path(str(files("greylag") / name)).resolve() for name in ("demo", "configs")]
     return dict(sorted((path.stem, path) for folder in folders for path in folder.glob("*.yaml")))
 
 
 def shipped_file(name: str) -> Path:
-    """An experiment file that comes with greylag."""
+    """Find an experiment file that comes with greylag."""
     known, stem = shipped_files(), name.removesuffix(".yaml")
     if stem not in known:
         raise ParameterError(

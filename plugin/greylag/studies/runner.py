@@ -51,14 +51,7 @@ _WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.(run|yaml)|mod
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished study.
-
-    Parameters
-    ----------
-    scores : mapping of system to measure to float
-    summary : str
-        Text for the terminal.
-    """
+    """A finished study: its scores by system and measure, and a summary for the terminal."""
 
     scores: Mapping[str, Mapping[str, float]]
     summary: str
@@ -73,29 +66,9 @@ def run_study(
     progress: Progress = lambda line: None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Finished:
-    """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same.
-
-    One process at a time works in `out`; a second one waits.
-
-    Parameters
-    ----------
-    study, settings : Study, Experiment
-        As `greylag.studies.study.load` returns them.
-    out : Path
-        The output folder, made if it is missing.
-    n_jobs : int, optional
-        Number of workers; -1 for one per core. Results do not depend on it.
-    progress : callable, default prints nothing
-        Called with one line for each finished step.
-    metadata : mapping, optional
-        Fields of ir_metadata to be written at the head of the runs, with those that greylag knows.
-
-    Raises
-    ------
-    GreylagError
-        Any error of the study, or if a file in `out` that the study did not write is in the way. The files of an
-        earlier outcome are then unchanged.
-    """
+    """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same."""
+    # One process at a time works in `out`; a second one waits. `progress` gets a line for each finished step. After any
+    # error, or if a foreign file in `out` is in the way, the files of an earlier outcome are unchanged.
     key, context = dependencies(settings, metadata), Context(out, n_jobs, progress)
     if finished := _reuse(key, context):
         return finished
@@ -104,7 +77,7 @@ def run_study(
 
 
 def _reuse(key: str, context: Context) -> Finished | None:
-    """The earlier outcome, if it would be the same."""
+    """Load the earlier outcome, if it would be the same."""
     out, earlier = context.folder, _read_finished(context.folder)
     if earlier.get("key") != key or not all((out / name).exists() for name in earlier["files"]):
         return None
@@ -147,7 +120,7 @@ def _run(
 
 
 def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
-    """The outcome, which says so if one of the runs that it is made of has topics that were trained on."""
+    """Mark the outcome if one of its input runs has topics that were trained on."""
     seen = ", ".join(str(path) for path in _inputs(settings) if SEEN in run_tag(path))
     if not seen:
         return outcome
@@ -164,7 +137,7 @@ def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
 def outcome_files(
     outcome: Outcome, settings: Experiment, metadata: Mapping[str, Any] | None = None
 ) -> dict[str, Callable[[Path], object]]:
-    """The files of an outcome, each with a function that writes it."""
+    """List the files of an outcome, each with a function that writes it."""
     origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions() | TREC_EVAL}
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
@@ -187,7 +160,7 @@ def outcome_files(
 
 
 def _earlier_files(out: Path) -> dict[str, str]:
-    """The files in `out` that a study wrote, without its record, each with the digest of what was written."""
+    """List the files in `out` that a study wrote, without its record, each with the digest of its content."""
     earlier: dict[str, str] = _read_finished(out).get("files", {})
     # The folder may come from elsewhere: a record must not make greylag remove files that are none of a study's.
     for name in earlier:
@@ -209,7 +182,7 @@ def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> 
 
 
 def dependencies(settings: Experiment, metadata: Mapping[str, Any] | None = None) -> str:
-    """A digest of all that an outcome depends on: settings, input files (as `file_stamp` sees them), code, versions."""
+    """Digest all that an outcome depends on: settings, input files (by `file_stamp`), code, versions."""
     depends = {
         **({} if metadata is None else {"metadata": metadata}),
         "settings": settings.model_dump(mode="json"),
@@ -221,7 +194,7 @@ def dependencies(settings: Experiment, metadata: Mapping[str, Any] | None = None
 
 
 def _read_finished(out: Path) -> dict[str, Any]:
-    """The content of `FINISHED`, empty if there is none or it is damaged."""
+    """Read `FINISHED`, empty if there is none or it is damaged."""
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
         whole = {"key", "scores", "summary", "files"} <= content.keys()
@@ -231,7 +204,7 @@ def _read_finished(out: Path) -> dict[str, Any]:
 
 
 def _inputs(settings: Experiment) -> Iterator[Path]:
-    """The files and folders that the settings name, and those that models and experiment files among them name."""
+    """Yield the files and folders that the settings name, and those that models and experiment files in them name."""
     for path in followed(settings.paths()):
         if path.is_file() or path.is_dir():
             yield path

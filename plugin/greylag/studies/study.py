@@ -68,28 +68,7 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a study found. `greylag.studies.runner` lists the files that it is written to.
-
-    Parameters
-    ----------
-    scores : mapping of system to measure to float
-        Compared with the ``expected`` scores of the experiment file.
-    results : mapping, JSON-serialisable
-        All measurements that are the same in every run, for ``results.json``.
-    tables : sequence of Table or str, default those of the sections
-        Printed on the terminal, in this order.
-    title : str, default "" (the experiment's name)
-        Title of the report.
-    sections : sequence of Section, default ()
-        The report. None is written without sections.
-    runs : mapping of file name (without suffix) to Run, default {}
-    descriptions : mapping of a run's file name to its ir_metadata description, default {}
-    models : mapping of path below ``models/`` (without suffix) to model, default {}
-    seconds : mapping, JSON-serialisable, default {}
-        Times, for ``times.json``. They differ from run to run, so they are kept out of `results`.
-    provenance : mapping, JSON-serialisable, default {}
-        What the results depend on besides settings and versions, such as the fingerprint of an index.
-    """
+    """The results of a study. `greylag.studies.runner` lists the files that it is written to."""
 
     scores: Mapping[str, Mapping[str, float]]
     results: Mapping[str, Any]
@@ -128,7 +107,7 @@ class Study(Generic[S, T]):
 
 
 def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
-    """The study that an experiment file names, and its settings. Stages of modules may be files beside it.
+    """Load the study that an experiment file names, and its settings. Stages of modules may be files beside it.
 
     Raises
     ------
@@ -145,12 +124,12 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
 
 
 def registered_studies() -> Mapping[str, EntryPoint]:
-    """The studies of all installed packages by name; each is imported when it is first used."""
+    """Return the studies of all installed packages by name; each is imported when it is first used."""
     return registered("study")
 
 
 def find_study(name: object) -> Study[Any, Any]:
-    """The registered study of this name."""
+    """Find the registered study of this name."""
     studies = registered_studies()
     if not isinstance(name, str) or name not in studies:
         raise unknown("study", str(name))
@@ -159,7 +138,7 @@ def find_study(name: object) -> Study[Any, Any]:
 
 
 def deviations(scores: Mapping[str, Mapping[str, float]], expected: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A line for each score that differs from the expected one at four decimals, and for each row that is not expected.
+    """List scores that differ from the expected ones at four decimals, and unexpected rows.
 
     A row may have more measures than are expected of it. A row that no file expects would never be compared.
     """

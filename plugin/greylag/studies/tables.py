@@ -13,7 +13,7 @@ from greylag.rankers.model import RankingModel
 
 
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
-    """Means by system and measure."""
+    """Compute means by system and measure."""
     return {system: values.by_measure for system, values in scores.items()}
 
 
@@ -27,14 +27,14 @@ def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str
 
 
 def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, decimals: int = 4) -> Table:
-    """A table with a row for each system and a column for each measure. Systems may lack measures."""
+    """Tabulate a row for each system and a column for each measure. Systems may lack measures."""
     measures = list(dict.fromkeys(measure for values in scores.values() for measure in values))
     rows = [(system, *(values.get(measure) for measure in measures)) for system, values in scores.items()]
     return Table(caption, ("", *measures), rows, decimals)
 
 
 def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool = True) -> Table:
-    """The share of each feature in the model of each fold, the most frequent features first.
+    """Tabulate the share of each feature in the model of each fold, the most frequent features first.
 
     A share is the weight times the feature's spread, the standard deviation of its values within a training query, in
     per cent of the sum of these sizes over the features. Models that do not know the spreads show weights.
@@ -64,7 +64,7 @@ def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool 
 
 
 def fusion_table(caption: str, models: Sequence[FusionModel]) -> Table:
-    """The weights of each run in the fusion of each fold: of its scores, and of its ranks. A fixed rule has none."""
+    """Tabulate the weights of each run in the fusion of each fold, of scores and of ranks. A fixed rule has none."""
     names = dict.fromkeys(name for model in models for name in model.runs)
     weights = [dict(zip(model.runs, model.weights or [None] * len(model.runs), strict=True)) for model in models]
     rows = [

@@ -25,18 +25,15 @@ WIDTH = 100
 
 
 def template(study: str, form: type[Experiment]) -> str:
-    """A commented experiment file for a study.
-
-    Required fields have values to be replaced. All others are commented out, with their defaults, so that the file
-    without its comments is short.
-    """
+    """Write a commented experiment file for a study; required fields have values to be replaced."""
+    # All other fields are commented out, with their defaults, so that the file without its comments is short.
     head = [*_comment(summary(form)), "# Fields that are commented out show their defaults.", ""]
     name = f"my-{study.replace('_', '-')}"
     return "\n".join([*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", "study", "expected"})]) + "\n"
 
 
 def description(field: FieldInfo) -> str:
-    """What a field means, and the words that it may be; for a part, what the part is."""
+    """Describe the meaning of a field, and its possible words; for a section, the section."""
     if part := part_of(field):
         return summary(part)
     words = ", ".join(_words(field.annotation))
@@ -52,17 +49,15 @@ def _words(kind: Any) -> Iterator[str]:
 
 
 def summary(form: type[BaseModel]) -> str:
-    """The first paragraph of the docstring of a form."""
+    """Return the first paragraph of the docstring of a form."""
     return inspect.cleandoc(form.__doc__ or "").split("\n\n")[0]
 
 
 def _fields(
     form: type[BaseModel], left_out: Collection[str] = (), *, plain: bool = False, given: object = None
 ) -> Iterator[str]:
-    """The lines of a form's fields, the required ones first; the others are commented out unless `plain`.
-
-    Defaults are those of `given`, the form that a field has by default, or else those of the form.
-    """
+    """Yield the lines of a form's fields, the required ones first; the others are commented out unless `plain`."""
+    # Defaults are those of `given`, the form that a field has by default, or else those of the form.
     for name, field in sorted(file_fields(form).items(), key=lambda item: not item[1].is_required()):
         if name not in left_out:
             yield ""
