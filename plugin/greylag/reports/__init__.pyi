@@ -1,10 +1,7 @@
 from .charts import change_chart as change_chart
-from .figures import Cloud as Cloud
 from .figures import Figure as Figure
 from .figures import Panel as Panel
 from .figures import line_figure as line_figure
-from .figures import picture_figure as picture_figure
-from .figures import point_figure as point_figure
 from .queries import QueryChanges as QueryChanges
 from .queries import query_changes as query_changes
 from .queries import reasons as reasons

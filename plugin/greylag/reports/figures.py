@@ -5,21 +5,15 @@ Panels are of one size, three in a row, below a key with the names. Grey text an
 
 from __future__ import annotations
 
-import base64
 import math
 import re
-import struct
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-import numpy as np
-
 from greylag.core.tables import Table, visible
 from greylag.errors import DependencyError, ParameterError
-from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.files import open_atomically, write_text
 
 Points = Mapping[int, float] | Mapping[float, float]  # y by x
@@ -41,7 +35,6 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a
 KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
 LABEL_DISTANCE = 30  # pixels between labels of the x axis
 PANELS_PER_ROW = 3  # panels
-PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
 RESOLUTION = 3  # pixels of a PNG for one of the figure
@@ -73,16 +66,6 @@ class Bar:
     name: str
     value: float
     better: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Cloud:
-    """Points of a panel of `point_figure`."""
-
-    points: FloatArray  # shape (n, 2)
-    shades: FloatArray | None = None  # shape (n,): the higher, the darker
-    edges: IntArray | None = None  # shape (m, 2): pairs of points that are joined
-    marked: int | None = None  # the point that is a cross
 
 
 @dataclass(frozen=True)
@@ -178,93 +161,6 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
         )
     parts.append(_text(4, height + 16, xlabel, ""))
     return Figure(caption, _svg(WIDE, height + 24, parts), data)
-
-
-def point_figure(
-    caption: str, panels: Mapping[str, Cloud], *, xlabel: str = "", ylabel: str = "", diagonal: bool = False
-) -> Figure:
-    """Draw points in the plane, with axes if these have names.
-
-    Parameters
-    ----------
-    caption : str
-    panels : mapping of title to Cloud
-    xlabel, ylabel : str, default ""
-    diagonal : bool, default False
-        Whether there is a line where x and y are equal.
-    """
-    drawings = []
-    for title, cloud in panels.items():
-        xs, ys = cloud.points.T.tolist()
-        if diagonal:
-            xs, ys = [*xs, *ys], [*xs, *ys]
-        axes = _axes(title, xs, ys)
-        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)] if xlabel or ylabel else [_title(title)]
-        if diagonal:
-            drawn.append(_path([(min(xs), min(xs)), (max(xs), max(xs))], axes, 'stroke="#808080"'))
-        for i, j in [] if cloud.edges is None else cloud.edges.tolist():
-            drawn.append(_path(cloud.points[[i, j]].tolist(), axes, 'stroke="#808080" stroke-width="0.4"'))
-        for place, (x, y) in enumerate(cloud.points.tolist()):
-            if place != cloud.marked:
-                drawn.append(
-                    f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="2.5" fill="{_shade(cloud, place)}"/>'
-                )
-        if cloud.marked is not None:
-            x, y = (scale(value) - 5 for scale, value in zip((axes.x, axes.y), cloud.points[cloud.marked], strict=True))
-            drawn.append(f'<path d="M{x:.1f} {y:.1f}l10 10m0 -10l-10 10" stroke="{COLOURS[0]}" stroke-width="2"/>')
-        drawings.append(drawn)
-    return Figure(caption, _sheet(drawings, {}))
-
-
-def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Sequence[str] = ()) -> Figure:
-    """Show images without smoothing, each below its title.
-
-    Parameters
-    ----------
-    caption : str
-    pictures : mapping of title to array, shape (height, width) or (height, width, 3)
-        Grey values or red, green and blue, from 0 to 1.
-    rows : sequence of str, default ()
-        Names of equally high rows of the images, from the top.
-    """
-    margin = 10 + math.ceil(LETTER * max(map(len, rows), default=0))
-    parts, x, below = [], margin, 0.0
-    for title, picture in pictures.items():
-        scale = WIDTH / max(picture.shape[:2])
-        high, wide = (scale * size for size in picture.shape[:2])
-        parts.append(_text(x, TOP - 12, title, 'font-weight="bold"'))
-        parts.append(
-            f'<image x="{x:.1f}" y="{TOP}" width="{wide:.1f}" height="{high:.1f}" style="image-rendering: pixelated" '
-            f'href="data:image/png;base64,{base64.b64encode(_png(picture)).decode()}"/>'
-        )
-        for place, name in enumerate(rows):
-            parts.append(_text(x - 6, TOP + high * (place + 0.5) / len(rows) + 4, name, 'text-anchor="end"'))
-        x, below = x + math.ceil(wide) + margin, max(below, TOP + high)
-    return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
-
-
-def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
-    """Draw intervals with a point in each, a line for each name, and a vertical line at 0."""
-    # `intervals` are (low, value, high) by name.
-    left = 20 + math.ceil(LETTER * max(map(len, intervals)))
-    width, below = left + WIDTH, TOP + KEY * len(intervals)
-    low_end, high_end = (
-        min(0.0, *(row[0] for row in intervals.values())),
-        max(0.0, *(row[2] for row in intervals.values())),
-    )
-    x, parts = _scale(low_end, high_end, left, width - RIGHT), []
-    for value, text in ticks(low_end, high_end):
-        parts.append(f'<path d="M{x(value):.1f} {TOP - 10}V{below}" stroke="#808080{"" if value == 0 else "40"}"/>')
-        parts.append(_text(x(value), below + 18, _short(text), 'text-anchor="middle"'))
-    for place, (name, (low, value, high)) in enumerate(intervals.items()):
-        y = TOP + KEY * place
-        parts.append(_text(left - 10, y + 4, name, 'text-anchor="end"'))
-        parts.append(f'<path d="M{x(low):.1f} {y}H{x(high):.1f}" stroke="{COLOURS[2]}" stroke-width="2"/>')
-        parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{COLOURS[2]}"/>')
-    parts.append(_text((left + width - RIGHT) / 2, below + BELOW - 4, xlabel, 'text-anchor="middle"'))
-    rows = [(name, low, value, high) for name, (low, value, high) in intervals.items()]
-    data = Table(caption, ("", "low", "difference", "high"), rows)
-    return Figure(caption, _svg(width, below + BELOW, parts), data)
 
 
 def write_figure(path: Path, figure: Figure) -> None:
@@ -374,19 +270,6 @@ def _level(y: float, dash: str) -> str:
     return f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#808080" stroke-dasharray="{dash}"/>'
 
 
-def _path(points: Sequence[Sequence[float]], axes: Axes, style: str) -> str:
-    return f'<path d="M{"L".join(f"{axes.x(x):.1f} {axes.y(y):.1f}" for x, y in points)}" {style}/>'
-
-
-def _shade(cloud: Cloud, place: int) -> str:
-    """Return a blue, the darker the higher the shade among all points but the marked one."""
-    if cloud.shades is None:
-        return COLOURS[2]
-    others = np.delete(cloud.shades, [] if cloud.marked is None else cloud.marked)
-    share = (cloud.shades[place] - others.min()) / (np.ptp(others) or 1.0)
-    return "#" + "".join(f"{round(pale + (dark - pale) * share):02x}" for pale, dark in zip(PALE, DARK, strict=True))
-
-
 def _title(title: str) -> str:
     return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
 
@@ -426,21 +309,6 @@ def _svg(width: int, height: int, parts: Iterable[str]) -> str:
     style = 'fill="none" font-family="system-ui, sans-serif" font-size="12"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" {style}>'
     return "\n".join([head, *filter(None, parts), "</svg>"])
-
-
-def _png(picture: FloatArray) -> bytes:
-    """Encode a PNG file of eight bits per colour."""
-    colours = np.clip(np.round(255 * picture), 0, 255).astype(np.uint8)
-    height, width = colours.shape[:2]
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), colours.reshape(height, -1)], axis=1)  # 0: no filter
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if colours.ndim == 3 else 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    )
 
 
 def _points(caption: str, xlabel: str, panels: Mapping[str, Panel]) -> Table:

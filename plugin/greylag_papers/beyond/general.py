@@ -35,12 +35,11 @@ from greylag.recipes.general import (
     without_texts,
 )
 from greylag.reports import to_dict
-from greylag.reports.figures import interval_figure
 from greylag.reports.report import Section
 from greylag.studies import config
 from greylag.studies.collection import Collection, CollectionSettings, FirstStage, Queries, open_collection
 from greylag.studies.study import Context, Outcome, Study
-from greylag.studies.tables import comparison_table, means_table
+from greylag.studies.tables import Table, comparison_table, means_table
 from greylag.trec import Qrels, read_subtopic_qrels
 from greylag_papers.texts import read_texts
 
@@ -271,20 +270,20 @@ def _means(scores: Compared) -> dict[str, dict[str, float]]:
 
 
 def _section(label: str, scores: Compared) -> Section:
-    """Means, tests, and a figure of differences from BM25."""
+    """Means, tests, and differences from BM25."""
     means, tests = _means(scores), [compare(of_one, FIRST) for of_one in scores.values()]
-    gains = {}
+    gains = []
     for name, test in zip(scores, tests, strict=True):
         found = next(c for c in test.comparisons if c.run == GENERAL)
-        gains[name] = (found.interval[0], found.difference, found.interval[1])
-    overall = over_collections([gain for _, gain, _ in gains.values()])
-    gains["mean over collections"] = (overall["low"], overall["mean"], overall["high"])
+        gains.append((name, found.interval[0], found.difference, found.interval[1]))
+    overall = over_collections([gain for _, _, gain, _ in gains])
+    gains.append(("mean over collections", overall["low"], overall["mean"], overall["high"]))
     caption = f"{label}: {GENERAL} less {FIRST} by weights of the other collections, with 95 % intervals"
     return Section(
         label,
         "",
         [
-            interval_figure(caption, f"difference in {label}", gains),
+            Table(caption, ("", "low", "difference", "high"), gains),
             means_table(f"{label}, of each collection by weights of the others", means),
             comparison_table(f"{label}, less that of {FIRST}", *tests),
         ],

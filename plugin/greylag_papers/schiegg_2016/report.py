@@ -14,10 +14,11 @@ import numpy as np
 from greylag.evaluation import Family, Measure, Scores, Significance, compare
 from greylag.learning.structured import ComparingModel, Coulomb, TrainingSet
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Panel, line_figure, picture_figure
+from greylag.reports import Figure, Panel, line_figure
 from greylag.runtime import parallel_map
 from greylag.studies import Table, comparison_table, means_table
 from greylag_papers.contrasts import contrasts
+from greylag_papers.figures import picture_figure
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,

@@ -20,9 +20,10 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Cloud, Figure, Section, point_figure
+from greylag.reports import Figure, Section
 from greylag.runtime import parallel_map
 from greylag.studies import Context, Outcome, Positive, Seed, Study, Table
+from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
     PAGERANK,

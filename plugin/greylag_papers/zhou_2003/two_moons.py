@@ -19,8 +19,9 @@ from sklearn.datasets import make_moons
 
 from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Cloud, Figure, Section, point_figure
+from greylag.reports import Figure, Section
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
+from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.zhou_2003.by_example import roc_areas
 
 

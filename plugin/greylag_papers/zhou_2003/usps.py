@@ -18,10 +18,11 @@ from scipy.spatial.distance import cdist
 from greylag import FormatError
 from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Panel, Section, line_figure, picture_figure
+from greylag.reports import Figure, Panel, Section, line_figure
 from greylag.runtime import parallel_map
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study, Table
 from greylag_papers.contrasts import contrasts
+from greylag_papers.figures import picture_figure
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
     PAGERANK,

@@ -15,11 +15,10 @@ from greylag import Ranking, Run
 from greylag.core.tables import Table, as_html, as_text, cell_text, html_text
 from greylag.evaluation import Scores, compare, parse_measure
 from greylag.features.spelling import parse_feature
-from greylag.learning.data import RankingData
+from greylag.learning.data import RankingData, measure_spreads
 from greylag.rankers import RankingModel
 from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare
-from greylag.recipes.recipe import _spreads
-from greylag.reports import Cloud, Figure, QueryChanges, Section, line_figure, point_figure, query_changes
+from greylag.reports import Figure, QueryChanges, Section, line_figure, query_changes
 from greylag.reports.explanation_tables import comparison_of_documents, explanation_dict, explanation_table
 from greylag.reports.queries import Place, QueryChange, most_changed
 from greylag.reports.report import write_report
@@ -36,8 +35,8 @@ def test_any_svg_can_be_a_figure(tmp_path: Path) -> None:
 def sections() -> list[Section]:
     rows = [("a <b>", 0.25, 7, None), ("c", 1.0, 12, "x & y")]
     table = Table("Means <over> queries", ("system", "AP", "n", "note"), rows, decimals=3)
-    cloud = Cloud(np.array([[1.0, 3.0], [2.0, 4.0]]))
-    figures = [point_figure(caption, {"": cloud}) for caption in ("One figure", "The same drawing")]
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><circle cx="1" cy="3" r="2.5"/></svg>'
+    figures = [Figure(caption, svg) for caption in ("One figure", "The same drawing")]
     empty = Table("No rows", ("a", "b"), [])
     return [
         Section("Scores & more", "First paragraph.\n\nSecond <one>.", [table, empty, *figures]),
@@ -261,7 +260,7 @@ def test_shares_of_features_do_not_depend_on_their_scale() -> None:
     features = (parse_feature("FI/term/LM"), parse_feature("FI/term/BM25"))
     for scale in (1.0, 100.0):
         data = RankingData(("x", "y"), ("1", "2", "3"), offsets, ids, values * [1.0, scale], grades, (grades[:0],) * 3)
-        spreads, parts = _spreads(data, [1, 0]), [values[:3], values[3:]]
+        spreads, parts = measure_spreads(data.features, offsets)[::-1].tolist(), [values[:3], values[3:]]
         pooled = np.sqrt(sum(len(part) * part.var(axis=0) for part in parts) / 9) * [1.0, scale]
         assert spreads == pytest.approx(pooled[::-1])
         model = RankingModel(features, (3.0 / scale, -1.0), provenance={"spreads": spreads})
