@@ -73,7 +73,7 @@ def _reciprocal_ranks(ranking: Ranking) -> FloatArray:
 def _by_document(
     rankings: Sequence[Ranking], *terms_of: Callable[[Ranking], FloatArray]
 ) -> tuple[tuple[str, ...], list[FloatArray]]:
-    """All documents, shape (n,), and terms of each kind, shape (n, rankings), 0 where a ranking lacks the document."""
+    """List all documents, shape (n,), and terms of each kind, shape (n, rankings), 0 where a ranking lacks one."""
     if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
         qids = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
         raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
@@ -87,7 +87,7 @@ def _by_document(
 
 
 def _sums(terms: FloatArray) -> FloatArray:
-    """The sums of rows, each with a single rounding."""
+    """Sum rows, each with a single rounding."""
     if terms.shape[1] <= 2:  # one addition has one rounding
         sums: FloatArray = terms.sum(axis=1)
         return sums
@@ -145,7 +145,7 @@ class GivenRun(Source):
     rankings: Run
 
     def __call__(self, query: Query, /) -> Ranking:
-        """The query's ranking in the run."""
+        """Return the query's ranking in the run."""
         ranking = self.rankings.get(query.qid)
         if ranking is None:
             return Ranking(query.qid, query.text, (), np.empty(0))
@@ -175,7 +175,7 @@ def fuse_runs(
 
 
 def cut(method: str | Fusion, k: int | None) -> Fusion:
-    """The method of fusion, of whose rankings the first k documents are kept, or all."""
+    """Make a method of fusion that keeps the first k documents of each ranking, or all."""
     if k is not None:
         check_counts(k=k)
     return partial(_head, _fusion(method), k)

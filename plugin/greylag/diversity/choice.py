@@ -103,7 +103,7 @@ class DiversifierChoice:
         ]
 
     def advice(self) -> list[str]:
-        """The recommendation, with its uncertainty, in a few lines."""
+        """Recommend a diversifier in a few lines, with the uncertainty."""
         if self.best == NONE:
             return [f"Recommended: {NONE}. No method has a better {self.measure} than the first stage."]
         gain, cost = self.winner.comparison, self.costs.find(self.best, self.cost)
@@ -209,7 +209,7 @@ class _Tried(NamedTuple):
 def _compared(
     tried: Mapping[str, _Tried], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
 ) -> DiversifierChoice:
-    """The choice among methods, given the scores of the first stage and which queries each fold holds out."""
+    """Choose among methods, from the scores of the first stage and the queries that each fold holds out."""
     sign = -1.0 if measures[0].family.lower_is_better else 1.0  # times which a value is better if it is higher
     scores, stages, weights = {NONE: before}, dict[str, StageStep](), dict[str, tuple[float, ...]]()
     for name, method in tried.items():
@@ -238,7 +238,7 @@ def _compared(
 
 
 def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list[StageStep]:
-    """The diversifiers that need no other resources, and SVM-div, whose model is learned here."""
+    """Return the diversifiers that need no other resources, and SVM-div, whose model is learned here."""
     have = {name for name, value in {"index": index, **resources}.items() if value is not None}
     if index is not None:
         have.add("vectors")  # those of TF-IDF
@@ -256,13 +256,13 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
 
 
 def _sized(step: StageStep, k: int) -> StageStep:
-    """The stage with k picks, if these are more than its default."""
+    """Return the stage with k picks, if these are more than its default."""
     names = {name for name, _ in step.options}
     return step if k == 20 or "k" in names or "k" not in stage_parameters(step.stage) else step.adding(k=k)
 
 
 def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
-    """The stage with each of its strengths; as it is if it has none, or has one already."""
+    """Return the stage with each of its strengths; as it is if it has none, or has one already."""
     strength = step.stage.strength
     if strength is None or strength in dict(step.options):
         return [(None, step)]
@@ -270,10 +270,8 @@ def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
 
 
 def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:
-    """The scores of the held-out queries, (queries, measures), of values of (alternatives, queries, measures).
-
-    Also which alternative is best on the other queries of each fold, or on its own if there are no others.
-    """
+    """Score the held-out queries, (queries, measures), from (alternatives, queries, measures), and choose per fold."""
+    # The alternative of a fold is the best on the other queries, or on its own if there are no others.
     held_out, chosen = np.empty(values.shape[1:]), []
     for test in tests:
         training = test if test.all() else ~test
@@ -284,12 +282,10 @@ def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -
 
 
 def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: float) -> Rule:
-    """The choice by some queries: the method that is best with weights from other folds, then its best weight.
+    """Choose by some queries the method that is best with weights from other folds, then its best weight."""
 
-    `pool` has the scores of each method with each weight, (weights, queries, measures); of equally good methods, the
-    first is chosen.
-    """
-
+    # `pool` has the scores of each method with each weight, (weights, queries, measures); the first of equally good
+    # wins.
     def rule(queries: IntArray) -> tuple[str, FloatArray]:
         # A resample of the queries may lack all of a fold.
         resampled = [test[queries] for test in tests if test[queries].any()]
@@ -302,7 +298,7 @@ def rule_of(pool: Mapping[str, FloatArray], tests: Sequence[BoolArray], sign: fl
 
 
 def last_best(means: FloatArray) -> int:
-    """The number of the highest mean, the last one if several are."""
+    """Return the number of the highest mean, the last one if several are."""
     # Rounded, since means of equal scores may differ in their last bits.
     return len(means) - 1 - int(np.argmax(np.round(means[::-1], DIFFERENCE_DECIMALS)))
 
@@ -311,7 +307,7 @@ def _learned(
     first: Run, qrels: SubtopicQrels, test_qids: Sequence[Sequence[str]], index: PositionalIndex | None, k: int,
     n_jobs: int | None,
 ) -> Run:  # fmt: skip
-    """Each fold diversified by SVM-div that was trained on the others."""
+    """Diversify each fold by SVM-div trained on the others."""
     if index is None:
         raise ParameterError(f"{LEARNED} needs an index")
 
@@ -324,12 +320,12 @@ def _learned(
 
 
 def _by_one(scores: Scores, column: int) -> Scores:
-    """The scores by one of the measures."""
+    """Return the scores by a single measure."""
     return replace(scores, measures=(scores.measures[column],), values=scores.values[:, [column]])
 
 
 def _shown(comparison: Comparison | None, *, p: bool = False) -> list[str]:
-    """The difference, its interval, and perhaps its corrected p."""
+    """Format the difference, its interval, and perhaps its corrected p."""
     if comparison is None:
         return ["", "", ""] if p else ["", ""]
     low, high = comparison.interval

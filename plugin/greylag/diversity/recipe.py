@@ -119,27 +119,18 @@ class DiversityRecipe:
         )  # fmt: skip
 
     def stage(self, fitted: FittedDiversity, make: CandidateMaker) -> SVMDiv | CSSVM:
-        """The stage that picks k documents by the model."""
+        """Return the stage that picks k documents by the model."""
         kind = SVMDiv if self.method == "svmdiv" else CSSVM
         return kind(fitted.model, make.index, titles=make.titles, k=self.k)
 
 
 class DiversityTraining(NamedTuple):
-    """A model that diversifies, and how it does on queries that it was not trained on.
-
-    Parameters
-    ----------
-    fitted : FittedDiversity
-        The model, trained on all queries but for those that C was chosen on, and how it was found.
-    held_out : Run or None
-        With folds, every query with subtopics, diversified by the model of the other folds.
-    scores : mapping of str to Scores
-        Subtopic loss and alpha-nDCG at k of the "first stage", of "chance", of "MMR" and of the "held out" rankings, or
-        of the queries that C was chosen on; empty if all queries were trained on.
-    """
+    """A model that diversifies, and its scores on queries that it was not trained on."""
 
     fitted: FittedDiversity
+    # With folds, every query with subtopics, diversified by the model of the other folds
     held_out: Run | None
+    # Subtopic loss and alpha-nDCG at k of the "first stage", "chance", "MMR" and the "held out" rankings
     scores: Mapping[str, Scores]
 
     @property
@@ -201,7 +192,7 @@ def train_to_diversify(
 def beside_others(
     recipe: DiversityRecipe, held_out: Run, first: Run, qrels: SubtopicQrels, index: PositionalIndex
 ) -> dict[str, Scores]:
-    """Score held-out rankings, the first stage, MMR, and random orders by their mean."""
+    """Score held-out rankings by qid beside those of the first stage, MMR, and the mean of random orders."""
     before = first.select_queries(held_out)
     options: dict[str, Any] = {"depth": recipe.depth, "k": recipe.k}
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
@@ -224,7 +215,7 @@ LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {
 
 
 def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> DiversityRecipe:
-    """The recipe of a spelling, such as ``svmdiv(C=1,k=5)`` or ``cssvm(M=3,validate=true)``."""
+    """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)`` or ``cssvm(M=3,validate=true)``."""
     name, options = read_call(text)
     if name not in LEARNERS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, LEARNERS)}")
@@ -237,5 +228,5 @@ def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> Diver
 
 
 def options_of(name: str) -> dict[str, Parameter]:
-    """The options of a model of `LEARNERS`: those of its learner, and of `DiversityRecipe`."""
+    """Return the options of a model of `LEARNERS`: those of its learner, and of `DiversityRecipe`."""
     return {**parameters(LEARNERS[name][1]), **parameters(DiversityRecipe, "document_features")}

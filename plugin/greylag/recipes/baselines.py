@@ -45,29 +45,20 @@ SDM_WEIGHTS = (0.85, 0.10, 0.05)
 
 @dataclass(frozen=True)
 class Baseline:
-    """A linear model with fixed features.
+    """A linear model with fixed features."""
 
-    Parameters
-    ----------
-    name : str
-        Its name in the literature.
-    features : tuple of FeatureSpec
-    weights : tuple of float
-        The weights, or the start of the search for them.
-    tuned : tuple of str
-        The feature parameters to be tuned, by their names in `FeatureParameters`.
-    trained : bool, default False
-        Whether the weights are learned, by coordinate ascent.
-    """
-
+    # As in the literature
     name: str
     features: tuple[FeatureSpec, ...]
+    # The weights, or the start of the search for them
     weights: tuple[float, ...]
+    # The feature parameters to be tuned, by their names in `FeatureParameters`
     tuned: tuple[str, ...]
+    # Whether the weights are learned, by coordinate ascent
     trained: bool = False
 
     def in_profile(self, profile: Profile) -> Baseline:
-        """The model with the literature's windows of eight tokens where U-4 would be four: U-8 under "inquery"."""
+        """Use the literature's windows of eight tokens where U-4 would be four: U-8 under "inquery"."""
         if profile != "inquery":
             return self
         widened = (str(feature).replace("-U-4", "-U-8") for feature in self.features)
@@ -82,7 +73,7 @@ class Baseline:
         return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
 
     def evaluate(self, data: RankingData, objective: Objective) -> FloatArray:
-        """The objective of each query by the weights as they are, shape (q,); `data` as for `fit`."""
+        """Evaluate the objective of each query by the fixed weights, shape (q,); `data` as for `fit`."""
         return objective.evaluate(data, linear_scores(data, range(len(self.weights)), np.array(self.weights)))
 
 
@@ -116,7 +107,7 @@ BASELINES: Mapping[str, tuple[Baseline, ...]] = {
 
 
 def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
-    """Every combination of the grid's values of `names`, the last varying fastest, and otherwise `base`."""
+    """List combinations of the grid's values of `names`, the last varying fastest, and otherwise `base`."""
     for name in names:
         if name not in grid:
             raise ParameterError(f"the grid has no values for {name}: it has {', '.join(grid) or 'none'}")
@@ -141,7 +132,7 @@ def tune_on_data(
     *,
     n_jobs: int | None = None,
 ) -> Tuned:
-    """The first of the best settings for the queries `qids`; `extract` maps settings to the data of all queries."""
+    """Find the first of the best settings for the queries `qids`; `extract` maps settings to all queries' data."""
 
     def attempt(parameters: FeatureParameters) -> Tuned:
         return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
@@ -202,7 +193,7 @@ class BaselineRecipe(Recipe):
         return PreparedBaseline(self, counted)
 
     def at_ends(self, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """The parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
+        """Return the parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
         # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
         ends = {name: (min(self.grid[name]), max(self.grid[name])) for name in chosen if len(self.grid[name]) > 1}
         return {
@@ -245,15 +236,7 @@ class PreparedBaseline:
 
 @dataclass(frozen=True)
 class TunedMRFRecipe(Recipe):
-    """An `MRFRecipe` with the k1 and b of BM25 and the mu of LM, each tuned on the training queries as a baseline is.
-
-    Parameters
-    ----------
-    recipe : MRFRecipe
-        Its other parameters stay.
-    grid : mapping of str to sequence, default `greylag.recipes.baselines.GRID`
-        The values to try for k1, b and mu.
-    """
+    """An `MRFRecipe` with the k1 and b of BM25 and the mu of LM tuned on the training queries, as a baseline's are."""
 
     recipe: MRFRecipe
     grid: Grid = field(default_factory=lambda: GRID)

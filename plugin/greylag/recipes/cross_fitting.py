@@ -39,19 +39,7 @@ def add_translation(
     *,
     n_jobs: int | None = None,
 ) -> RankingData:
-    """The data with `Translation`, learned from its queries, as a last feature.
-
-    Parameters
-    ----------
-    data : RankingData
-        Rows of some documents of `rankings`.
-    rankings : sequence of Ranking
-        They include the queries of `data`.
-    parts : sequence of sequences of str
-        All queries of `data`, in at least two parts.
-    mu : float
-        The smoothing of `Translation`.
-    """
+    """Add to the data, as a last feature, `Translation` learned from its queries and cross-fitted over `parts`."""
     by_qid = {ranking.qid: ranking for ranking in rankings}
 
     def learn(qids: Sequence[str]) -> Translation:
@@ -77,20 +65,12 @@ def cross_fit_baselines(
     *,
     n_jobs: int | None = None,
 ) -> RankingData:
-    """The data with BM25 and RM3 by parameters that the other parts tune; the names of features are those of `tuned`.
-
-    Parameters
-    ----------
-    data : RankingData
-        Rows of `features` with the parameters `tuned`.
-    parts : sequence of sequences of str
-        All queries of `data`, in at least two parts.
-    """
+    """Replace BM25 and RM3 by values whose parameters the other parts tune; features keep the names of `tuned`."""
     columns = data.columns_of(tuned.features)
     by_qid = {ranking.qid: ranking for ranking in features.rankings}
 
     def cross_fit(part: Sequence[str]) -> list[FloatArray]:
-        """The columns of each query of the part."""
+        """Compute the columns of each query of the part."""
         by_others = features.tune(without(data.qids, part))
         if by_others == tuned:
             return [data.features[slice(*data.spans[qid]), columns] for qid in part]

@@ -35,7 +35,7 @@ PENALTY = 100.0
 
 @cache
 def general_model(*, texts: bool = True, without: str | None = None) -> RankingModel:
-    """The model of `GeneralRanker`: weights that were learned on public collections, for any collection.
+    """Load the model of `GeneralRanker`: weights learned on public collections, for any collection.
 
     The study ``general`` makes it, and says how well it does on each collection by weights of the others.
 
@@ -57,10 +57,8 @@ def general_model(*, texts: bool = True, without: str | None = None) -> RankingM
 
 
 def general_model_for(index: PositionalIndex) -> RankingModel:
-    """The general model for an index; one of a collection that it was learned from is left out of it.
-
-    Collections are known by the fingerprint of their index: its docids, lengths, terms and frequencies.
-    """
+    """Return the general model for an index; if it was learned from this collection, weights of the others."""
+    # Collections are known by the fingerprint of their index: its docids, lengths, terms and frequencies.
     model = general_model(texts=index.words is not None)
     for name, known in model.provenance["indexes"].items():
         # Counted first, since few indexes need a fingerprint, which takes time.
@@ -161,13 +159,13 @@ def learn_general(
 
 
 def _index_of(parts: Sequence[RankingData]) -> dict[str, Any]:
-    """The number of documents and the fingerprint of the index of data."""
+    """Return the number of documents and the fingerprint of the index of data."""
     origin = parts[0].origin
     return {} if origin is None else {"documents": origin.collection.documents, "fingerprint": origin.fingerprint}
 
 
 def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
-    """The mean of the collections' weights, divided by the sum of its magnitudes, to four decimals."""
+    """Average the collections' weights, divided by the sum of magnitudes, to four decimals."""
     # Only ratios count: as shares, weights can be compared and read. Four decimals are beyond what judgements tell.
     weights = np.mean(learned, axis=0)
     return np.asarray((weights / np.abs(weights).sum()).round(4))
@@ -176,14 +174,14 @@ def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
 def collection_weights(
     parts: Sequence[RankingData], objective: Objective | str, *, penalty: float = PENALTY
 ) -> FloatArray:
-    """The mean of the weights that are learned on each of a collection's data, in unit length, shape (f,)."""
+    """Average the weights learned on each of a collection's data, in unit length, shape (f,)."""
     if not parts:
         raise ParameterError("no data are given")
     return np.asarray(np.mean([_unit_weights(data, objective, penalty) for data in parts], axis=0))
 
 
 def _unit_weights(data: RankingData, objective: Objective | str, penalty: float) -> FloatArray:
-    """The weights of all features by listwise regression, divided by their length, shape (f,)."""
+    """Learn the weights of all features by listwise regression, divided by their length, shape (f,)."""
     weights = ListwiseRegression(objective, penalty=penalty).fit(data).over(data)
     length = float(np.sqrt(np.sum(weights**2)))
     if length == 0:
@@ -199,7 +197,7 @@ def general_data(
     *,
     n_jobs: int | None = None,
 ) -> tuple[RankingData, ...]:
-    """The data of one collection for `learn_general`: its rankings, cut at 100 documents and at 1000.
+    """Compute a collection's data for `learn_general`: its rankings, cut at 100 documents and at 1000.
 
     Of more than 500 topics with a relevant document, 500 are used, and 100 of these at 1000 documents.
 
@@ -227,15 +225,13 @@ def general_data(
 
 
 def rankings_by_depth(run: Run, qrels: Qrels) -> dict[int, Run]:
-    """For each of `DEPTHS`, the tops of some rankings, of topics with a relevant document at equal distances.
-
-    A depth is left out if no ranking is longer than the depth before.
-    """
+    """Cut, for each of `DEPTHS`, some rankings of topics with a relevant document, at equal distances."""
+    # A depth is left out if no ranking is longer than the depth before.
     judged, longest = judged_topics(run, qrels), max((len(ranking) for ranking in run.rankings), default=0)
     depths = [depth for depth, before in zip(DEPTHS, [0, *DEPTHS], strict=False) if longest > before]
     return {depth: Run(tuple(run[qid].head(depth) for qid in spaced(judged, DEPTHS[depth]))) for depth in depths}
 
 
 def without_texts(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """The features that an index without texts has."""
+    """Select the features that an index without texts has."""
     return tuple(feature for feature in features if not isinstance(feature.base, WrittenForm))

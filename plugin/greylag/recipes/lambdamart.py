@@ -61,7 +61,7 @@ class LambdaMART:
             raise ParameterError(f"learning_rate is {self.learning_rate}; it must be a finite number above 0")
 
     def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
-        """The trees for `data`; as many of the first as are best for the validation queries, if there are any."""
+        """Grow the trees for `data`; as many of the first as are best for the validation queries, if there are any."""
         lightgbm = _lightgbm()
         # LightGBM's labels are small whole numbers: gains are numbered, and `label_gain` gives them back.
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
@@ -91,7 +91,7 @@ class LambdaMART:
         return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
 
     def _best(self, booster: Any, validation: RankingData) -> int:
-        """The number of trees that is best for the validation queries."""
+        """Find the number of trees that is best for the validation queries."""
         objective, scores, means = Objective.parse(self.objective), np.zeros(len(validation.docids)), list[float]()
         # Tree by tree: the scores of the first n trees are not computed n times.
         for tree in range(booster.num_trees()):
@@ -151,7 +151,7 @@ class LambdaMARTRecipe(Recipe):
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedLearner:
-        """The judged rankings; features are computed when the first fold has chosen their parameters."""
+        """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""
         return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
     @property
@@ -160,7 +160,7 @@ class LambdaMARTRecipe(Recipe):
         return self.sources.depth
 
     def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> Fitted:
-        """The trees for training rows; they grow in one thread."""
+        """Learn the trees for training rows; they grow in one thread."""
         return fit_trees(self.learner, rows)
 
 

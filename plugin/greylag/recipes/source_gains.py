@@ -40,7 +40,7 @@ NAMES: Mapping[type[Feature], str] = {
 
 
 def source_of(feature: Feature) -> str:
-    """The name of a feature's source."""
+    """Name a feature's source."""
     base = feature.base
     if isinstance(base, StageScore):
         (first, *others) = base.steps
@@ -53,7 +53,7 @@ def source_of(feature: Feature) -> str:
 
 
 def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
-    """The names of the features of each source; of all runs, if there are several; and of all that needs the index."""
+    """List the features of each source by name; of all runs, if there are several; and of all that needs the index."""
     known, names = list(features), dict[str, set[str]]()
     for feature in known:
         names.setdefault(source_of(feature), set()).add(str(feature))
@@ -68,10 +68,8 @@ def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
 
 
 def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
-    """The held-out mean of a regression of all sources, and the difference without each, for a model's provenance.
-
-    Empty if there are fewer than two sources. Of a fold, at most `MOST` queries are learned from.
-    """
+    """Compute the held-out mean of a regression of all sources, and the difference without each, for provenance."""
+    # Empty if there are fewer than two sources. Of a fold, at most `MOST` queries are learned from.
     values: dict[str, dict[str, float]] = {}
     for training, held_out in folds:
         rows = training.select_queries(spaced(training.qids, MOST)) if len(training.qids) > MOST else training
@@ -100,7 +98,7 @@ def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
 
 
 def sources_table(gains: Mapping[str, Any], measure: str) -> Table:
-    """The table of `source_gains`."""
+    """Tabulate the result of `source_gains`."""
     rows: list[tuple[str | float | Marked | None, ...]] = [(ALL, gains["mean"], None, None, None)]
     for name, gain in gains["without"].items():
         cells = (Marked(value, "+.4f") for value in (gain["difference"], *gain["interval"]))

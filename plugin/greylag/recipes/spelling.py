@@ -71,26 +71,16 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Ranker:
-    """A model that can be spelt.
-
-    Parameters
-    ----------
-    summary : str
-        A line about it.
-    options_of : callable
-        Looks up the options, for which a learner is imported.
-    recipe : callable
-        The recipe, from the values of options and the parameters of `parse_model`.
-    takes : tuple of str
-        Which of these parameters it takes, besides the objective.
-    union : bool, default False
-        Whether its candidates, where no run is given, are those of BM25 and BM25+RM3.
-    """
+    """A model that can be spelt."""
 
     summary: str
+    # Looks up the options, for which a learner is imported
     options_of: Callable[[], Mapping[str, Parameter]]
+    # The recipe, from the values of options and the parameters of `parse_model`
     recipe: Callable[..., Recipe]
+    # The parameters of `parse_model` that it takes, besides the objective
     takes: tuple[Asked, ...] = ()
+    # Whether its candidates, where no run is given, are those of BM25 and BM25+RM3
     union: bool = False
 
     @property
@@ -114,7 +104,7 @@ def parse_model(
     pool: Pool | None = None,
     preselection: str | None = None,
 ) -> SpeltModel:
-    """The recipe of a spelling, as ``greylag train --model`` takes it.
+    """Parse the recipe of a spelling, as ``greylag train --model`` takes it.
 
     Parameters
     ----------
@@ -154,7 +144,7 @@ def parse_model(
 
 
 def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART:
-    """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
+    """Parse the learner of a model without an index, by the model's spelling, ``coordinate-ascent(restarts=5)``."""
     name, options = read_call(text)
     if name not in registered("learner"):
         why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
@@ -169,7 +159,7 @@ def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART
 
 @cache
 def find_learner(name: str) -> Any:
-    """The class of a registered learner; `ParameterError` if it cannot be imported or is none."""
+    """Find the class of a registered learner; `ParameterError` if it cannot be imported or is none."""
     kind = load_entry("learner", name)
     learns = isinstance(kind, type) and (callable(getattr(kind, "fit", None)) or issubclass(kind, LambdaMART))
     if not (learns and is_dataclass(kind) and "objective" in {field.name for field in fields(kind)}):
@@ -178,12 +168,12 @@ def find_learner(name: str) -> Any:
 
 
 def learner_options(name: str) -> dict[str, Parameter]:
-    """The options of a model without an index."""
+    """Return the options of a model without an index."""
     return parameters(find_learner(name), "objective")
 
 
 def _weighted_options(name: str) -> dict[str, Parameter]:
-    """The options of a learner with those of features and queries."""
+    """Return the options of a learner with those of features and queries."""
     own, others = learner_options(name), {**parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
     if both := sorted(own.keys() & others.keys()):
         raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
@@ -191,7 +181,7 @@ def _weighted_options(name: str) -> dict[str, Parameter]:
 
 
 def model_files(text: str) -> list[str]:
-    """The files that the spelling of a model names."""
+    """List the files that the spelling of a model names."""
     hints = get_type_hints(QueryOptions, include_extras=True)
     return [file for name, value in read_call(text)[1].items() for file in named_files(hints.get(name), value)]
 
@@ -242,7 +232,7 @@ def _lambdamart(objective: Objective, sources: FeatureSources, **values: Any) ->
 
 
 def _grid(name: str) -> dict[str, Parameter]:
-    """The parameters that a baseline tunes, each with the values to try."""
+    """List the parameters that a baseline tunes, each with the values to try."""
     known, tuned = parameters(FeatureParameters), [parameter for step in BASELINES[name] for parameter in step.tuned]
     return {one: replace(known[one], annotation=several(known[one].annotation), default=GRID[one]) for one in tuned}
 
@@ -253,7 +243,7 @@ def _tuned(name: str, summary: str) -> Ranker:
 
 
 def _of_features(name: str, summary: str) -> Ranker:
-    """A model of the features themselves, by a registered learner."""
+    """Make a model of the features themselves, by a registered learner."""
     return Ranker(
         summary, partial(_weighted_options, name), partial(_weighted, name), ("features", "pool", "preselection")
     )

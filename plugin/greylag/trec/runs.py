@@ -198,7 +198,7 @@ class JoinedRuns:
 
 
 def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting: dict[str, Ranking]) -> Ranking | None:
-    """The query's ranking in a run, if the run has one; those that come before it wait."""
+    """Return the query's ranking in a run, if the run has one; those that come before it wait."""
     if qid not in known:
         return None
     while qid not in waiting:
@@ -225,7 +225,7 @@ def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
 
 
 def run_tag(path: Path) -> str:
-    """The tag of the first line of a file, "" if it is not a run or cannot be read twice."""
+    """Read the tag of the first line of a file, "" if it is not a run or cannot be read twice."""
     if is_file(path):
         with suppress(FormatError):
             return _read(path, None, Faults(path, lenient=False), _Notes(path), whole=False)[0]
@@ -316,7 +316,7 @@ def write_rankings(
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:
-    """Finite, non-increasing scores as strictly decreasing float32 numbers, by the formula in `write_run`."""
+    """Convert finite, non-increasing scores to strictly decreasing float32 numbers, by the formula in `write_run`."""
     if (np.abs(scores) >= FLOAT32_LIMIT).any():
         beyond = scores[np.abs(scores) >= FLOAT32_LIMIT][0]
         raise ParameterError(
@@ -349,7 +349,7 @@ def _ranked_lines(rank: Callable[[Any], Ranking], tag: str, item: Any) -> str:
 
 
 def _lines(ranking: Ranking, tag: str) -> str:
-    """The lines of a ranking in a run file."""
+    """Write the lines of a ranking in a run file."""
     check_names("document", ranking.docids)
     scores = strictly_decreasing(ranking.scores).astype("U").tolist()
     ranked = enumerate(zip(ranking.docids, scores, strict=True), 1)
@@ -405,7 +405,7 @@ class _Notes:
 def _read(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
-    """The tag of the first line, and each query's scores by docid, at once or after the last query if `whole`."""
+    """Read the tag of the first line, and each query's scores by docid, at once or after the last query if `whole`."""
     rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True)
     first = next(iter(rows))
     rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
@@ -417,7 +417,7 @@ def _read(
 
 
 def _scored(rows: Rows, faults: Faults) -> Iterator[tuple[int, list[bytes]]]:
-    """The columns of a run with scores, from the columns of MS MARCO's form."""
+    """Yield the columns of a run with scores, from the columns of MS MARCO's form."""
     before = b"", 0
     for line, (qid, docid, text) in rows:
         rank = int(text) if text.isdigit() and len(text) < 10 else 0
@@ -460,7 +460,7 @@ class _Lines:
             self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else 0)
 
     def check_order(self, faults: Faults) -> None:
-        """Lines in another order than that of scores need ranks in that order, so that all programs read the same."""
+        """Check that lines in another order than scores have ranks in that order, so that all programs agree."""
         if self.rise:
             pairs = sorted(zip(self.scores.values(), self.ranks, strict=True), key=lambda pair: (-pair[0], pair[1]))
             if any(rank <= above and score < higher for (higher, above), (score, rank) in pairwise(pairs)):
@@ -473,7 +473,7 @@ class _ApartError(Exception):
 
 
 def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterator[tuple[str, _Lines]]:
-    """The lines of each query, at once; or after the last if `whole`, without which they must not be apart."""
+    """Yield the lines of each query, at once; or after the last if `whole`, without which they must not be apart."""
     queries, none = dict[bytes, _Lines](), _Lines()
     for qid, group in groupby(rows, key=lambda row: row[1][0]):
         apart, lines = qid in queries, queries.get(qid, _Lines())
@@ -493,7 +493,7 @@ def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterat
 def _known(
     groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """The scores of the queries that are among the topics; the faults of others are reported, too."""
+    """Yield the scores of the queries that are among the topics; the faults of others are reported, too."""
     for qid, lines in groups:
         if topics is not None and qid not in topics:
             notes.left_out.append(qid)
