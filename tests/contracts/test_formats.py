@@ -166,7 +166,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(
     assert form.write is not None
     (tmp_path / "file").write_text("old")
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(GreylagError, match=r"file cannot be written: No space left on device") as caught:
+    with pytest.raises(GreylagError, match=r"file .*No space left on device") as caught:
         form.write(form.sample, tmp_path / "file")
     assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "old"

@@ -84,7 +84,7 @@ def test_number_of_features_must_be_available(selector, n_features):
     X, y = random_words(0)
     with pytest.raises(
         ParameterError,
-        match=rf"n_features must be an integer from 1 to 12, the number of columns of X, not {n_features}",
+        match=rf"n_features .*\b12\b.*not {n_features}",
     ):
         selector.set_params(n_features=n_features).fit(X, y)
 
@@ -93,9 +93,7 @@ def test_number_of_features_must_be_available(selector, n_features):
 @pytest.mark.parametrize("selector", SELECTORS[1:], ids=["MMRFeatureSelection", "KollerSahamiSelection"])
 def test_candidates_must_be_enough(selector, preselect):
     X, y = random_words(0)
-    with pytest.raises(
-        ParameterError, match=rf"preselect must be an integer of at least n_features = 3, not {preselect}"
-    ):
+    with pytest.raises(ParameterError, match=rf"preselect .*\b3\b.*not {preselect}"):
         clone(selector).set_params(preselect=preselect).fit(X, y)
 
 

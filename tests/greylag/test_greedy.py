@@ -42,7 +42,7 @@ def test_gains_of_picked_candidates_are_ignored(value: float) -> None:
 
 @pytest.mark.parametrize("worth", [[np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf]])
 def test_gains_that_are_not_finite_are_refused(worth: list[float]) -> None:
-    with pytest.raises(ParameterError, match="ModularGain: the gain of candidate 0 is not finite"):
+    with pytest.raises(ParameterError, match=r"ModularGain: .*candidate 0\b.*not finite"):
         greedy_picks(ModularGain(np.array(worth)), 2)
 
 

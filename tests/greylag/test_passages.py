@@ -70,9 +70,9 @@ def test_aspects_of_passages(method: str) -> None:
     texts = ["the cat", "a dog ran"]
     found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
     assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
-    with pytest.raises(ParameterError, match=f"method '{method}' needs aspects: give aspects="):
+    with pytest.raises(ParameterError, match=f"'{method}' .*aspects="):
         rerank("cat", PASSAGES, SCORED, method=method)
-    with pytest.raises(ParameterError, match="method 'mmr' takes no aspects: use pm2, xquad"):
+    with pytest.raises(ParameterError, match=r"'mmr' .*aspects.*pm2, xquad"):
         rerank("cat", PASSAGES, SCORED, aspects=texts)
     for bad in (scores[:4], scores[:, 0], "the cat", 3):
         with pytest.raises(ParameterError, match="for 5 passages: give texts, a function"):

@@ -41,7 +41,7 @@ def textless(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("stage", [GeneralRanker(INDEX), RM3Stage(INDEX), ManifoldRanker(INDEX)])
 def test_stages(stage: GeneralRanker | RM3Stage | ManifoldRanker, textless: Run) -> None:
-    with pytest.raises(ParameterError, match=rf"query q0 has no text, which {type(stage).__name__} reads: "):
+    with pytest.raises(ParameterError, match=rf"query q0 .*text.*{type(stage).__name__}"):
         stage.run(textless)
     with pytest.raises(ParameterError, match="has no text"):
         (stage >> MMR(INDEX)).run(textless)
@@ -71,7 +71,7 @@ def test_training(textless: Run) -> None:
 
 def test_hits_without_topics() -> None:
     hits = {qid: [SimpleNamespace(docid="d1", score=1.0)] for qid in TOPICS}
-    with pytest.raises(ParameterError, match="query q0 has no text, which GeneralRanker reads"):
+    with pytest.raises(ParameterError, match=r"query q0 .*text.*GeneralRanker"):
         GeneralRanker(INDEX).run(run_from_pyserini(hits))
     assert len(GeneralRanker(INDEX).run(run_from_pyserini(hits, topics=TOPICS))) == 4
 

@@ -68,7 +68,7 @@ def test_documents_are_left_out_for_a_reason(tmp_path):
 def test_headers_end_at_the_first_blank_line(tmp_path, blank):
     kept = read(tmp_path, {**GOOD, "text": f"From: x{blank}first{blank}second"}, skip_headers=True)
     assert kept.texts == (f"first{blank}second",)
-    with pytest.raises(CollectionError, match=r"no documents left; left out: \{'no word': 1\}"):
+    with pytest.raises(CollectionError, match=r"\{'no word': 1\}"):
         read(tmp_path, {**GOOD, "text": "From: x\nno body"}, skip_headers=True)
 
 
@@ -95,7 +95,7 @@ def test_errors_name_the_line(tmp_path, line, reason):
 def test_missing_files(tmp_path):
     with pytest.raises(CollectionError, match="no such file or folder; set GREYLAG_DATA"):
         read_labelled_texts(tmp_path / "nothing", Documents(path=""))
-    with pytest.raises(CollectionError, match=r"no \.jsonl or \.jsonl\.gz file in this folder"):
+    with pytest.raises(CollectionError, match=r"no \.jsonl .*folder"):
         read_labelled_texts(tmp_path, Documents(path=""))
 
 

@@ -180,7 +180,7 @@ def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_
     assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
     assert named_qrels("qrels.txt") is None
     file.write_text("")
-    with pytest.raises(CollectionError, match="judgements dl19-passage, is empty: delete it"):
+    with pytest.raises(CollectionError, match=r"dl19-passage.* empty"):
         named_qrels("dl19-passage")
 
 

@@ -129,10 +129,10 @@ def test_transformers_of_pyterrier_in_a_pipeline_of_greylag() -> None:
 def test_refuses_other_things() -> None:
     with pytest.raises(ParameterError, match="str 'bm25' is not a PyTerrier transformer"):
         from_pyterrier("bm25")
-    with pytest.raises(ParameterError, match="int 3 is not a step: pass a source, a stage or a pipeline"):
+    with pytest.raises(ParameterError, match=r"^int 3 "):
         to_pyterrier(3)  # type: ignore[arg-type]
     opaque = pt.apply.generic(lambda frame: frame.assign(new=frame["surprise"]))
-    with pytest.raises(ParameterError, match=r"cannot tell what .* takes: wrap it in PyTerrierSource"):
+    with pytest.raises(ParameterError, match="PyTerrierSource"):
         from_pyterrier(opaque)
     with pytest.raises(ParameterError, match="a query's identifier is float"):
         to_pyterrier(Overlap())(pd.DataFrame({"qid": [1.5], "query": ["cat"]}))

@@ -60,5 +60,5 @@ def test_refuses_what_is_not_of_ranx() -> None:
         run_from_ranx({})
     with pytest.raises(ParameterError, match=r"is not a ranx.Qrels"):
         qrels_from_ranx(run_to_ranx(Run((Ranking("q", "", ("a",), np.ones(1)),))))
-    with pytest.raises(ParameterError, match="has no documents for query q, which ranx cannot express"):
+    with pytest.raises(ParameterError, match=r"query q\b.*ranx"):
         run_to_ranx(Run((Ranking("q", "", (), np.ones(0)),)))

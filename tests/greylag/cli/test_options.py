@@ -22,7 +22,7 @@ def test_reading(tmp_path: Path) -> None:
     assert [ranking.query for ranking in shared.run(run).rankings] == ["", ""]
     assert shared.qrels(qrels, shared.run(run)) == {"2": {"d2": 1}}
     qrels.write_text("3 0 d2 1\n")
-    with pytest.raises(FormatError, match=r"q\.txt: no query in common with the run, whose first query is '1'"):
+    with pytest.raises(FormatError, match=r"q\.txt: .*'1'"):
         shared.qrels(qrels, shared.run(run))
 
 

@@ -97,7 +97,7 @@ def test_presets_count_words_in_shares_that_are_denser_where_most_words_are() ->
 
 def test_weights_of_another_preset_are_rejected() -> None:
     x: Candidates = samples.candidates(0, 5)
-    with pytest.raises(ModelError, match="300 weights do not match 200 features: the model uses another preset"):
+    with pytest.raises(ModelError, match=r"\b300\b.*\b200\b.*preset"):
         CoverageModel().infer(x, np.ones(300))
 
 

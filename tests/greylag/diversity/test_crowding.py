@@ -42,7 +42,7 @@ def test_what_cannot_be_measured() -> None:
     for options in ({"k": 1}, {"thresholds": []}, {"thresholds": [0.0]}, {"thresholds": [1.5]}):
         with pytest.raises(ParameterError, match="k is at least 2, and thresholds in"):
             measure_crowding([ranking], index=index, **options)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="no query has two documents with vectors in its top 10"):
+    with pytest.raises(ParameterError, match=r"two documents .*\b10\b"):
         measure_crowding([ranking.head(1)], index=index)
     with pytest.raises(ParameterError, match="crowding needs an index or vectors="):
         measure_crowding([ranking])

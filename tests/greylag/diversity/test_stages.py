@@ -233,7 +233,7 @@ def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
     assert XQuAD(index, aspects, relevance_weight=1.0)(ranking).docids == ranking.docids
     assert XQuAD(index, {})(ranking).docids == ranking.docids
     assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
-    with pytest.raises(ParameterError, match=r"relevance_weight must be in \[0, 1\], not 1.5"):
+    with pytest.raises(ParameterError, match=r"relevance_weight .*not 1\.5"):
         XQuAD(index, aspects, relevance_weight=1.5)
 
 

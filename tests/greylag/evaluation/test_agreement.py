@@ -52,7 +52,7 @@ def test_what_cannot_be_scored_is_refused(by_subtopic: bool) -> None:
     with pytest.raises(ParameterError, match="exchanged"):  # some documents have names of queries
         check_agreement(RUN, judged(exchanged(QRELS | {"1": {"1": 1, "2": 0} | QRELS["1"]})))
     others = {qid: {f"d{docid}": grade for docid, grade in grades.items()} for qid, grades in QRELS.items()}
-    with pytest.raises(ParameterError, match=r"no document of the run is judged \('100' against 'd100'\)"):
+    with pytest.raises(ParameterError, match=r"judged .*'100'.*'d100'"):
         check_agreement(RUN, judged(others))
 
 
@@ -70,7 +70,7 @@ def test_topics_without_a_ranking(ranked: int) -> None:
 def test_levels_that_no_document_has(names: str, told: int) -> None:
     measures, qrels = [parse_measure(name) for name in names.split()], {"1": {"a": 1, "b": 2}, "2": {"c": 0}}
     if told == 2:
-        with pytest.raises(ParameterError, match=r"no document has grade 3 or a higher one \(the highest is 2\)"):
+        with pytest.raises(ParameterError, match=r"grade 3\b.*\b2\b"):
             check_levels(measures, qrels)
     else:
         assert len(check_levels(measures, qrels)) == told

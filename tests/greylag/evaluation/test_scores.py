@@ -152,7 +152,7 @@ def test_measures_of_ir_measures_that_mean_something_else(name: str, reason: str
 
 @pytest.mark.parametrize("value", [3, None, ["AP"]])
 def test_what_is_no_measure(value: object) -> None:
-    with pytest.raises(ParameterError, match=f"{type(value).__name__} .* is not a measure: pass a name"):
+    with pytest.raises(ParameterError, match=f"^{type(value).__name__} .*measure"):
         parse_measure(value)
 
 
@@ -373,7 +373,7 @@ def test_a_run_without_documents_is_0_for_each_judged_topic(rankings):
 
 def test_no_query_in_common():
     run = Run((Ranking("a1", "", ("d",), [1]), Ranking("a2", "", ("d",), [1])), "mine")
-    with pytest.raises(ParameterError, match=r"'mine' .*no query in common \(a1, a2 against 1, 2, 3, \.\.\.\): check"):
+    with pytest.raises(ParameterError, match=r"'mine' .*\(a1, a2 against 1, 2, 3, \.\.\.\)"):
         evaluate(run, {str(q): {"d": 1} for q in range(1, 5)}, ["AP"])
     with pytest.raises(ParameterError, match=r"a1, a2 against none"):
         evaluate(run, {}, ["AP"])

@@ -187,7 +187,7 @@ def test_bad_spellings_and_files(spelt: str, tmp_path: Path) -> None:
     feature = VectorCosine.parse(spelt)
     short = tmp_path / "short.jsonl"
     short.write_text('{"id": "q", "vector": [1, 2, 3]}')
-    with pytest.raises(FormatError, match=r"short\.jsonl: vectors of 3 coordinates, but of 2 in"):
+    with pytest.raises(FormatError, match=r"short\.jsonl: .*\b3\b.*\b2\b"):
         VectorCosine(feature.documents, str(short)).bind(INDEX, {})
     with pytest.raises(FormatError, match=r"none\.npz"):
         VectorCosine(str(tmp_path / "none.npz"), feature.queries).bind(INDEX, {})

@@ -250,12 +250,12 @@ def test_functions_are_supplied_by_name() -> None:
     assert (str(bert), str(plain)) == ("python:bert@z", "python:bert")
     two = Ranking("q", "cat", ("d1", "d2"), np.zeros(2))
     assert FeatureExtractor(CATS, (bert, plain))(two).tolist() == [[-1.0, 0.0], [1.0, 1.0]]
-    with pytest.raises(ParameterError, match="no feature python:bart; the names of functions needed: bert"):
+    with pytest.raises(ParameterError, match=r"python:bart\b.*\bbert\b"):
         supply((bert,), {"bart": len})  # type: ignore[dict-item]
 
 
 def test_bad_normalisations() -> None:
-    with pytest.raises(ParameterError, match="unknown normalisation 'l2' in feature score@l2: use minmax, z, rank"):
+    with pytest.raises(ParameterError, match=r"'l2' .*score@l2.*minmax, z, rank"):
         Normalised(Score(), "l2")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="feature score@z@rank is normalised twice"):
         parse_feature("score@z@rank")

@@ -188,17 +188,17 @@ def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
 
 
 def test_bad_parameters(small: LuceneIndex) -> None:
-    with pytest.raises(ParameterError, match="fb_terms must be an integer of at least 1, not 0"):
+    with pytest.raises(ParameterError, match=r"fb_terms .*not 0\b"):
         RM3Search(small.bm25(), fb_terms=0)
-    with pytest.raises(ParameterError, match="fb_docs must be an integer of at least 1, not -1"):
+    with pytest.raises(ParameterError, match=r"fb_docs .*not -1\b"):
         RM3Search(small.bm25(), fb_docs=-1)
-    with pytest.raises(ParameterError, match=r"original_query_weight is 1\.5: it must be between 0 and 1"):
+    with pytest.raises(ParameterError, match=r"original_query_weight .*\b1\.5\b"):
         RM3Search(small.bm25(), original_query_weight=1.5)
     with pytest.raises(ParameterError, match="original_query_weight is nan"):
         RM3Search(small.bm25(), original_query_weight=float("nan"))
-    with pytest.raises(ParameterError, match="bottom_fb_docs must be an integer of at least 1, not 0"):
+    with pytest.raises(ParameterError, match=r"bottom_fb_docs .*not 0\b"):
         RocchioSearch(small.bm25(), bottom_fb_docs=0)
-    with pytest.raises(ParameterError, match=r"gamma must be a finite number of at least 0, not -0\.1"):
+    with pytest.raises(ParameterError, match=r"gamma .*not -0\.1"):
         RocchioSearch(small.bm25(), gamma=-0.1)
 
 

@@ -218,7 +218,7 @@ def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: 
             flip(path)
 
     monkeypatch.setattr("greylag.index.array_folder.sync", damaging)
-    with pytest.raises(CollectionError, match=r"positions.npy is not read back as it was written: check the disk"):
+    with pytest.raises(CollectionError, match=r"positions\.npy .*as it was written"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
 
@@ -287,7 +287,7 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(GreylagError, match="cannot be written: No space left on device; free some disk space"):
+    with pytest.raises(GreylagError, match="No space left on device"):
         PositionalIndex.from_lucene(index)
     assert exports(index) == []
 

@@ -85,12 +85,12 @@ def test_documents_beyond_the_last_are_refused(cuts: list[int]) -> None:
         lambda: index.token_stream(2),
         lambda: index.frequencies(terms, np.array([1, 2])),
     ):
-        with pytest.raises(ParameterError, match=r"^there is no document 2: 2 documents are numbered from 0$"):
+        with pytest.raises(ParameterError, match=r"document 2\b.*\b2 documents"):
             read()
 
 
 def test_a_docid_in_two_shards_is_refused() -> None:
-    with pytest.raises(CollectionError, match="the docid 'b' is in shard 0 and in shard 2: leave it out"):
+    with pytest.raises(CollectionError, match=r"'b' .*shard 0 .*shard 2\b"):
         from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}])
 
 
@@ -212,7 +212,7 @@ def test_shards_pickle_by_reference(demo: list[Path]) -> None:
 def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="a is given twice: name each index once"):
         LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
-    with pytest.raises(CollectionError, match=r"'no/a\\x00' is not the name of a folder: it has a null character"):
+    with pytest.raises(CollectionError, match=r"'no/a\\x00' .*null"):
         LuceneIndex(["no/a\0", demo[1]])
     with pytest.raises(ParameterError, match="no index is given"):
         LuceneIndex([])
@@ -223,5 +223,5 @@ def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None
         LuceneIndex([demo[1], demo[2], again]).bm25().run({"1": "x"})
     with pytest.raises(CollectionError, match=message):
         PositionalIndex.from_lucene([demo[1], demo[2], again])
-    with pytest.raises(ParameterError, match="are several indexes: use `paths`, or `shards`"):
+    with pytest.raises(ParameterError, match=r"several.*`paths`.*`shards`"):
         _ = LuceneIndex(demo[1:]).path

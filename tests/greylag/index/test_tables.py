@@ -85,7 +85,7 @@ def test_names_outside_the_arrays_are_damage(tables: Tables, place: int, value: 
     for name, use in (("docid_offsets", Tables.docid), ("term_offsets", Tables.term)):
         array = getattr(tables, name).copy()
         array[place] = value
-        with pytest.raises(CollectionError, match="damaged: greylag doctor --index names the file"):
+        with pytest.raises(CollectionError, match=r"damaged.*greylag doctor --index"):
             use(replace(tables, **{name: array}), 3)
 
 

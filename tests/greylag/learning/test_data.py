@@ -68,12 +68,10 @@ def test_invalid_features() -> None:
         replace(data, specs=("a",))
     broken = data.features.copy()
     broken[1, 2] = np.nan
-    with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} is nan: .* must be finite"):
+    with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} .*\bnan\b"):
         replace(data, features=broken)
     broken[1, 2] = -1e200
-    with pytest.raises(
-        ParameterError, match=rf"feature f2 of document {data.docids[1]} is -1e\+200: .* at most 1e\+100"
-    ):
+    with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} .*-1e\+200.*1e\+100"):
         replace(data, features=broken)
 
 

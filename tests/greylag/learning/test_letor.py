@@ -77,7 +77,7 @@ def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path: Path) 
     path.write_text("# made by hand\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n# 2=later\n0 qid:7 1:8 # e 2=x\n")
     assert read_features(path).names == ("bm25", "2", "years")
     path.write_text("# 100001=a\n1 qid:7 1:5 # d\n")
-    with pytest.raises(FormatError, match=r":1: names feature 100001; numbers must be at most"):
+    with pytest.raises(FormatError, match=r":1: .*\b100001\b"):
         read_features(path)
 
 
@@ -168,7 +168,7 @@ def test_names_that_cannot_be_read_back_are_refused(tmp_path: Path, qid: str, do
 
 def test_more_values_than_fit_in_memory_are_refused(tmp_path: Path) -> None:
     (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
-    with pytest.raises(FormatError, match="50000 documents with 100000 features do not fit in memory"):
+    with pytest.raises(FormatError, match=r"\b50000\b.*\b100000\b.*memory"):
         read_features(tmp_path / "f.txt")
 
 

@@ -89,7 +89,7 @@ def test_no_entry_may_be_missing(tmp_path: Path, name: str) -> None:
 def test_no_entry_may_be_given_twice(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"kind": "kind", "schema": 3, **CONTENT})[:-1] + ', "weight": 2}')
-    with pytest.raises(ModelError, match="not a model file, which is JSON: duplicate key 'weight'; keep one of them"):
+    with pytest.raises(ModelError, match="duplicate key 'weight'"):
         Weight.load(path)
 
 
@@ -182,9 +182,7 @@ def test_a_model_is_for_its_collection() -> None:
     check_collection("", index, transfer=False)
     check_collection(index.fingerprint, index, transfer=False)
     check_collection("other", index, transfer=True)
-    with pytest.raises(
-        ModelError, match=r"another collection .*: train it on this one, or allow a transfer \(--transfer"
-    ):
+    with pytest.raises(ModelError, match=r"another collection .*--transfer"):
         check_collection("other", index, transfer=False)
 
 

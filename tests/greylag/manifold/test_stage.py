@@ -233,7 +233,7 @@ def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative() -
     theirs = ManifoldRanker(index, graph="full")(ranking)
     by_docid = dict(zip(theirs.docids, theirs.scores, strict=True))
     np.testing.assert_allclose(ours.scores, [by_docid[docid] for docid in ours.docids], atol=1e-9)
-    with pytest.raises(ParameterError, match=r"query q: a vector has the coordinate -1, .* use affinity='rbf'"):
+    with pytest.raises(ParameterError, match=r"query q: .* -1\b.*affinity='rbf'"):
         ManifoldRanker(vectors=ArrayVectors(ranking.docids, -rows, lambda text: query[0]), affinity="cosine")(ranking)
 
 

@@ -200,7 +200,7 @@ def test_what_cannot_be_learned_from_is_an_error_that_names_the_collection() -> 
     with pytest.raises(ParameterError, match="collection two has other features"):
         learn_general({"one": data, "two": [data[0].select_features([0])]})
     unfound = [training_data([run["q"].head(1)], {"q": {"d9": 1}}, extract)]
-    with pytest.raises(ParameterError, match="collection two: no document that is ranked is relevant"):
+    with pytest.raises(ParameterError, match=r"collection two: .*relevant"):
         learn_general({"one": data, "two": unfound})
     equal = [replace(data[0], features=np.zeros_like(data[0].features))]
     with pytest.raises(ParameterError, match="collection two: no feature tells"):

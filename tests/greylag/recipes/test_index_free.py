@@ -173,7 +173,7 @@ def test_columns_other_than_the_model_s_are_refused() -> None:
         listed_run(data, "x"), listed_grades(data), None, IndexFreeRecipe.of_data(data, ListwiseRegression("AP"))
     ).model
     for other in (listed(features=4), listed(features=6)):
-        with pytest.raises(ModelError, match=r"the model was trained on 1, 2, ..., 5 \(5 of them\)"):
+        with pytest.raises(ModelError, match=r"\b1, 2, \.\.\., 5 \(5 of them\)"):
             model.with_columns(other)
     with pytest.raises(ModelError, match=r"column \d, which is not among the file's: a, b, ..., e \(5 of them\)"):
         model.with_columns(listed(names=tuple("abcde")))
@@ -185,7 +185,7 @@ def test_columns_other_than_the_model_s_are_refused() -> None:
     swapped = listed(names=tuple("abcde"))
     swapped = replace(swapped.select_features([4, 3, 2, 1, 0]), docids=swapped.docids)
     assert rank(named, swapped).rankings == rank(named, listed(names=tuple("abcde"))).rankings
-    with pytest.raises(ParameterError, match=r"the columns are 1, 2, 3, but those to learn from 1, 2, ..., 5"):
+    with pytest.raises(ParameterError, match=r"\b1, 2, 3, .*\b1, 2, \.\.\., 5\b"):
         IndexFreeRecipe.of_data(data, ListwiseRegression("AP"), validation=listed(features=3))
     with pytest.raises(ParameterError, match="feature column:a is given twice"):
         IndexFreeRecipe.of_data(listed(features=2, names=("a", "a")), ListwiseRegression("AP"))
@@ -194,7 +194,7 @@ def test_columns_other_than_the_model_s_are_refused() -> None:
 def test_too_few_topics() -> None:
     data = listed(queries=2)
     for learner in (ListwiseRegression("AP"), Automatic("AP")):
-        with pytest.raises(ParameterError, match="2 topics with a relevant document are too few to learn from"):
+        with pytest.raises(ParameterError, match=r"^.*2 topics .*too few"):
             train(listed_run(data, "x"), listed_grades(data), None, IndexFreeRecipe.of_data(data, learner))
     data = listed(queries=8)
     for learner in (ListwiseRegression("AP"), Automatic("AP", folds=3)):

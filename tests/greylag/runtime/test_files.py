@@ -171,7 +171,7 @@ def test_bytes_are_written_unchanged(tmp_path):
 
 
 def test_a_folder_that_does_not_exist_is_a_parameter_error(tmp_path):
-    with pytest.raises(ParameterError, match=r"none/run cannot be written: No such file or directory; give a file"):
+    with pytest.raises(ParameterError, match=r"none/run .*No such file or directory"):
         write_text(tmp_path / "none" / "run", "x\n")
     with pytest.raises(ParameterError, match="Is a directory"):
         write_text(tmp_path, "x\n")

@@ -182,7 +182,7 @@ def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: 
     mine = tmp_path / "out" / name
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
-    with pytest.raises(ParameterError, match=rf"{name} exists and was not written by a study"):
+    with pytest.raises(ParameterError, match=rf"{name} exists .*study"):
         run_study(STUDY, settings, tmp_path / "out")
     assert files(tmp_path / "out") == {name: b"mine"}
 
@@ -303,7 +303,7 @@ def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
     ]
     assert deviations(scores, {"a": {"AP": 0.1234}}) == ["b: measured, but not among the expected scores"]
     for expected in ({"a": {"RR": 1.0}}, {"c": {"RR": 1.0}}):
-        with pytest.raises(ParameterError, match=r"the study does not compute RR of '[ac]', which its file expects"):
+        with pytest.raises(ParameterError, match=r"\bRR of '[ac]'"):
             deviations(scores, expected)
 
 
@@ -366,7 +366,7 @@ def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
     assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
     assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
     (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
-    with pytest.raises(FormatError, match=r"me.yml: unknown field 'research_goal': did you mean research goal"):
+    with pytest.raises(FormatError, match=r"me\.yml: .*'research_goal'.*research goal"):
         read_given(tmp_path / "me.yml")
     (tmp_path / "me.yml").write_text("[1]\n")
     with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):

@@ -24,17 +24,17 @@ def test_no_part_is_the_whole() -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "3/", "/3", "1.5/3", "-1/3", "1/3/5", "١/٣", "1 / 3", "9" * 5000 + "/1"])
 def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match="is not of the form NUMBER/PARTS, such as 3/16"):
+    with pytest.raises(ParameterError, match="NUMBER/PARTS"):
         Part.parse(text)
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "0/0", "1/0"])
 def test_numbers_of_no_part_are_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match=f"--part {text}: parts are numbered from 1 to"):
+    with pytest.raises(ParameterError, match=f"--part {text}: "):
         Part.parse(text)
 
 
 def test_more_parts_than_topics_are_refused_in_each() -> None:
     for number in range(1, 5):
-        with pytest.raises(ParameterError, match="there are 3 topics; make no more parts than that"):
+        with pytest.raises(ParameterError, match=r"\b3 topics"):
             Part(number, 4).places(3)

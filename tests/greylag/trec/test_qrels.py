@@ -54,7 +54,7 @@ def test_beir_folders(tmp_path):
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nPLAIN-2\tMED-10\t2\nPLAIN-2\tMED-2\t0\n")
     assert read_qrels(tmp_path) == {"PLAIN-2": {"MED-10": 2, "MED-2": 0}}
     (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n")
-    with pytest.raises(FormatError, match=r"several files of judgements: give one of .*test\.tsv, .*train\.tsv"):
+    with pytest.raises(FormatError, match=r"several .*test\.tsv, .*train\.tsv"):
         read_qrels(tmp_path)
     (tmp_path / "queries.jsonl").write_text('{"_id": "PLAIN-2", "text": "statin", "metadata": {"url": "x"}}\n')
     assert read_topics(tmp_path) == {"PLAIN-2": "statin"}
@@ -133,7 +133,7 @@ def test_nuggets_may_be_numbered_from_0(tmp_path):
 
 
 def test_judgements_by_subtopic_are_refused_as_ad_hoc_judgements(tmp_path):
-    with pytest.raises(FormatError, match=r"qrels:2: document 'a' is judged twice .*are these judgements by subtopic"):
+    with pytest.raises(FormatError, match=r"qrels:2: .*'a' .*twice"):
         read_qrels(write(tmp_path, "1 1 a 1\n1 2 a 1\n"))
 
 

@@ -91,7 +91,7 @@ def test_a_header_is_no_topic(tmp_path, caplog):
 def test_json_topics(tmp_path):
     path = write(tmp_path, '{"query_id": 7, "title": "goose", "narrative": "Grey ones."}\n{"id": "b", "query": "x"}\n')
     assert read_topics(path) == {"7": "goose", "b": "x"}
-    with pytest.raises(FormatError, match=r"topics:2: a topic has no <narrative>"):
+    with pytest.raises(FormatError, match=r"topics:2: .*<narrative>"):
         read_topics(path, field="narrative")
     for line in (
         '{"text": "x"}',
@@ -108,7 +108,7 @@ def test_json_topics(tmp_path):
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("text", ["1\tgoose\n\tbean\n", "1\tgoose\n2 3\tbean\n"])
 def test_invalid_qids_are_refused_in_both_modes(text, lenient, tmp_path):
-    with pytest.raises(FormatError, match=r"topics:2: topic identifier '(2 3)?' is empty or has white space"):
+    with pytest.raises(FormatError, match=r"topics:2: .*'(2 3)?'"):
         read_topics(write(tmp_path, text), lenient=lenient)
 
 
@@ -120,9 +120,7 @@ def test_trec_format(tmp_path):
         "52": "Document discusses sanctions.",
     }
     assert read_topics(path, field="desc") == read_topics(path, field="description")
-    with pytest.raises(
-        FormatError, match=r"topics:15: a topic has no <narr> or <narrative>; choose .*: head, num, dom, title, desc"
-    ):
+    with pytest.raises(FormatError, match=r"topics:15: .*<narr> or <narrative>.*: head, num, dom, title, desc"):
         read_topics(path, field="narrative")
     first = write(tmp_path, TREC[: TREC.index("</top>") + 6])
     assert read_topics(first, field="narrative") == {"301": "A relevant document must name one; 3 < 5 of them."}
@@ -145,7 +143,7 @@ def test_trec_format_with_closing_tags_and_no_label(tmp_path):
 
 
 def test_trec_format_without_a_number(tmp_path):
-    with pytest.raises(FormatError, match=r"topics:2: a topic has no <num>; choose one of its fields: title"):
+    with pytest.raises(FormatError, match=r"topics:2: .*<num>.*: title"):
         read_topics(write(tmp_path, "\n<top><title>goose</top>"))
 
 
@@ -153,7 +151,7 @@ def test_xml_format(tmp_path):
     path = write(tmp_path, XML)
     assert read_topics(path) == {"1": "AT&T phones", "2": "horse"}
     assert read_topics(path, field="description") == {"1": "Prices.", "2": "Hooves."}
-    with pytest.raises(FormatError, match="a topic has no <subtopic>; choose one of its fields: query, description"):
+    with pytest.raises(FormatError, match=r"<subtopic>.*: query, description"):
         read_topics(path, field="subtopic")
 
 
@@ -168,7 +166,7 @@ def test_xml_of_another_encoding_is_refused(tmp_path, encoding):
     text = XML.replace('"1.0"', f'"1.0" encoding="{encoding}"')
     assert read_topics(write(tmp_path, text)) == {"1": "AT&T phones", "2": "horse"}
     path = write(tmp_path, text.replace("phones", "téléphones"))
-    with pytest.raises(FormatError, match=f"topics:1: the file declares the encoding '{encoding}'"):
+    with pytest.raises(FormatError, match=f"topics:1: .*'{encoding}'"):
         read_topics(path)
     assert read_topics(path, lenient=True)["1"] == "AT&T téléphones"
     path = write(tmp_path, text.replace(encoding, "UTF-8").replace("phones", "téléphones"))
@@ -258,7 +256,7 @@ def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
 def test_topics_without_a_number_of_their_own_are_refused(text: str, line: int, tmp_path: Path) -> None:
     start = time.process_time()
     for lenient in (False, True):
-        with pytest.raises(FormatError, match=f"topics:{line}: not of the form <DOC> <DOCNO> qid </DOCNO> text </DOC>"):
+        with pytest.raises(FormatError, match=f"topics:{line}: .*<DOCNO> qid </DOCNO>"):
             read_topics(write(tmp_path, text), lenient=lenient)
     assert time.process_time() - start < 5
 
@@ -308,7 +306,7 @@ def test_reads_groups(tmp_path: Path) -> None:
     path.write_text('{"id": "a", "group": "sé"}\n{"id": 2, "contents": "x"}\n{"id": "c", "group": ""}\n', "utf-8")
     assert read_groups(path) == {"a": "sé"}
     path.write_text('{"id": "a", "group": 7}\n')
-    with pytest.raises(FormatError, match=r"groups\.jsonl:1: group 7 is not a string: document 'a'"):
+    with pytest.raises(FormatError, match=r"groups\.jsonl:1: .*\b7\b.*'a'"):
         read_groups(path)
 
 

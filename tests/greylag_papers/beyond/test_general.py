@@ -95,5 +95,5 @@ def test_subtopics_can_be_topics(tmp_path: Path) -> None:
         {"1.a": "first sense", "1.b": "second sense"}, {"1.a": {"d1": 1}, "1.b": {"d2": 1}}, ("1.a", "1.b"),
     )  # fmt: skip
     (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1 b second sense\n")
-    with pytest.raises(FormatError, match=r"subtopics\.tsv:2: not a line QID TAB SUBTOPIC TAB TEXT"):
+    with pytest.raises(FormatError, match=r"subtopics\.tsv:2: .*QID TAB SUBTOPIC TAB TEXT"):
         part.read()

@@ -25,7 +25,7 @@ def test_each_image_is_trained_on_once_and_not_tested_by_itself() -> None:
         assert (len(task.training), len(task.validation), len(task.test)) == (1, 2, 3)
         assert len({id(x) for x in inputs}) == 6
         assert task.name not in task.test
-    with pytest.raises(ParameterError, match="3 images are too few for 1 to train on, 2 to validate on and at least 1"):
+    with pytest.raises(ParameterError, match=r"3 images .*1 to train on, 2 to validate on.* 1"):
         image_tasks("1.", SyntheticImages(n_categories=1, n_images=3).draw()[0], 2)
 
 

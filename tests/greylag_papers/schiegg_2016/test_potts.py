@@ -214,15 +214,15 @@ def test_cutting_plane_separates_an_image() -> None:
 
 
 def test_values_outside_their_domains_are_refused() -> None:
-    with pytest.raises(ModelError, match="3 weights do not fit 2 labels and superpixels with 13 features: 15 are"):
+    with pytest.raises(ModelError, match=r"\b3 weights .*\b2 labels .*\b13 features.*\b15\b"):
         MODEL.infer(image((2, 2), 0), np.zeros(3))
-    with pytest.raises(ModelError, match="the last two weights, of the Potts terms, must be at least 0, not 1 and -2"):
+    with pytest.raises(ModelError, match=r"Potts.* 1 and -2"):
         MODEL.infer(image((2, 2), 0), np.append(np.zeros(13), (1.0, -2.0)))
     with pytest.raises(ParameterError, match="n_labels must be at least 2, not 1"):
         PottsModel(1)
-    with pytest.raises(ParameterError, match=r"2 labels need as many positive class weights, not \(1.0, 0.0\)"):
+    with pytest.raises(ParameterError, match=r"2 labels .*\(1\.0, 0\.0\)"):
         PottsModel(2, (1.0, 0.0))
-    with pytest.raises(ParameterError, match="2 x 2 has 4 superpixels and 4 pairs of neighbours, not 4 and 3"):
+    with pytest.raises(ParameterError, match=r"2 x 2 .*not 4 and 3"):
         Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3))
     with pytest.raises(ParameterError, match="at least 0, not -1"):
         Superpixels((1, 2), np.zeros((2, 1)), np.array([-1.0]))

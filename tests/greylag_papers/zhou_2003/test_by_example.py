@@ -38,7 +38,7 @@ def test_queries_leave_a_point_to_be_found():
     drawn = draw_queries(np.random.default_rng(0), classes, 3, 2)
     assert len(set(drawn.tolist())) == 2
     assert (classes[drawn] == 3).all()
-    with pytest.raises(ParameterError, match="class 1 has 2 points: draw fewer than 2 queries"):
+    with pytest.raises(ParameterError, match=r"class 1 .*\b2 points"):
         draw_queries(np.random.default_rng(0), classes, 1, 2)
 
 

@@ -210,7 +210,7 @@ def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, te
 
 
 def test_an_unknown_language(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="language is 'xx': it must be en, whitespace, or one of ar, "):
+    with pytest.raises(ParameterError, match=r"language .*'xx'.*en, whitespace.*ar, "):
         build(tmp_path, {"j.jsonl": GOOD}, language="xx")
 
 
@@ -278,7 +278,7 @@ def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
     _, index = build(tmp_path, {"j.json": GOOD})
     before = index.fingerprint
-    with pytest.raises(ParameterError, match=r"index exists already: delete it, overwrite it \(--overwrite\), or give"):
+    with pytest.raises(ParameterError, match=r"index exists.*--overwrite"):
         build(tmp_path, {"j.json": GOOD})
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="file exists already"):
@@ -293,13 +293,13 @@ def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
     assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
     for name in ("_notes.txt", "thesis.txt"):  # Lucene's files begin with an underscore, too
         (out / name).write_text("x")
-        with pytest.raises(ParameterError, match=f"index is not overwritten: move '{name}', which is not of an index"):
+        with pytest.raises(ParameterError, match=f"index .*'{name}'"):
             build(tmp_path, docs, overwrite=True)
         (out / name).rename(tmp_path / name)
     (tmp_path / "link").symlink_to(out)
     (out / MARK_FILE).rename(tmp_path / "mark")
     for name in ("index", "link", "thesis.txt"):
-        with pytest.raises(ParameterError, match=f"{name} exists already: delete it, or give another folder"):
+        with pytest.raises(ParameterError, match=f"{name} exists"):
             build_index(tmp_path / "docs" / "t.trec", tmp_path / name, overwrite=True)
     assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
     assert (tmp_path / "thesis.txt").read_text() == "x"
@@ -421,7 +421,7 @@ def test_documents_that_anserini_loses_are_an_error(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(
         "greylag.index.lucene.build.write_for_anserini", lambda *arguments: (write_for_anserini(*arguments)[0], 3)
     )
-    with pytest.raises(CollectionError, match=r"t.trec has 3 documents, but Anserini read 2: check their markup"):
+    with pytest.raises(CollectionError, match=r"t\.trec .*\b3\b.*Anserini.*\b2\b"):
         build(tmp_path, {"t.trec": TREC})
     assert not (tmp_path / "index").exists()
 
@@ -539,7 +539,7 @@ def test_what_is_neither_file_nor_folder_is_refused(tmp_path: Path, kind: str) -
         os.mkfifo(path)
     else:
         path.symlink_to(tmp_path if kind == "link to a folder" else tmp_path / "none")
-    with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder: remove it"):
+    with pytest.raises(ParameterError, match=r"sub/b .*neither a file nor a folder"):
         guess_collection(docs)
     if kind == "pipe":
         with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder: give"):

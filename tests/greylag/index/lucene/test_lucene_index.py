@@ -203,7 +203,7 @@ def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tm
     index = LuceneIndex(tmp_path / "index")
     shutil.rmtree(index.path)
     build_index(docs, index.path)
-    with pytest.raises(CollectionError, match="has changed since it was opened: create another LuceneIndex"):
+    with pytest.raises(CollectionError, match="changed since"):
         index.statistics()
 
 
@@ -248,14 +248,14 @@ def test_several_segments_are_merged(index_in_parts: Callable[..., LuceneIndex])
 def test_deleted_documents_are_refused(documents: dict[str, str], index_in_parts: Callable[..., LuceneIndex]) -> None:
     index = index_in_parts(documents, delete="d3")
     for export in (index.docids, lambda: list(index.postings_blocks())):
-        with pytest.raises(CollectionError, match=r"has deleted documents: build it with .*-optimize"):
+        with pytest.raises(CollectionError, match=r"deleted.*-optimize"):
             export()
     assert "d3" not in index.bm25()(Query("1", " ".join(WORDS))).docids
 
 
 def test_an_index_without_positions(documents: dict[str, str], index_in_parts: Callable[..., LuceneIndex]) -> None:
     index = index_in_parts(documents, positions=False)
-    with pytest.raises(CollectionError, match=r"has no positions: build it with greylag index"):
+    with pytest.raises(CollectionError, match=r"no positions.*greylag index"):
         next(index.postings_blocks())
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["positions"]
 

@@ -40,9 +40,7 @@ def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: 
 def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path, tmp_path / "absent", tmp_path / "loop", [tmp_path / "loop", small.path]):
-        with pytest.raises(
-            CollectionError, match=r"is not a Lucene index \(it contains no segments_N file\): build it"
-        ):
+        with pytest.raises(CollectionError, match=r"segments_N"):
             LuceneIndex(path)
     (tmp_path / "segments_1").write_bytes(b"nonsense")
     with pytest.raises(CollectionError, match=r"cannot be opened; .*\): build it") as caught:
@@ -63,12 +61,12 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
 ) -> None:
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     damage(copy, "*.doc")
-    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+    with pytest.raises(CollectionError, match=r"copy .*CorruptIndexException: checksum failed"):
         LuceneIndex(copy).bm25()(Query("1", "x"))
     monkeypatch.setattr("greylag.index.lucene.open_index.MAX_CHECKED_BYTES", 1)
     large = LuceneIndex(copy)
     assert large.statistics().documents == small.statistics().documents
-    with pytest.raises(CollectionError, match=r"copy is damaged \(CorruptIndexException: checksum failed"):
+    with pytest.raises(CollectionError, match=r"copy .*CorruptIndexException: checksum failed"):
         large.check_integrity()
 
 

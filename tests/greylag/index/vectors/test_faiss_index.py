@@ -49,7 +49,7 @@ def test_the_encoding_of_docids(tmp_path: Path) -> None:
 
 
 def test_refuses_other_folders(tmp_path: Path) -> None:
-    with pytest.raises(CollectionError, match="is not a FAISS index of Pyserini: it has no file 'index'"):
+    with pytest.raises(CollectionError, match=r"FAISS.*'index'"):
         FaissVectors(tmp_path)
     with pytest.raises(CollectionError, match="has 200 vectors but 199 distinct docids"):
         FaissVectors(write(tmp_path, faiss.IndexFlatIP(16), ["d0", *(f"d{i}" for i in range(199))]))

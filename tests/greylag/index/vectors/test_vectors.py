@@ -214,5 +214,5 @@ def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(
 @pytest.mark.filterwarnings("error")
 def test_numbers_beyond_float64_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.array([[1, np.longdouble("1e400")]]))
-    with pytest.raises(FormatError, match="the vector of 'a' has a coordinate that is not finite"):
+    with pytest.raises(FormatError, match=r"'a' .*not finite"):
         read_vectors(tmp_path / "v.npz")

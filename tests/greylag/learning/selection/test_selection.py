@@ -262,7 +262,7 @@ def test_candidates_are_the_words_of_highest_gain():
 
 @pytest.mark.parametrize("k", [-1, 11, 1.0, None])
 def test_conditioning_size_outside_its_domain_is_refused(k):
-    with pytest.raises(ParameterError, match="conditioning_size must be an integer from 0 to 10"):
+    with pytest.raises(ParameterError, match=r"conditioning_size .*\b10\b"):
         KollerSahamiSelection(2, conditioning_size=k).fit(*random_words(0))
 
 

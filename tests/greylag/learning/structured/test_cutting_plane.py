@@ -295,7 +295,7 @@ def test_signs() -> None:
     assert TrainingSet(Table(), training.examples).nonnegative.tolist() == []
     for place in (3, -4):
         invalid = TrainingSet(Table(nonnegative=(place,)), training.examples)
-        with pytest.raises(ModelError, match=f"nonnegative weight {place} does not exist: the model has 3 joint feat"):
+        with pytest.raises(ModelError, match=rf"nonnegative weight {place}\b.*\b3\b"):
             _ = invalid.nonnegative
 
 
@@ -307,9 +307,9 @@ def test_models() -> None:
     learner = CuttingPlane()
     check_model(Table(), StructuredModel, learner)
     check_model(ComparingTable(3), ComparingModel, learner)
-    with pytest.raises(ParameterError, match=r"Table does not fit learner CuttingPlane: missing infer_apart, sim"):
+    with pytest.raises(ParameterError, match=r"Table .*CuttingPlane.*infer_apart, sim"):
         check_model(Table(), ComparingModel, learner)
-    with pytest.raises(ParameterError, match=r"object does not fit learner CuttingPlane: missing infer, .*, target$"):
+    with pytest.raises(ParameterError, match=r"^object .*CuttingPlane.* infer, .*, target$"):
         check_model(object(), StructuredModel, learner)
 
 

@@ -185,5 +185,5 @@ def test_bad_options(options: dict[str, Any]) -> None:
 def test_only_diversity_needs_a_comparing_model() -> None:
     examples = random_tables(0, n=4, outputs=6, d=4)
     assert len(MultipleChoice(2).fit(Table(), examples)) == 2
-    with pytest.raises(ParameterError, match=r"Table does not fit learner MultipleChoice: missing infer_apart, sim"):
+    with pytest.raises(ParameterError, match=r"Table .*MultipleChoice.*infer_apart, sim"):
         MultipleChoice(2, diversity=0.5).fit(Table(), examples)
