@@ -57,8 +57,7 @@ code 2; an interrupt gives 130. `greylag --install-completion` completes command
 
 Models, learners, searches and stages are spelt alike: `mrf`, `mrf(max_features=3,mu=500)`, and with several values in
 brackets `bm25(k1=[0.6,0.9])`. Quote parentheses in a shell. `train --model help` lists the models, and
-`train --model "mrf(help)"` the options of one with defaults, types and meanings; likewise `--preselect`
-and `search --model`.
+`train --model "mrf(help)"` the options of one with defaults, types and meanings; likewise `search --model`.
 """
 _CITING = """\
 # Citing

@@ -57,6 +57,8 @@ OPTIONS = [
     "mu=1,2",
     "mu=[1",
     "mu=[]",
+    "preselect=0",
+    "preselect=[1,2]",
     "b=\n",
 ]
 MODELS = [
@@ -64,7 +66,6 @@ MODELS = [
     for name in ("mrf", "listwise", "bm25", "bm25+rm3")
     for options in [*OPTIONS, "stop_words=loop", ")("]
 ]
-PRESELECTIONS = ["mmr(n_features=9e9)", "mmr(n_features=[1,2])", "mmr(n_features=0)", "mmr(", "forest"]
 STAGES = [
     "",
     "mmr(",
@@ -93,7 +94,6 @@ SPELT = {
     "--parameters": OPTIONS,
     "--stage": STAGES,
     "--model": MODELS,
-    "--preselect": PRESELECTIONS,
 }
 COMPILING = 240
 """Seconds for the first command, which may have to compile."""

@@ -28,20 +28,19 @@ from greylag.cli.options import (
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import tell
 from greylag.cli.training_inputs import Asked, Files, read_inputs
-from greylag.core.spelling import nearest, parameters, read_call
+from greylag.core.spelling import nearest, read_call
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
-from greylag.diversity.recipe import options_of, parse_diversity, train_to_diversify
+from greylag.diversity.recipe import options_of, parse_diversity, title_files, train_to_diversify
 from greylag.errors import ParameterError
 from greylag.evaluation import compare
 from greylag.features.feature import Feature
 from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
 from greylag.ranking import Run, marked
 from greylag.recipes.baselines import BASELINES
 from greylag.recipes.spelling import RANKERS, model_files
-from greylag.recipes.training import MOST_TOPICS, TrainingResult
+from greylag.recipes.training import TrainingResult
 from greylag.recipes.training import train as train_by
 from greylag.reports import table
 from greylag.runtime.inputs import Names
@@ -52,16 +51,6 @@ MODELS: Mapping[str, Described] = {
     **RANKERS,
     **{name: Kind(summary, options_of(name)) for name, (summary, _) in DIVERSIFIERS.items()},
 }
-TAKING = {
-    "--pool": [name for name, ranker in RANKERS.items() if "pool" in ranker.takes],
-    "--preselect": [name for name, ranker in RANKERS.items() if "preselection" in ranker.takes],
-    "--features": [*(name for name, ranker in RANKERS.items() if "features" in ranker.takes), *DIVERSIFIERS],
-    "--letor": list(RANKERS),
-    "--titles": list(DIVERSIFIERS),
-    "--measure": list(RANKERS),
-    "--most-topics": list(RANKERS),
-}
-"""The models that take an option which others do not take; the first that is wrong is told."""
 MODEL = typer.Option(
     "--model",
     is_eager=True,
@@ -70,19 +59,7 @@ MODEL = typer.Option(
     help=f"Model to learn, such as mrf or mrf(max_features=3,mu=500): {', '.join(MODELS)}. help says what they are, "
     "mrf(help) which options mrf has.",
 )
-PRESELECT = typer.Option(
-    "--preselect",
-    is_eager=True,
-    callback=help_of({"mmr": Kind("features that are informative and not redundant", parameters(MMRPreselection))}),
-    metavar=SPELT,
-    help=f"{', '.join(TAKING['--preselect'])}: preselect features, as in mmr(n_features=16).",
-)
 JUDGED = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
-TITLES = typer.Option(
-    "--titles",
-    metavar="FILE",
-    help="svmdiv, cssvm: titles, JSON lines with id and title, and other fields of criteria, such as the documents.",
-)
 RULES = [
     Rule(
         ("--letor",),
@@ -90,11 +67,18 @@ RULES = [
         ("--index", "--qrels", "--topics", "--run"),
         "the file has topics, documents, features and grades",
     ),
-    Rule(("--validation",), ("--letor",), ("--folds",), "it has other topics to choose by, with the same columns"),
-    Rule(("--pool",), ("--index",), (), "its features are counted in an index"),
-    Rule(("--folds",), ("--out-run",), (), "one number of folds, one run of held-out rankings"),
-    Rule(("--out-run",), ("--folds",), (), "one number of folds, one run of held-out rankings"),
+    Rule(
+        ("--validation",),
+        ("--letor",),
+        ("--folds", "--out-run"),
+        "its topics are held out, and chosen by",
+    ),
 ]
+
+
+def spelt_files(text: str) -> list[str]:
+    """Return the files that the spelling of a model names."""
+    return [*model_files(text), *title_files(text)]
 
 
 def train(
@@ -103,7 +87,7 @@ def train(
     index: Annotated[list[Path] | None, INDEX] = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help=JUDGED)] = None,
     topics: Annotated[Path | None, TOPICS] = None,
-    model: Annotated[str, MODEL, Names(model_files)] = "automatic",
+    model: Annotated[str, MODEL, Names(spelt_files)] = "automatic",
     run: Annotated[
         Path | None,
         typer.Option("--run", help="TREC run to learn to rerank (default BM25; automatic, lambdamart: and BM25+RM3)."),
@@ -117,22 +101,18 @@ def train(
     ] = None,
     features: Features = None,
     pool: PoolOption = None,
-    preselect: Annotated[str | None, PRESELECT] = None,
-    titles: Annotated[Path | None, TITLES] = None,
     folds: Annotated[
-        int | None, typer.Option("--folds", min=2, help="Cross-validate over topics, too, with this number of folds.")
+        int | None,
+        typer.Option("--folds", min=2, help="Number of folds of a cross-validation over topics; 5 with --out-run."),
     ] = None,
     out_run: Annotated[
         Path | None,
         typer.Option(
             "--out-run",
-            help="Run to write: each topic ranked by the model of its fold, of cssvm as fused by rerank. automatic: "
-            "beside held-out.run, the baselines that each fold tuned, such as held-out.tuned-rm3.run.",
+            help="Write the held-out rankings of the cross-validation, too. automatic also writes a run per tuned "
+            "baseline, such as held-out.tuned-rm3.run beside held-out.run.",
         ),
     ] = None,
-    most_topics: Annotated[
-        int, typer.Option("--most-topics", min=1, help="Draw this number of judged topics at random if there are more.")
-    ] = MOST_TOPICS,
 ) -> None:  # fmt: skip
     """Learn a model from judged topics, and write it as JSON.
 
@@ -151,18 +131,17 @@ def train(
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
     check_rules(context, RULES)
-    given = given_options(context)
-    for flag, models in TAKING.items():
-        if flag in given and name not in models:
-            raise ParameterError(f"{flag} is for --model {' or '.join(models)}, not for {name}")
+    folds = 5 if folds is None and out_run is not None else folds
     maximised = "AP" if measure is None else measure
     [objective] = map(Objective.parse, parse_measures([maximised], qrels or letor or Path()))
-    files = Files(index, qrels, out, topics, run, letor, validation, titles, out_run)
+    files = Files(index, qrels, out, topics, run, letor, validation, out_run)
     named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
+        if ranking := given_options(context) & {"--letor", "--measure", "--pool"}:
+            raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
         train_diversifier(shared, model, files, named, folds)
     else:
-        wanted = Asked(name, model, objective, named, pool, preselect, most_topics)
+        wanted = Asked(name, model, objective, named, pool)
         train_ranker(shared, wanted, files, folds, propose=measure is None)
 
 
@@ -188,7 +167,6 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
         tag=marked(f"{first.tag}-{f'tuned-{name}' if name in BASELINES else 'held-out'}", seen),
         progress=tell,
         query_form=inputs.query_form,
-        most_topics=asked.most_topics,
     )
     if result.held_out is not None and files.out_run is not None:
         step = {"method": name, "folds": folds, "reranks": first.tag}
@@ -197,6 +175,7 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
             tagged = Run(run.rankings, marked(run.tag.replace(" ", "-"), result.held_out.run.tag))
             metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
             write_run(tagged, path, metadata=metadata)
+    if result.held_out is not None:
         tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
     learned = result.fitted
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
@@ -211,7 +190,7 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
 
 def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Feature, ...], folds: int | None) -> None:
     """Train a model that diversifies, write it, and say what was learned."""
-    recipe = parse_diversity(model, tuple(map(str, named)))
+    recipe, titles = parse_diversity(model, tuple(map(str, named))), title_files(model)
     if files.index is None or files.qrels is None:
         raise ParameterError(f"--model {recipe.method} needs --index and --qrels")
     if files.run is None:
@@ -225,7 +204,7 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
         first,
         shared.subtopic_qrels(files.qrels),
         positions,
-        titles=None if files.titles is None else read_fields(files.titles, lenient=shared.lenient),
+        titles=None if not titles else read_fields(titles[0], lenient=shared.lenient),
         folds=folds,
         tag=marked(f"{first.tag}-held-out", seen),
         n_jobs=shared.jobs,

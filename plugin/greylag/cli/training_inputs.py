@@ -20,13 +20,12 @@ from greylag.learning.data import RankingData
 from greylag.learning.extraction import judged_topics
 from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import span
 from greylag.ranking import Run
 from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.spelling import RANKERS, SpeltModel, parse_learner, parse_model
-from greylag.recipes.training import sample_topics
+from greylag.recipes.training import MOST_TOPICS, sample_topics
 from greylag.trec import Qrels
 
 _log = logging.getLogger("greylag")
@@ -43,7 +42,6 @@ class Files:
     run: Path | None
     letor: Path | None
     validation: Path | None
-    titles: Path | None
     out_run: Path | None
 
 
@@ -56,20 +54,17 @@ class Asked:
     objective: Objective
     features: tuple[Feature, ...]
     pool: Pool | None
-    preselect: str | None
-    most_topics: int
 
     @cached_property
     def spelt(self) -> SpeltModel:
         """The recipe of a model that has an index."""
-        return parse_model(
-            self.text, self.objective, features=self.features, pool=self.pool, preselection=self.preselect
-        )
+        return parse_model(self.text, self.objective, features=self.features, pool=self.pool)
 
     def index_free(self, features: tuple[Feature, ...]) -> IndexFreeRecipe:
         """The recipe of features that need no index."""
-        preselection = None if self.preselect is None else MMRPreselection.parse(self.preselect)
-        learner = parse_learner(self.text, self.objective)
+        if self.pool is not None:
+            raise ParameterError("--pool needs --index, in which its features are counted")
+        learner, preselection = parse_learner(self.text, self.objective)
         return IndexFreeRecipe(features, learner, preselection=preselection)
 
 
@@ -114,7 +109,7 @@ def _from_index(
     if first is None:  # without folds, only topics that are learned from are ranked
         topics = shared.topics(files.topics)
         relevant = judged_topics(topics, judged, asked.objective.rel)
-        drawn = sample_topics(relevant, asked.most_topics)
+        drawn = sample_topics(relevant, MOST_TOPICS)
         if not folds or len(drawn) < len(relevant):
             left_out = topics.keys() - set(drawn)  # not the topics that are missing
             judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}

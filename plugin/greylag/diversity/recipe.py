@@ -124,6 +124,19 @@ class DiversityRecipe:
         return kind(fitted.model, make.index, titles=make.titles, k=self.k)
 
 
+@dataclass(frozen=True)
+class Titles:
+    """The titles of documents, by whose words they are compared, too.
+
+    Parameters
+    ----------
+    titles : str, optional
+        A file of JSON lines with id and title, and with other fields that criteria are on, such as the documents.
+    """
+
+    titles: str | None = None
+
+
 class DiversityTraining(NamedTuple):
     """A model that diversifies, and its scores on queries that it was not trained on."""
 
@@ -215,7 +228,7 @@ LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {
 
 
 def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> DiversityRecipe:
-    """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)`` or ``cssvm(M=3,validate=true)``."""
+    """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)``; `title_files` has its file of titles."""
     name, options = read_call(text)
     if name not in LEARNERS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, LEARNERS)}")
@@ -223,10 +236,17 @@ def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> Diver
     if values.get("validate") and "C" in values:
         raise ParameterError("C and validate=true cannot be combined: validate chooses C")
     kind = LEARNERS[name][1]
+    values.pop("titles", None)
     of_learner = {key: values.pop(key) for key in parameters(kind) if key in values}
     return DiversityRecipe(kind(**of_learner), document_features=document_features, **values)
 
 
+def title_files(text: str) -> list[str]:
+    """Return the file of titles that the spelling of a model names, if it does."""
+    name, options = read_call(text)
+    return [str(options["titles"])] if name in LEARNERS and "titles" in options else []
+
+
 def options_of(name: str) -> dict[str, Parameter]:
     """Return the options of a model of `LEARNERS`: those of its learner, and of `DiversityRecipe`."""
-    return {**parameters(LEARNERS[name][1]), **parameters(DiversityRecipe, "document_features")}
+    return {**parameters(LEARNERS[name][1]), **parameters(DiversityRecipe, "document_features"), **parameters(Titles)}

@@ -22,7 +22,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm, StopWords, read_stop_words
 from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.preselect import MMRPreselection
+from greylag.learning.preselect import EQUAL_WEIGHTS, MMRPreselection
 from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
@@ -30,7 +30,7 @@ from greylag.recipes.recipe import MRFRecipe, Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.runtime.inputs import named_files
 
-Asked = Literal["features", "pool", "preselection"]
+Asked = Literal["features", "pool"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,34 @@ class Tuning:
 
 
 @dataclass(frozen=True)
+class Preselection:
+    """How features are preselected before a model is learned.
+
+    Parameters
+    ----------
+    preselect : int >= 1, optional
+        Number of features to keep, by MMR of their information about relevance; all by default.
+    preselect_weight : float in [0, 1], default 0.5
+        The weight of relevance in this MMR; 1 keeps the features of highest information gain.
+    """
+
+    preselect: int | None = None
+    preselect_weight: float = EQUAL_WEIGHTS
+
+    def __post_init__(self) -> None:
+        if self.preselect is None and self.preselect_weight != EQUAL_WEIGHTS:
+            raise ParameterError("preselect_weight needs preselect, the number of features to keep")
+
+    @classmethod
+    def pop(cls, values: dict[str, Any]) -> MMRPreselection | None:
+        """Remove these options from the values of a model, and return the selection that they ask for."""
+        asked = cls(**{key: values.pop(key) for key in _PRESELECTION if key in values})
+        if asked.preselect is None:
+            return None
+        return MMRPreselection(asked.preselect, relevance_weight=asked.preselect_weight)
+
+
+@dataclass(frozen=True)
 class Ranker:
     """A model that can be spelt."""
 
@@ -102,7 +130,6 @@ def parse_model(
     *,
     features: tuple[Feature, ...] = (),
     pool: Pool | None = None,
-    preselection: str | None = None,
 ) -> SpeltModel:
     """Parse the recipe of a spelling, as ``greylag train --model`` takes it.
 
@@ -117,8 +144,6 @@ def parse_model(
         `pool` is None.
     pool : "sd", "fd" or "full", optional
         By default "full" for these three, and "sd" for others.
-    preselection : str, optional
-        The preselection of these three, such as ``mmr(n_features=16)``.
 
     Examples
     --------
@@ -130,9 +155,7 @@ def parse_model(
     ranker = RANKERS.get(name)
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
-    asked: dict[str, Any] = {
-        "features": features, "pool": pool, "preselection": preselection
-    }  # fmt: skip
+    asked: dict[str, Any] = {"features": features, "pool": pool}
     for key, value in asked.items():
         if value and key not in ranker.takes:
             raise ParameterError(f"{name} takes no {key}")
@@ -143,18 +166,20 @@ def parse_model(
     return SpeltModel(recipe, queries.form)
 
 
-def parse_learner(text: str, objective: Objective | str) -> Learner | LambdaMART:
-    """Parse the learner of a model without an index, by the model's spelling, ``coordinate-ascent(restarts=5)``."""
+def parse_learner(text: str, objective: Objective | str) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
+    """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
     name, options = read_call(text)
     if name not in registered("learner"):
         why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
         raise ParameterError(f"{why}: without one, {nearest(name, registered('learner'))}")
-    kind = find_learner(name)
+    kind, known = find_learner(name), learner_options(name)
+    known |= {key: option for key, option in _PRESELECTION.items() if key in RANKERS[name].options}
     for option in options:
-        if option in RANKERS[name].options and option not in learner_options(name):
+        if option in RANKERS[name].options and option not in known:
             raise ParameterError(f"{name} has the option {option} with --index only")
-    learner: Learner | LambdaMART = kind(objective, **read_options(name, options, learner_options(name)))
-    return learner
+    values = read_options(name, options, known)
+    preselection = Preselection.pop(values)
+    return kind(objective, **values), preselection
 
 
 @cache
@@ -173,8 +198,11 @@ def learner_options(name: str) -> dict[str, Parameter]:
 
 
 def _weighted_options(name: str) -> dict[str, Parameter]:
-    """Return the options of a learner with those of features and queries."""
-    own, others = learner_options(name), {**parameters(FeatureParameters), **parameters(Tuning), **_QUERIES}
+    """The options of a learner with those of features and queries."""
+    own, others = (
+        learner_options(name),
+        {**parameters(FeatureParameters), **parameters(Tuning), **_PRESELECTION, **_QUERIES},
+    )
     if both := sorted(own.keys() & others.keys()):
         raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
     return {**own, **others}
@@ -193,18 +221,18 @@ def _weighted(
     *,
     features: tuple[Feature, ...],
     pool: Pool | None,
-    preselection: str | None,
 ) -> Recipe:
     tune = values.pop("tune", False)
     if tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
+    preselection = Preselection.pop(values)
     # Learners and features share one list of options; a learner would refuse those of features.
     of_features = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
         find_learner(name)(objective, **values),
         parameters=FeatureParameters(**of_features),
-        preselection=None if preselection is None else MMRPreselection.parse(preselection),
+        preselection=preselection,
     )
     return TunedMRFRecipe(recipe) if tune else recipe
 
@@ -243,15 +271,13 @@ def _tuned(name: str, summary: str) -> Ranker:
 
 
 def _of_features(name: str, summary: str) -> Ranker:
-    """Make a model of the features themselves, by a registered learner."""
-    return Ranker(
-        summary, partial(_weighted_options, name), partial(_weighted, name), ("features", "pool", "preselection")
-    )
+    """A model of the features themselves, by a registered learner."""
+    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name), _TAKES)
 
 
-_QUERIES = parameters(QueryOptions)
-_SOURCES = parameters(FeatureSources, "pool")
 _TAKES: tuple[Asked, ...] = ("features", "pool")
+_QUERIES, _PRESELECTION = parameters(QueryOptions), parameters(Preselection)
+_SOURCES = parameters(FeatureSources, "pool")
 _RANKERS: Mapping[str, Ranker] = {
     "automatic": Ranker(
         "the best of baselines and learned models, or an average",

@@ -113,8 +113,6 @@ class Settings(CollectionSettings):
     """Features besides those of the model, or for mrf in place of its pool, as for greylag train --features."""
     pool: Pool | None = None
     """The dependence models of the features; full for mrf and sd for others by default."""
-    preselect: str | None = None
-    """The preselection of features of mrf, such as mmr(n_features=16)."""
     training: Training = Training()
     baselines: tuple[ModelText, ...] = ("bm25",)
     """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other."""
@@ -166,16 +164,13 @@ class Settings(CollectionSettings):
         return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
 
     def recipe(self, text: str) -> Recipe | FusionOptions:
-        """The recipe of a model; the features, pool and preselection are those of the main model."""
+        """The recipe of a model; the features and the pool are those of the main model."""
         name, options = read_call(text)
         if name == FUSION:
             return FusionOptions(**read_options(name, options, parameters(FusionOptions)))
         given: dict[str, Any] = {}
         if text == self.model:
-            given = {
-                "features": self.own_features, "pool": self.pool,
-                "preselection": self.preselect,
-            }  # fmt: skip
+            given = {"features": self.own_features, "pool": self.pool}
         recipe, form = parse_model(text, self.training.objective, **given)
         if form != QueryForm():
             raise ParameterError(f"{name}: queries are shortened by the field queries, for all systems alike")

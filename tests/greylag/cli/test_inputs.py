@@ -30,14 +30,14 @@ from greylag.studies.study import find_study, registered_studies
 from tests.greylag.cli.conftest import Command
 
 WORDS = {
-    "tag", "measure", "measures", "cost", "preselect", "fields", "language", "qid", "docid", "against",
+    "tag", "measure", "measures", "cost", "fields", "language", "qid", "docid", "against",
     "init", "search_model", "values", "part", "engine", "text_field",
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
 SETTINGS = {
     ("Collection", "fields"), ("Collection", "language"), ("Queries", "field"), ("Documents", "id"),
     ("Documents", "label"), ("Documents", "text"), ("Documents", "split"), ("Documents", "labels"),
-    ("Settings", "queries"), ("Settings", "general_without"), ("Settings", "preselect"),
+    ("Settings", "queries"), ("Settings", "general_without"),
 }  # fmt: skip
 """The settings of studies that take any text, with no file in it."""
 STAGES = [(name, option) for name in registered_stages() for option in StageStep(name).readers]
@@ -47,7 +47,7 @@ TEXTS = {
     "stages": [f"{name}({option}=FILE)" for name, option in STAGES],
     "methods": [f"{name}({option}=FILE)" for name, option in STAGES],
     "files": ["NAME=FILE"],
-    "model": ["mrf(mu=3,stop_words=FILE)", "bm25(stop_words=FILE)"],
+    "model": ["mrf(mu=3,stop_words=FILE)", "bm25(stop_words=FILE)", "svmdiv(titles=FILE)"],
 }
 """How texts of options name a file."""
 

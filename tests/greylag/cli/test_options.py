@@ -28,7 +28,6 @@ def test_reading(tmp_path: Path) -> None:
 
 LISTS = [
     ("train --model", MODELS),
-    ("train --preselect", ["mmr"]),
     ("search --model", SEARCHES),
 ]
 

@@ -119,8 +119,8 @@ def test_from_judgements_to_a_diverse_run(
     command: Command, learn: Command, refused: Refused, made: Path, few: list[object], tmp_path: Path
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "div.run", made / "qrels.subtopics.txt"
-    options = spelt("svmdiv", "preset=svmdiv2 C=1 k=3 depth=25")
-    more = ["--titles", DEMO / "docs.jsonl", "--features", "score,SD/ordered/LM-O-4"]
+    options = spelt("svmdiv", f"preset=svmdiv2 C=1 k=3 depth=25 titles={DEMO / 'docs.jsonl'}")
+    more = ["--features", "score,SD/ordered/LM-O-4"]
     code, told, _ = learn(qrels, model, *options, *more)
     assert (code, told.split(":")[0]) == (0, "svmdiv2 on 8 queries")
     learned = DiversityModel.load(model)
@@ -141,12 +141,12 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
 ) -> None:
     model, out, qrels = tmp_path / "div.json", tmp_path / "held.run", made / "qrels.subtopics.txt"
     criteria = "thresholds=[0.1,0.5] criteria=[count>=2,title>=1,start>=2]"
-    options = spelt("svmdiv", f"k=3 depth=20 C=1 candidates=relevant loss=unweighted {criteria}")
     docs, titles = tmp_path / "fields.jsonl", {}
+    options = spelt("svmdiv", f"k=3 depth=20 C=1 candidates=relevant loss=unweighted titles={docs} {criteria}")
     for docid, title in read_titles(DEMO / "docs.jsonl").items():
         titles[docid] = {"id": docid, "title": title, "start": f"{title[:9]} {title[:9]}"}
     docs.write_text("\n".join(map(json.dumps, titles.values())))
-    code, told, err = learn(qrels, model, *options, "--titles", docs, "--folds", 4, "--out-run", out)
+    code, told, err = learn(qrels, model, *options, "--folds", 4, "--out-run", out)
     assert (code, err) == (0, "")
     assert "subtopic-loss@3" in told
     learned = DiversityModel.load(model)

@@ -225,7 +225,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
 def test_options_that_name_neither_models_nor_files(content: str, tmp_path: Path) -> None:
     (tmp_path / "titles.json").write_bytes(content.encode("latin-1"))
     features = ",".join(f"SD/ordered/LM-O-{width}" for width in range(1, 400))
-    assert depending("train", {"titles": tmp_path / "titles.json", "features": features})
+    assert depending("train", {"validation": tmp_path / "titles.json", "features": features})
 
 
 def greet(server: socket.socket, content: bytes) -> None:

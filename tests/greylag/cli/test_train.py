@@ -64,8 +64,8 @@ def test_coordinate_ascent_over_named_features(
 
 def test_preselection_is_recorded(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    words = [*ranked, "--qrels", made / "qrels.txt", *ONE, "--out", out]
-    assert command("train", *words, "--preselect", "mmr(n_features=4,relevance_weight=0.7)")[0] == 0
+    model = [*spelt("mrf", "max_features=1 preselect=4 preselect_weight=0.7"), "--pool", "sd"]
+    assert command("train", *ranked, "--qrels", made / "qrels.txt", *model, "--out", out)[0] == 0
     provenance = json.loads(out.read_text())["provenance"]
     assert (provenance["pool"], provenance["preselect"], provenance["candidates"]) == (
         28,
@@ -118,26 +118,22 @@ def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Pa
         (spelt("mrf", "mu=1 mu=2"), "mrf has the option mu twice"),
         (["--model", "mrf(mu=1"], "is not of the form NAME(OPTION=VALUE,...)"),
         (["--measure", "mapp"], "mapp"),
-        (["--model", "mrf", "--preselect", "mmr"], "mmr needs the option n_features"),
-        (["--titles", "t"], "--titles is for --model svmdiv or cssvm, not for automatic"),
-        (["--folds", "3"], "--folds needs --out-run: one number of folds"),
-        (["--out-run", "y"], "--out-run needs --folds: one number of folds"),
+        (spelt("mrf", "preselect=0"), "preselection must keep at least 1 feature, not 0"),
+        (spelt("mrf", "preselect_weight=1"), "preselect_weight needs preselect"),
+        (spelt("mrf", "titles=t"), "mrf has no option 'titles'"),
         (spelt("bm25", "mu=3"), "bm25 has no option 'mu': use k1, b"),
         (spelt("bm25", "k1=[3,x]"), ": it must be a number"),
         (spelt("bm25", "k1=1_0"), ": it must be a number"),
         (spelt("bm25", "b=3"), "b is 3.0: it must be a number in [0, 1]"),
         (spelt("rm3", "fb_docs=0"), "fb_docs is 0"),
-        (
-            ["--model", "bm25", "--pool", "sd"],
-            "--pool is for --model automatic or mrf or listwise or coordinate-ascent or lambdamart, not",
-        ),
+        (["--model", "bm25", "--pool", "sd"], "bm25 takes no pool"),
+        (["--model", "bm25", "--features", "score"], "bm25 takes no features"),
         (["--model", "tfidf"], "unknown model 'tfidf': use automatic, mrf"),
         (["--model", "lamdamart"], "unknown model 'lamdamart': did you mean lambdamart?"),
         (spelt("automatic", "folds=1"), "folds is 1; it must be at least 2"),
         (["--model", "bm25", "--measure", "mapp"], "mapp"),
         (["--model", "ql", "--folds", "300", "--out-run", "x"], "24 queries cannot be split into 300 folds"),
-        (["--model", "svmdiv", "--measure", "map"], "--measure is for --model automatic or mrf"),
-        (["--model", "svmdiv", "--most-topics", "2"], "--most-topics is for --model automatic or mrf"),
+        (["--model", "svmdiv", "--measure", "map"], "--measure is for models that rank, not for svmdiv"),
     ],
 )
 def test_mistakes(
@@ -182,7 +178,7 @@ def test_a_model_of_tuned_sources(
     expected = ModelRanker(learned, PositionalIndex.from_lucene(lucene)).run(candidates)
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
     for more, reason in (
-        (["--preselect", "mmr(n_features=4)"], "--preselect is for --model mrf or listwise or coordinate-ascent, not"),
+        (spelt("lambdamart", "preselect=4"), "lambdamart has no option 'preselect'"),
         (spelt("lambdamart", "mu=20"), "lambdamart has no option 'mu': use depth, trees"),
     ):
         assert reason in refused("train", *words, *more)
@@ -465,3 +461,15 @@ def test_one_judged_topic_is_told_what_more_are_worth(
     code, told, _ = command("train", *few, "--qrels", tmp_path / "one.txt", "--out", tmp_path / "m.json")
     assert code == 0
     assert "judging more pays" in " ".join(told.split())
+
+
+def test_folds_are_scored_without_a_run_and_five_with_one(
+    command: Command, made: Path, few: list[object], tmp_path: Path
+) -> None:
+    words = [*few, "--qrels", made / "qrels.txt", *spelt("bm25", "k1=[0.9,1.2] b=0.4"), "--out", tmp_path / "x.json"]
+    code, told, _ = command("train", *words, "--folds", 4)
+    assert (code, "against" in told, sorted(tmp_path.glob("*held*"))) == (0, True, [])
+    assert RankingModel.load(tmp_path / "x.json").provenance["held_out"]["folds"] == 4
+    assert command("train", *words, "--out-run", tmp_path / "held.run")[0] == 0
+    assert RankingModel.load(tmp_path / "x.json").provenance["held_out"]["folds"] == 5
+    assert len(read_run(tmp_path / "held.run")) == 8

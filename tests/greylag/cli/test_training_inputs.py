@@ -161,7 +161,7 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
         ([*learn, "--qrels", made / "qrels.txt"], "--letor excludes --qrels: the file has topics, documents"),
         ([*learn, "--pool", "sd"], "--pool needs --index"),
         ([*learn, "--model", "bm25"], "bm25 needs --index: without one, use automatic, coordinate-ascent"),
-        ([*learn, "--model", "svmdiv"], "--letor is for --model automatic or mrf"),
+        ([*learn, "--model", "svmdiv"], "--letor is for models that rank, not for svmdiv"),
         ([*learn, *spelt("mrf", "mu=2")], "mrf has the option mu with --index only"),
         ([*learn, *spelt("listwise", "max=2")], "listwise has no option 'max': use penalty, max_features"),
         (["train", "--validation", test, "--out", x], "--validation needs --letor"),

@@ -56,9 +56,7 @@ def test_baselines_and_the_values_to_try() -> None:
 
 def test_learners_and_preselection() -> None:
     features = parse_features("score,FI/term/LM")
-    recipe, _ = parse_model(
-        "coordinate-ascent(b=1,restarts=5,seed=2)", "RR", features=features, preselection="mmr(n_features=1)"
-    )
+    recipe, _ = parse_model("coordinate-ascent(b=1,restarts=5,seed=2,preselect=1)", "RR", features=features)
     learner = CoordinateAscent("RR", restarts=5, seed=2)
     assert recipe == MRFRecipe(features, learner, parameters=FeatureParameters(b=1.0), preselection=MMRPreselection(1))
 
@@ -82,7 +80,7 @@ def test_every_model_takes_its_defaults(name: str) -> None:
     [
         ("svm", {}, "unknown model 'svm'"),
         ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
-        ("automatic", {"preselection": "mmr"}, "automatic takes no preselection"),
+        ("automatic(preselect=3)", {}, "automatic has no option 'preselect'"),
     ],
 )
 def test_mistakes(text: str, more: dict[str, str], reason: str) -> None:
