@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.core.spelling import nearest, parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.learning.data import RankingData
 
@@ -50,14 +49,6 @@ class MMRPreselection:
     def __str__(self) -> str:
         weight = "" if self.relevance_weight == EQUAL_WEIGHTS else f",relevance_weight={self.relevance_weight:g}"
         return f"mmr(n_features={self.n_features}{weight})"
-
-    @classmethod
-    def parse(cls, text: str) -> MMRPreselection:
-        """Parse ``mmr(n_features=16)`` or ``mmr(n_features=16,relevance_weight=0.7)``; the inverse of ``str``."""
-        name, options = read_call(text)
-        if name != "mmr":
-            raise ParameterError(f"unknown preselection {name!r:.60}: {nearest(name, ['mmr'])}")
-        return cls(**read_options("mmr", options, parameters(cls)))
 
     def select(self, data: RankingData) -> RankingData:
         """Select the data with the selected features, in pool order; trivial and duplicate ones are dropped first.

@@ -379,33 +379,15 @@ def test_where_nothing_tells_features_apart_all_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("options", "reason"),
     [
-        ("mmr(n_features=16)", MMRPreselection(16)),
-        ("mmr(n_features=8,relevance_weight=0.7)", MMRPreselection(8, relevance_weight=0.7)),
-        ("mmr(n_features=1,relevance_weight=1)", MMRPreselection(1, relevance_weight=1.0)),
+        ({"n_features": 0}, "at least 1 feature, not 0"),
+        ({"n_features": 16, "relevance_weight": 1.5}, r"in \[0, 1\], not 1.5"),
     ],
 )
-def test_spelling(text: str, value: MMRPreselection) -> None:
-    assert MMRPreselection.parse(f" {text} ") == value
-    assert str(value) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("mmr", "mmr needs the option n_features"),
-        ("mmr:16", "'mmr:16' is not of the form"),
-        ("ig(n_features=16)", "unknown preselection 'ig': use mmr"),
-        ("mmr(n_features=16,weight=1)", "mmr has no option 'weight': did you mean relevance_weight"),
-        ("mmr(n_features=x)", "n_features is 'x': it must be an integer"),
-        ("mmr(n_features=0)", "at least 1 feature, not 0"),
-        ("mmr(n_features=16,relevance_weight=1.5)", r"in \[0, 1\], not 1.5"),
-    ],
-)
-def test_bad_spellings(text: str, reason: str) -> None:
+def test_bad_options_of_preselection(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
-        MMRPreselection.parse(text)
+        MMRPreselection(**options)
 
 
 def test_arrays_become_the_data_that_they_were_taken_from() -> None:
