@@ -167,7 +167,7 @@ def parse_model(
 
 
 def parse_learner(text: str, objective: Objective | str) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
-    """The learner of a model without an index, by the model's spelling, such as ``coordinate-ascent(restarts=5)``."""
+    """Parse the learner and preselection of a model without an index, such as ``coordinate-ascent(restarts=5)``."""
     name, options = read_call(text)
     if name not in registered("learner"):
         why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
@@ -198,11 +198,9 @@ def learner_options(name: str) -> dict[str, Parameter]:
 
 
 def _weighted_options(name: str) -> dict[str, Parameter]:
-    """The options of a learner with those of features and queries."""
-    own, others = (
-        learner_options(name),
-        {**parameters(FeatureParameters), **parameters(Tuning), **_PRESELECTION, **_QUERIES},
-    )
+    """Return the options of a learner with those of features and queries."""
+    own = learner_options(name)
+    others = {**parameters(FeatureParameters), **parameters(Tuning), **_PRESELECTION, **_QUERIES}
     if both := sorted(own.keys() & others.keys()):
         raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
     return {**own, **others}
@@ -271,7 +269,7 @@ def _tuned(name: str, summary: str) -> Ranker:
 
 
 def _of_features(name: str, summary: str) -> Ranker:
-    """A model of the features themselves, by a registered learner."""
+    """Make a model of the features themselves, by a registered learner."""
     return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name), _TAKES)
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
