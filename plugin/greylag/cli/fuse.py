@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -119,11 +120,9 @@ def told(learned: LearnedFusion, folds: int | None) -> list[str]:
 
     scores, best = learned.scores, learned.best_run
     shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}
-    lines = [learned.model.summary(), table(shown, compare(shown, best))]
-    for baseline in (best, "rrf"):
-        pair = {baseline: scores[baseline], "Learned fusion": scores[LEARNED]}
-        (comparison,) = compare(pair, baseline).comparisons
-        lines.append(comparison.verdict)
+    tests = compare(shown, pairs=[*((best, name) for name in shown if name != best), ("rrf", LEARNED)])
+    lines = [learned.model.summary(), table(shown, tests)]
+    lines += [replace(c, run="Learned fusion").verdict for c in tests.comparisons if c.run == LEARNED]
     how = (
         f"in {folds} folds"
         if folds

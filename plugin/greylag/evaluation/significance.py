@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, get_args
@@ -150,7 +150,7 @@ def p_text(p: float) -> str:
 class Significance(Printed):
     """Comparisons with one baseline, or of all pairs of runs, by one test."""
 
-    baseline: str | None  # its name; None for all pairs
+    baseline: str | None  # its name; None for several
     test: Test
     alternative: Alternative
     comparisons: tuple[Comparison, ...]  # by baseline, run and measure
@@ -246,8 +246,11 @@ def compare(
     family: Family = "all",
     seed: int = 0,
     margin: float | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
 ) -> Significance:
     """Test every run against the baseline, or against every run before it, by every measure.
+
+    One rule holds for every table and verdict of greylag: p is corrected over all comparisons that are made together.
 
     The tests are on the improvements x_q, the score of the run minus that of the baseline on query q (negated for a
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
@@ -288,6 +291,8 @@ def compare(
     margin : float > 0, optional
         Tests equivalence, too: whether the means differ by less than this, in units of the measure
         (`equivalence_test`). These p-values are corrected among themselves, by the same correction and family.
+    pairs : sequence of pair of str, optional
+        Baseline and run of each comparison, in place of all with one baseline.
 
     References
     ----------
@@ -295,10 +300,12 @@ def compare(
     CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
-    _check_arguments(scores, baseline, alternative)
+    _check_arguments(scores, pairs[0][0] if pairs else baseline, alternative)
     _check_choices(correction=(correction, Correction), family=(family, Family))
     names = list(scores)
-    pairs = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in names if name != baseline]
+    if pairs is None:
+        others = [name for name in names if name != baseline]
+        pairs = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in others]
     columns = range(len(scores[names[0]].measures))
     size = len(pairs) * (1 if family == "measure" else len(columns))  # of a family
     comparisons = [

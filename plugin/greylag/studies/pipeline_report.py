@@ -28,7 +28,7 @@ QUERIES = 500  # of a list; a report of thousands is slow to open
 
 _EFFECTIVENESS = """\
 So were the parameters of tuned baselines. p is that of the two-sided paired t-test over queries, after Holm's
-correction over each comparison with the step before."""
+correction over all comparisons of a table, as `greylag evaluate` corrects."""
 _MODELS = """\
 The features of each fold's model with their places in the order of selection and their shares: weight times the
 feature's standard deviation within a query, in per cent of the sum over features. The weights are in the models.
@@ -80,33 +80,31 @@ class Ranked:
         """What was fitted, if the models are of features."""
         return [fitted for fitted in self.fitted if isinstance(fitted, Fitted)]
 
-    def tests(self, kind: str) -> list[Significance]:
+    def tests(self, kind: str) -> Significance:
         """Each step compared with the step before, by scores of this kind."""
-        scores = self.scores[kind]
-        return [compare({before: scores[before], after: scores[after]}, before) for before, after in self.steps]
+        return compare(self.scores[kind], pairs=self.steps)
 
 
 def comparisons(ranked: Ranked) -> Iterator[Table | str]:
     """Each step of the pipeline compared with the step before, in tables and in sentences."""
     tests = {kind: ranked.tests(kind) for kind in ranked.scores}
-    yield from (narrow_table(*of_kind) for of_kind in tests.values())
-    note = "p: paired t-test, two-sided, after Holm's correction within each pair of runs; * below 0.05."
+    yield from map(narrow_table, tests.values())
+    note = "p: paired t-test, two-sided, after Holm's correction over all comparisons of a table; * below 0.05."
     yield f"{note}\n{COLUMNS_NOTE}.\n"
-    compared = [(ranked.scores[kind], test) for kind, of_kind in tests.items() for test in of_kind]
+    compared = [(ranked.scores[kind], test) for kind, test in tests.items()]
     yield "".join(f"{sentence}\n" for sentence in verdicts(compared))
 
 
 def sections(ranked: Ranked) -> list[Section]:
     """The sections of the report."""
     tests = {kind: ranked.tests(kind) for kind in ranked.scores}
-    compared = [(ranked.scores[kind], test) for kind, of_kind in tests.items() for test in of_kind]
+    compared = [(ranked.scores[kind], test) for kind, test in tests.items()]
     totals = [
         means_table(f"{kind.capitalize()}: means over {_judged(scores)} judged queries", means(scores))
         for kind, scores in ranked.scores.items()
     ]
     tables = [
-        comparison_table(f"{kind.capitalize()}: each step against the one before", *of_kind)
-        for kind, of_kind in tests.items()
+        comparison_table(f"{kind.capitalize()}: each step against the one before", test) for kind, test in tests.items()
     ]
     return [
         result(compared, _summary(ranked), totals),

@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 from greylag import Run
 from greylag.evaluation import (
     SIGNIFICANCE_LEVEL,
-    Comparison,
     Measure,
     Scores,
     Significance,
     compare,
-    critical_t,
-    detectable_difference,
-    holm,
 )
 from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
@@ -157,31 +153,12 @@ def compare_all(
 ) -> tuple[Significance, ...]:
     """Test whether systems are better than baselines, by one-tailed paired t-tests with Holm's correction over all."""
     # The detectable differences are those of this correction, too.
-    tests = [
-        compare({name: scores[name] for name in (baseline, *systems)}, baseline, alternative="greater")
-        for baseline in baselines
-    ]
-    ps = [c.p for test in tests for c in test.comparisons]
-    n, corrected = len(next(iter(scores.values())).qids), iter(holm(ps).tolist())
-
-    def over_all(c: Comparison, size: int) -> Comparison:
-        """Return the comparison, which was corrected over `size`, corrected over all."""
-        if c.detectable is None:
-            return replace(c, corrected_p=next(corrected))
-        detectable, even_odds = (
-            detected * _shown(n, len(ps), power) / _shown(n, size, power)
-            for detected, power in ((c.detectable, 0.8), (c.even_odds or 0.0, 0.5))
-        )
-        return replace(c, corrected_p=next(corrected), detectable=detectable, even_odds=even_odds)
-
+    pairs = [(baseline, system) for baseline in baselines for system in systems]
+    whole = compare(scores, alternative="greater", pairs=pairs)
     return tuple(
-        replace(test, comparisons=tuple(over_all(c, len(test.comparisons)) for c in test.comparisons)) for test in tests
+        replace(whole, baseline=baseline, comparisons=tuple(c for c in whole.comparisons if c.baseline == baseline))
+        for baseline in baselines
     )
-
-
-def _shown(n: int, comparisons: int, power: float) -> float:
-    """Return the difference in standard errors that a one-tailed test shows after a correction."""
-    return detectable_difference(1.0, n, critical=critical_t(n, comparisons=comparisons, sides=1), power=power)
 
 
 def mean_by_query(folds: Sequence[Mapping[str, float]]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import pytest
 
 from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
-from greylag.rankers.fusion_model import FusionModel
+from greylag.rankers.fusion_model import LEARNED, FusionModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_qrels, read_run, write_qrels, write_run
 from tests.greylag.cli.conftest import Command, Refused, unremarked
@@ -79,6 +79,14 @@ def test_without_folds_the_run_says_that_it_saw_its_topics(
     assert again.read_bytes() == out.read_bytes()
     assert unremarked(command("rerank", *words, "--stage", "random(seed=1)")) == (0, "", "")
     assert set(read_run(again)["t1"].docids) == set(read_run(out)["t1"].docids)
+
+
+def test_sentences_have_the_p_of_the_table(tmp_path: Path, command: Command, judged: list[object]) -> None:
+    told = command("fuse", *judged, "--out", tmp_path / "out.run", "--model-out", tmp_path / "fusion.json")[1]
+    rows = [words for line in told.splitlines() if len(words := line.split()) > 6 and words[0] == LEARNED]
+    assert len(rows) == 2
+    for row in rows:
+        assert f"corrected p {row[-1].removesuffix('*')}" in told
 
 
 def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command, judged: list[object]) -> None:

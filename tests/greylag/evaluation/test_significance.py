@@ -329,3 +329,14 @@ def test_a_margin_adds_corrected_equivalence_to_every_comparison():
     assert "the same within 0.01" in near.verdict
     assert "is not shown" in far.verdict
     assert [c.margin for c in compare(runs, "base").comparisons] == [None, None]
+
+
+def test_chosen_pairs_are_corrected_together() -> None:
+    rng = np.random.default_rng(0)
+    by_name = {name: Scores.single(AP, {str(q): float(v) for q, v in enumerate(rng.random(30))}) for name in "abc"}
+    alone = [compare({a: by_name[a], b: by_name[b]}, a).comparisons[0] for a, b in ("ab", "bc")]
+    together = compare(by_name, pairs=["ab", "bc"])
+    assert [(c.baseline, c.run) for c in together.comparisons] == [("a", "b"), ("b", "c")]
+    assert [c.corrected_p for c in together.comparisons] == holm([c.p for c in alone]).tolist()
+    assert all(c.detectable > one.detectable for c, one in zip(together.comparisons, alone, strict=True))
+    assert "over 2 comparisons" in together.method

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from greylag import FormatError, ParameterError, Run
-from greylag.evaluation import evaluate, split_folds
+from greylag.evaluation import evaluate, holm, paired_test, split_folds
+from greylag.evaluation.significance import p_text
 from greylag.features.spelling import parse_features
 from greylag.index import RM3Search
 from greylag.rankers import FusionModel, ModelRanker, RankingModel
@@ -66,6 +67,20 @@ def test_expected_scores(done: Finished, folder: Path, settings: Settings, opene
     for system, measures in done.scores.items():
         assert f"{system}  " in done.summary
         assert f"{measures['AP']:.4f}" in done.summary
+
+
+def test_p_is_corrected_over_all_comparisons_as_by_evaluate(
+    done: Finished, folder: Path, settings: Settings, opened: OpenCollection
+) -> None:
+    """So that a study and ``greylag evaluate`` give the same runs one verdict."""
+    measures = list(settings.measures)
+    scores = {name: evaluate(read_run(folder / f"{name}.run"), opened.qrels, measures) for name in done.scores}
+    changes = [scores["mrf"].values - scores[name].values for name in ("bm25", "tuned-bm25")]
+    changes.append(scores["mmr"].values - scores["mrf"].values)
+    expected = holm([paired_test(column.round(12))[1] for each in changes for column in each.T]).reshape(3, -1)
+    for name, p in zip(("bm25", "tuned-bm25"), expected[:, 0].tolist(), strict=False):
+        assert re.search(rf"\nmrf is .* {name}: .*corrected p {p_text(p)}", done.summary), (name, p)
+    assert "Holm's correction over all comparisons of a table" in done.summary
 
 
 def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenCollection, tmp_path: Path) -> None:
