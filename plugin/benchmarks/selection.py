@@ -16,12 +16,12 @@ from greylag.features.spec import candidate_pool
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
+from greylag.learning.data import useful_features
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.learning.selection import MMRFeatureSelection, information_gain
-from greylag.recipes.recipe import useful_features
 from greylag.trec import read_qrels, read_topics
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 

@@ -162,7 +162,7 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     assert sorted(held_out) == sorted(examples)
     for test in split_folds(list(examples), 4, 0):
         rest = {qid: example for qid, example in examples.items() if qid not in test}
-        stage = SVMDiv(train(rest, make, CuttingPlane(C=1.0), k=3), index, titles=titles, k=3)
+        stage = SVMDiv(train(rest, make, CuttingPlane(C=1.0), k=3).model, index, titles=titles, k=3)
         assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
     again = tmp_path / "again.run"
     stage = f"svmdiv(model={model},titles={docs},k=3)"
@@ -174,7 +174,9 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     C = learned.provenance["C"]
     every = training_examples(run, read_subtopic_qrels(qrels), CandidateMaker(index, PRESETS["svmdiv"]))
     order = {qid: every[qid] for qid in learned.provenance["queries"]}
-    assert train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).weights == learned.weights
+    assert (
+        train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).model.weights == learned.weights
+    )
     for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
         assert learn(qrels, model, *spelt("svmdiv", wrong))[0] == 2
 
@@ -188,7 +190,7 @@ def test_ensembles_in_cross_validation(learn: Command, made: Path, few: list[obj
     examples = training_examples(run, read_subtopic_qrels(qrels), make)
     for test in split_folds(list(examples), 2, 0):
         rest = {qid: example for qid, example in examples.items() if qid not in test}
-        stage = CSSVM(train(rest, make, Coulomb(2, C=1.0, epochs=5), k=3), make.index, k=3)
+        stage = CSSVM(train(rest, make, Coulomb(2, C=1.0, epochs=5), k=3).model, make.index, k=3)
         assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
 
 

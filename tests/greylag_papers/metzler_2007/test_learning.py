@@ -27,12 +27,12 @@ def test_nothing_is_learned_from_test_queries(done: Done) -> None:
     for qrels in (opened.qrels, inverted):
         experiment = learning.Experiment(done.settings, replace(opened, qrels=qrels))
         tuned = learning.tune_baselines(experiment, [fold], lambda line: None)
-        learned = learning.learn(experiment, fold, tuned["RM3"][0].parameters)
+        learned = learning.learn(experiment, fold, tuned["RM3"][0].model.parameters)
         for system, model in learned.models.items():
             assert done.models(study.file_name(system))[1] == model
         for name, (found,) in tuned.items():
             saved = done.models(study.file_name(name))[1]
-            assert (saved.weights, saved.parameters) == (found.weights, found.parameters)
+            assert (saved.weights, saved.parameters) == (found.model.weights, found.model.parameters)
 
 
 def test_learned_systems_use_the_tuned_parameters(done: Done) -> None:
