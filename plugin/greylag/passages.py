@@ -209,9 +209,9 @@ class Reranker:
         ranks = enumerate(zip(map(positions.__getitem__, ranked.docids), ranked.scores.tolist(), strict=True), 1)
         return [RankedPassage(listed[n], keys[n], score, rank, n) for rank, (n, score) in ranks]
 
-    def check_needs(self, **given: Any) -> None:
+    def check_needs(self, **values: Any) -> None:
         """Raise `ParameterError` if the method does not take something that is given, such as `groups`."""
-        for need, value in given.items():
+        for need, value in values.items():
             if value is not None and callable(self._method):
                 raise ParameterError(
                     f"method {self._method!r} takes no {need}: a function of the index sets them itself"
@@ -221,9 +221,9 @@ class Reranker:
                 joined = f", as in {f'{self._method}>>group-limit'!r}" if need == "groups" else ""
                 raise ParameterError(f"method {self._method!r} takes no {need}: use {others}{joined}")
 
-    def _check_given(self, **given: Any) -> None:
-        """Check that nothing is lacking of what an index cannot replace."""
-        for need, value in given.items():
+    def _check_given(self, **values: Any) -> None:
+        """Check that aspects and groups are given where needed."""
+        for need, value in values.items():
             if value is None and need in self._needs:
                 raise ParameterError(f"method {self._method!r} needs {need}: give {need}=")
 
@@ -236,9 +236,9 @@ class Reranker:
                 f"method {self._method!r} takes relevance from scores and does not read query_vector: leave out one"
             )
 
-    def _query_vector(self, query: str, given: Any) -> Mapping[str, Any] | Callable[[str], Any]:
+    def _query_vector(self, query: str, vector: Any) -> Mapping[str, Any] | Callable[[str], Any]:
         """Return the query's vector, or a function that reports that it is missing."""
-        if given is None:
+        if vector is None:
 
             def missing(text: str) -> Any:
                 raise ParameterError(
@@ -246,7 +246,7 @@ class Reranker:
                 )
 
             return missing
-        return given if callable(given) else {_QID: given}
+        return vector if callable(vector) else {_QID: vector}
 
     def _stage(
         self, known: Mapping[str, Any], k: int, index: Callable[[int], PositionalIndex]
@@ -255,13 +255,13 @@ class Reranker:
         if callable(self._method):
             return self._method(index(0))
         stages: list[Callable[[Any], Ranking]] = []
-        for place, (name, stage, options) in enumerate(self._steps, 1):
+        for number, (name, stage, options) in enumerate(self._steps, 1):
             parameters = stage_parameters(stage)
-            last = {"k": k} if place == len(self._steps) else {}
+            last = {"k": k} if number == len(self._steps) else {}
             values = {name: value for name, value in {**known, **last}.items() if name in parameters} | options
             if "vectors" in values and "vectors" not in stage.needs:
                 del values["vectors"]
-            if place > 1 or "vectors" not in values:  # scores of a stage are ranks; aspects have a scale of their own
+            if number > 1 or "vectors" not in values:  # scores of a stage are ranks; aspects have a scale of their own
                 values = {name: value for name, value in values.items() if name != "scale" or name in options}
             if "index" in parameters and "vectors" not in values:
                 values["index"] = index(_OTHERS if name == "general" else 0)
@@ -512,11 +512,13 @@ def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: s
     return [document.metadata[field] for document in documents]
 
 
-def _read_options(name: str, spelt: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a stage's options from its spelling and from Python; raise if one is unknown or missing."""
     stage, of_query = find_stage(name), ("index", *DATA)
-    options = {key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in spelt.items()}
-    options |= given
+    options = {
+        key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in parsed.items()
+    }
+    options |= named
     try:
         check_options(stage, options, [key for key in stage_parameters(stage) if key not in of_query], of_query)
     except ParameterError as error:
@@ -557,10 +559,10 @@ def _aspects(given: Any, texts: Mapping[str, str]) -> Any:
         return lambda candidates: given(candidates.query, [texts[docid] for docid in candidates.docids])
     if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(text, str) for text in given):
         return {_QID: tuple(given)}
-    scores, places = np.asarray(given), {docid: place for place, docid in enumerate(texts)}
+    scores, rows = np.asarray(given), {docid: place for place, docid in enumerate(texts)}
     if scores.ndim != 2 or len(scores) != len(texts) or scores.dtype.kind not in "fiu":
         raise ParameterError(
             f"aspects are an array of shape {scores.shape} and type {scores.dtype} for {len(texts)} passages: give "
             "texts, a function, or numbers with a row for each passage"
         )
-    return lambda candidates: scores[[places[docid] for docid in candidates.docids]]
+    return lambda candidates: scores[[rows[docid] for docid in candidates.docids]]

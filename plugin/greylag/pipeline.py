@@ -99,7 +99,7 @@ class Stage(Composable[Ranking]):
     by_query: ClassVar[tuple[str, ...]] = ()
 
     def check_topics(self, qids: Iterable[str]) -> None:
-        """Check that what the stage has `by_query` is of one of these queries at least."""
+        """Check that per-query parameters cover at least one of these queries."""
         for name in self.by_query:
             by_query = getattr(self, name)
             if by_query is not None and not any(qid in by_query for qid in qids):

@@ -166,18 +166,18 @@ class StageStep:
         options = {name: read_value(place(spell(value))) for name, value in self.options if name in files}
         return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
 
-    def make(self, index: PositionalIndex | None, **given: Any) -> Stage:
+    def make(self, index: PositionalIndex | None, **values: Any) -> Stage:
         """Make the stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
-        # A value in `given`, such as vectors, replaces the file of that name, unless it is spelt.
+        # A value in `values`, such as vectors, replaces the file of that name, unless it is spelt.
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
-            check_options(kind, options, _spelt_parameters(kind), given=("index",))
+            check_options(kind, options, _spelt_parameters(kind), values=("index",))
             # Files are read before parameters are filled in, so that an error names the option.
             options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
             if member is not None:
                 options["model"] = _member(options.get("model"), member)
-            options = {name: given[name] for name in self.readers if given.get(name) is not None} | options
+            options = {name: values[name] for name in self.readers if values.get(name) is not None} | options
             if index is None and "index" in kind.needs:
                 raise ParameterError("it needs an index")
             # Vectors take the place of an index: a stage that compares documents takes one of the two.
@@ -200,9 +200,9 @@ def _spelt_parameters(stage: type[Stage]) -> list[str]:
     return [name for name in parameters if name in stage.readers or domain(types[name])]
 
 
-def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], given: Sequence[str]) -> None:
+def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], added: Sequence[str]) -> None:
     """Check that options are `known` parameters of a stage and of their types, and that none is missing."""
-    # Files and values without a spelling are not checked. The caller adds the parameters that are `given`.
+    # Files and values without a spelling are not checked. The caller adds the parameters that are `added`.
     types, readers = _types(stage), stage.readers
     for name, value in options.items():
         if name not in known:
@@ -211,7 +211,7 @@ def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequenc
         if name not in readers and domain(types[name]) and not accepts(types[name], plain):
             raise ParameterError(f"{name} is {value!r:.60}: it must be {domain(types[name])}")
     for name in required_parameters(stage):
-        if name not in options and name not in given:
+        if name not in options and name not in added:
             raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
 
 

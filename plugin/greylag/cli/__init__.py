@@ -32,7 +32,7 @@ COMMANDS = {
     "train": "Learn a model, or tune a baseline.",
     "fuse": "Fuse runs by a rule, or by weights learned from judgements.",
     "rerank": "Rerank or diversify a run.",
-    "diversify": "Find out which diversifier helps.",
+    "diversify": "Compare and tune diversifiers.",
     "explain": "Show what a model learned, or break down a document's score.",
     "export": "Print a model for a search engine.",
     "evaluate": "Score runs and test their differences.",
@@ -71,7 +71,7 @@ class _Commands(TyperGroup):
         self.commands = commands
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command, or None if there is no such command."""
+        """Return the command, or None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         from greylag.cli.running import surrounded
@@ -91,7 +91,7 @@ class _Commands(TyperGroup):
 
 
 def _after_command(option: Any) -> Any:
-    """An option of all commands as a hidden option of one, where it overrides the one before the command."""
+    """Make an option of all commands a hidden option of one, where it overrides the one before the command."""
 
     def override(context: Any, parameter: Any, value: Any) -> None:
         # Its default must not override what was given before the command.
@@ -162,10 +162,7 @@ def _greylag(
 
 
 def main() -> None:
-    """Run the command line.
-
-    The exit code is 0, 2 after one line about what the user must change, 130 after an interrupt, 1 after anything else.
-    """
+    """Run the command line; the exit code is 0, 2 for a mistake of the user, 130 after an interrupt, 1 for a defect."""
     prepare_streams()
     handler, log = LogLines(), logging.getLogger("greylag")
     log.addHandler(handler)
@@ -188,7 +185,7 @@ def main() -> None:
 
 
 def _code(error: BaseException) -> int:
-    """The exit code for an error, after a line about it; a bug is raised again."""
+    """Log an error in a line and return its exit code; a bug is raised again."""
     if isinstance(error, _UsageError):
         return _fail(_usage(error))
     if isinstance(error, GreylagError):
@@ -208,13 +205,13 @@ def _code(error: BaseException) -> int:
 
 
 def _usage(error: Any) -> str:
-    """The line about a mistake in the use of a command."""
+    """Format a line about a mistake in the use of a command."""
     command = error.ctx.command_path if error.ctx else "greylag"
     return f"{error.format_message()} (see {command} --help)"
 
 
 def _subject() -> str:
-    """The subject of the line about an error of the operating system that names no file."""
+    """Return the subject of the line about an error of the operating system that names no file."""
     from greylag.runtime.folders import in_folder
 
     return "output" if in_folder() else "the working folder was removed"

@@ -46,11 +46,9 @@ def compile(context: typer.Context) -> None:
 
 
 def steps() -> Iterator[tuple[str, float]]:
-    """Compile the loops of ranking; yield the name of each step and the seconds that it took.
-
-    Numba compiles a function for the types of its arguments, and those of files that are mapped into memory are
-    read-only. So all is used twice, on arrays of both kinds.
-    """
+    """Compile the loops of ranking; yield the name of each step and the seconds that it took."""
+    # Numba compiles a function for the types of its arguments, and those of mapped files are read-only. So all is used
+    # twice, on arrays of both kinds.
     index = PositionalIndex.from_texts(_TEXTS)
     work: list[tuple[str, Callable[[], Any]]] = [("reranking of passages", _passages)]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
@@ -95,7 +93,7 @@ _USES = {"BM25": _rank, "features": _features, "diversity": _diversify, "expansi
 
 
 def _read_only(index: PositionalIndex) -> PositionalIndex:
-    """The index with arrays as they are when they are mapped from files."""
+    """Make the arrays of an index read-only, as they are when they are mapped from files."""
     (part,), words = index.parts, index.words
     assert words is not None
     shard, (placed,) = _locked(part.shard), words.parts
@@ -104,7 +102,7 @@ def _read_only(index: PositionalIndex) -> PositionalIndex:
 
 
 def _locked(tables: Any) -> Any:
-    """A dataclass of arrays with these read-only."""
+    """Make the arrays of a dataclass read-only."""
     arrays = {field.name: getattr(tables, field.name) for field in fields(tables)}
     locked = {name: array.view() for name, array in arrays.items() if isinstance(array, np.ndarray)}
     for array in locked.values():

@@ -50,7 +50,7 @@ def diversify(
     cost: Annotated[str, typer.Option("--cost", help="Measure of relevance to watch.")] = "nDCG@10",
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
 ) -> None:
-    """Find out which diversifier helps, and how strong; without judgements, how crowded the top of a run is.
+    """Compare and tune diversifiers. Without judgements, measure redundancy at the top of a run.
 
     With --subtopics, each method's weight is tuned in cross-validation over topics, and the held-out rankings are
     compared with the run as it is. The last line is the command that applies the best method to all topics.
@@ -95,7 +95,7 @@ def commands(
     vectors: Path | None,
     aspects: Path | None,
 ) -> list[str]:
-    """The commands that apply the best method; none if that is to do nothing."""
+    """Return the commands that apply the best method; none if that is to do nothing."""
     if choice.best == NONE:
         return []
     step, words, before = choice.stages[choice.best], ["greylag", "rerank", "--run", str(run)], list[str]()

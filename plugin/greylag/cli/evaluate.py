@@ -174,7 +174,7 @@ class JudgedFile:
     evaluate: Callable[..., evaluation.Scores] = evaluation.evaluate
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, evaluation.Scores]:
-        """The scores of runs by the names of their files."""
+        """Score runs by the names of their files."""
         scores = {}
         for name, run in runs.items():
             try:
@@ -203,7 +203,7 @@ def _read_judgements(
     *,
     subtopics: bool,
 ) -> JudgedFile:
-    """The judgements of a file, or the grades that a feature file lists."""
+    """Read the judgements of a file, or the grades that a feature file lists."""
     if path is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     measures = parse_measures(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), path)
@@ -219,7 +219,7 @@ def _read_judgements(
 
 
 def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
-    """The grades of a feature file; a line of the log says how many topics have none above 0."""
+    """Return the grades of a feature file; log how many topics have none above 0."""
     grades = listed_grades(read_features(path, lenient=shared.lenient))
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
@@ -234,7 +234,7 @@ def _corrected(
     correction: Correction,
     form: Shape,
 ) -> str:
-    """Means and differences by people's judgements of some topics and predicted ones of all."""
+    """Compute means and differences by people's judgements of some topics and predicted ones of all."""
     guesses.check(runs)
     check_predictions(people.qrels, guesses.qrels)
     for name, run in runs.items():
@@ -249,11 +249,9 @@ def _corrected(
 
 
 def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None) -> dict[str, float]:
-    """The share of each run's top 10 without judgements, over its queries with documents.
-
-    A warning tells of runs that have, on average, over one such document more than the baseline or, without one, than
-    the run with the fewest.
-    """
+    """Compute the share of each run's top 10 without judgements, over its queries with documents."""
+    # A warning names runs that have, on average, over one such document more than the baseline or, without one, than
+    # the run with the fewest.
     shares = {}
     for name, run in runs.items():
         judged_at_10 = judged.evaluate(run, judged.qrels, ["Judged@10"])
@@ -270,7 +268,7 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
 
 
 def _page(tables: Sequence[Table], compared: Sequence[tuple[Mapping[str, evaluation.Scores], Significance]]) -> str:
-    """The scores as a page: sentences of the comparisons, tables, charts."""
+    """Format the scores as a page: sentences of the comparisons, tables, charts."""
     from greylag.reports.charts import result
     from greylag.reports.report import Section, report_page
 

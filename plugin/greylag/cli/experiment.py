@@ -19,7 +19,7 @@ from greylag.studies.study import deviations, find_study, load, registered_studi
 
 
 def _experiment_file(path: Path | None) -> Path | None:
-    """The file of this path, or that of this name that comes with greylag."""
+    """Find the file of this path, or that of this name that comes with greylag."""
     return path if path is None or path.is_file() or path.name != str(path) else shipped_file(path.name)
 
 
@@ -80,7 +80,7 @@ def experiment(
 
 
 def starting_point(name: str) -> str:
-    """A commented experiment file of a study, or the file of this name that comes with greylag."""
+    """Return a commented experiment file of a study, or the file of this name that comes with greylag."""
     stem = name.removesuffix(".yaml")
     if name not in registered_studies() and stem in shipped_files():
         return shipped_file(stem).read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ def explain(
 
 
 def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Table]:
-    """A table for each document, below the comparison if there are two."""
+    """Make a table for each document, below the comparison if there are two."""
     tables = [explanation_table(explanation, shown) for explanation in explanations]
     return tables if len(tables) == 1 else [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
 
@@ -108,7 +108,7 @@ def _ranking(
     docids: list[str],
     run: Path | None,
 ) -> Ranking:
-    """The query's ranking in the run, or in the index searched as `rerank` does; else one of the documents alone."""
+    """Return the query's ranking in the run, or in the index searched as `rerank` does; else the documents alone."""
     queries, searches = shared.topics(topics), model.searched
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")

@@ -81,7 +81,7 @@ def features(
 
 
 def chosen_features(named: list[str] | None, pool: Pool | None) -> tuple[Feature, ...]:
-    """The pool's features, then those named; the full pool if neither is given."""
+    """Return the pool's features, then those named; the full pool if neither is given."""
     of_pool = () if pool is None and named is not None else candidate_pool(pool or "full")
     return unique_features([*of_pool, *(() if named is None else parse_features(",".join(named)))])
 

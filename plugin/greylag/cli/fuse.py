@@ -45,7 +45,7 @@ def fuse(
     ] = None,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", min=2, help="Fuse each judged topic by what the other folds tell; their number."),
+        typer.Option("--folds", min=2, help="Number of folds: each judged topic is fused by weights of the others."),
     ] = None,
     model_out: Annotated[
         Path | None,
@@ -69,7 +69,7 @@ def fuse(
     --folds, each of them is held out.
 
     With --scores-of, each --run has the scores that another program, such as LightGBM or RankLib, gave to the documents
-    of that file, in its order: one a line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
+    of that file, in its order: one per line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
@@ -103,7 +103,7 @@ def fuse(
 
 
 def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:
-    """The runs by their tags or, if these do not tell them apart, by the names of their files."""
+    """Name the runs by their tags or, if these are ambiguous, by the names of their files."""
     if len(paths) > 1 and (twice := [path for path in paths if any(path.samefile(o) for o in paths if o is not path)]):
         raise ParameterError(f"{twice[0]} and {twice[1]} are the same run: give it once")
     # Rows of the table are named after runs, methods and the learned fusion, so that all of these differ.
@@ -114,7 +114,7 @@ def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str,
 
 
 def told(learned: LearnedFusion, folds: int | None) -> list[str]:
-    """Lines about a learned fusion: its weights, and its scores beside those of the runs and of other fusions."""
+    """Describe a learned fusion in lines: its weights, and its scores beside those of the runs and of other fusions."""
     from greylag.evaluation import compare
     from greylag.reports import table
 

@@ -24,7 +24,7 @@ _log = logging.getLogger("greylag")
 
 
 def load_model(path: Path) -> Model:
-    """A model of any kind."""
+    """Load a model of any kind."""
     from greylag.rankers.fusion_model import FusionModel
     from greylag.rankers.model import RankingModel
 
@@ -41,10 +41,8 @@ def load_model(path: Path) -> Model:
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:
-    """The mark of runs whose topics were seen, if a model among the files was trained on some of them or a run has it.
-
-    Topics of another collection, with another fingerprint, may have the same identifiers.
-    """
+    """Return the training-topics mark if a model among the files saw these topics, or a run carries it."""
+    # Topics of another collection, with another fingerprint, may have the same identifiers.
     files, qids, tags = list(files), list(rankings), list[str]()
     for path in filter(is_model_file, files):
         with suppress(ModelError):  # whatever reads the file says it

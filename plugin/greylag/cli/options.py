@@ -51,7 +51,7 @@ class Shared:
     def metadata(
         self, *steps: Mapping[str, Any], before: Iterable[tuple[str, Path | None]] = ()
     ) -> dict[str, Any] | None:
-        """The metadata of a run that these steps made of earlier runs (tag and file); None unless it is asked for."""
+        """Make ir_metadata for a run produced by these steps from earlier runs; None without --metadata."""
         if self.described is None:
             return None
         from greylag.reports.provenance import run_metadata, steps_before
@@ -61,7 +61,7 @@ class Shared:
         return run_metadata({"retrieval": [*earlier, *steps]}, self.described)
 
     def topics(self, path: Path) -> dict[str, str]:
-        """Query texts by qid, of a file or name."""
+        """Read query texts by qid, of a file or name."""
         from greylag.adapters import named_topics
 
         # A file comes before a name that is known to Pyserini.
@@ -69,15 +69,15 @@ class Shared:
         return read_topics(path, field=self.field, lenient=self.lenient) if named is None else named
 
     def run(self, path: Path, topics: Path | None = None) -> Run:
-        """A run, with the texts of its queries if topics are given."""
+        """Read a run, with the texts of its queries if topics are given."""
         return read_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
     def open_run(self, path: Path, topics: Path | None) -> Run | RunFile:
-        """A run that may be larger than memory, with the texts of its queries if topics are given."""
+        """Open a run that may be larger than memory, with the texts of its queries if topics are given."""
         return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
     def qrels(self, path: Path, run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
-        """Relevance judgements of a file or name; of given topics alone; of at least one of a given run's queries."""
+        """Read relevance judgements of a file or name, of given topics alone, or of at least one of a run's queries."""
         from greylag.adapters import named_qrels
 
         named = None if path.exists() else named_qrels(path)
@@ -88,7 +88,7 @@ class Shared:
         return qrels
 
     def subtopic_qrels(self, path: Path) -> SubtopicQrels:
-        """Judgements by subtopic, of a file or of ``irds:NAME``."""
+        """Read judgements by subtopic, of a file or of ``irds:NAME``."""
         from greylag.adapters import subtopic_qrels_from_ir_datasets
 
         if str(path).startswith("irds:") and not path.exists():
@@ -96,7 +96,7 @@ class Shared:
         return read_subtopic_qrels(path, lenient=self.lenient)
 
     def of_topics(self, judgements: dict[str, V], path: Path, topics: Path | None) -> dict[str, V]:
-        """The judgements of the topics alone; a line of the log says how many others were left out."""
+        """Keep the judgements of the topics; log how many others were left out."""
         if topics is None:
             return judgements
         among = self.topics(topics)
@@ -203,7 +203,7 @@ class Kind(NamedTuple):
 
 
 class Described(Protocol):
-    """What has a summary and options."""
+    """An entry with a summary and options."""
 
     @property
     def summary(self) -> str:
@@ -215,11 +215,9 @@ class Described(Protocol):
 
 
 def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
-    """The callback of an option that takes a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one.
+    """Make the callback of an option with a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one."""
 
-    The help of a command for which one of `kinds` is given, too, is that of its options.
-    """
-
+    # The help of a command for which one of `kinds` is given, too, is that of its options.
     def show(context: typer.Context, option: typer.CallbackParam, text: str | None) -> str | None:
         name, asked = re.fullmatch(r"\s*([^()]*)(.*)", text or "", re.DOTALL).groups()  # type: ignore[union-attr]
         formatter: Any = context.make_formatter()
@@ -239,7 +237,7 @@ def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.Ca
 
 
 def _described(parameter: Parameter) -> tuple[str, str]:
-    """An option with its default, and its type and meaning."""
+    """Format an option with its default, and its type and meaning."""
     kind, meaning = parameter.documented
     default = parameter.default
     shown = "" if default in (MISSING, None, ()) else f"{default:g}" if type(default) is float else spell(default)

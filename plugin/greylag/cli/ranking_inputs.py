@@ -54,7 +54,7 @@ def chain_of(
     *,
     transfer: bool,
 ) -> Chain:
-    """The stages of a model and then of the steps, with files in place of those that the model names."""
+    """Return the stages of a model and then of the steps, with files in place of those that the model names."""
     fusion, stages = None, list[tuple[str, Stage]]()
     if model is not None:
         from greylag.rankers.fusion_model import FusionModel
@@ -73,7 +73,7 @@ def chain_of(
 def model_stage(
     model: RankingModel | DiversityModel, replaced: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
 ) -> tuple[str, Stage]:
-    """The name of a model's stage, and the stage."""
+    """Return the name of a model's stage, and the stage."""
     from greylag.rankers.model import RankingModel
     from greylag.rankers.stages import ModelRanker
 
@@ -93,7 +93,7 @@ def model_stage(
 
 
 def over_columns(model: Model | None, path: Path, *, lenient: bool) -> tuple[RankingModel, Run]:
-    """A model of a feature file's columns with the values of another file, and that file's documents."""
+    """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning.letor import listed_run, read_features
     from greylag.rankers.model import RankingModel
 
@@ -107,7 +107,7 @@ def over_columns(model: Model | None, path: Path, *, lenient: bool) -> tuple[Ran
 
 
 def read_files(texts: Iterable[str]) -> dict[str, str]:
-    """The files of ``NAME=FILE`` by name."""
+    """Read the files of ``NAME=FILE`` by name."""
     files: dict[str, str] = {}
     for name, _, file in (text.partition("=") for text in texts):
         if not name or not file:
@@ -119,7 +119,7 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
 
 
 def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
-    """The vectors of a file, which at least one of the stages takes."""
+    """Open the vectors of a file, which at least one of the stages takes."""
     if path is None:
         return None
     if not any("vectors" in step.readers for step in steps):
@@ -138,7 +138,7 @@ class First(NamedTuple):
 def first_rankings(
     shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, chain: Chain, part: Part
 ) -> First:
-    """The run, those that a model fuses, or the candidates of a model that needs no run."""
+    """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
     opened = [shared.open_run(path, topics) for path in runs]
     before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
     if chain.fusion is not None:
@@ -151,7 +151,7 @@ def first_rankings(
 
 
 def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> First:
-    """The candidates of a ranker that needs no run, searched for the part's topics alone."""
+    """Search for the candidates of a ranker that needs no run, for the part's topics alone."""
     from greylag.cli.search import search_first
     from greylag.rankers.stages import ModelRanker
     from greylag.recipes.general import GeneralRanker
@@ -168,10 +168,8 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
 
 
 def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
-    """The runs in the order of the model's: by tag or name of file, and the others in the order that they are given in.
-
-    A warning says which run is taken for which, if its name does not.
-    """
+    """Order the runs as the model's, by tag or name of file; the others keep their order."""
+    # A warning names the run that is taken for another if its name differs.
     if len(runs) != len(model.runs):
         raise ParameterError(f"the model fuses {len(model.runs)} runs, {', '.join(model.runs)}: give --run for each")
     left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()

@@ -42,8 +42,8 @@ def rerank(
         list[Path] | None,
         typer.Option(
             "--run",
-            help="TREC run; of a model of `greylag fuse`, each run that it fuses. The general model, and one that was "
-            "trained without a run, need none.",
+            help="Run to rerank; repeat it for the runs of a fusion model. Not needed by the general model or a model "
+            "trained without a run.",
         ),
     ] = None,
     model: Annotated[
@@ -123,7 +123,7 @@ def rerank(
 
 
 def write_scores(chain: Chain, run: Run, out: Path, shared: Shared) -> None:
-    """Write the scores of a model alone, one a line, in the order of the run."""
+    """Write the scores of a model alone, one per line, in the order of the run."""
     from greylag.rankers.stages import ModelRanker
 
     (_, ranker), *others = chain.stages

@@ -33,7 +33,7 @@ _log = logging.getLogger("greylag")
 
 
 def surrounded(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its surroundings; its first parameter is the context, whose object has the shared options."""
+    """Wrap a command in its surroundings; its first parameter is the context, whose object has the shared options."""
 
     @wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
@@ -83,7 +83,7 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
 
 
 def input_files(command: Callable[..., None], values: Mapping[str, Any], shared: Shared) -> list[Path]:
-    """The files that a command reads, by the types of its options, and those that models among them name."""
+    """List the files that a command reads, by the types of its options, and those that models among them name."""
     from greylag.features.named_files import followed
 
     hints = get_type_hints(command, include_extras=True)
@@ -108,10 +108,8 @@ def resumed(name: str, shared: Shared, values: Mapping[str, Any]) -> Iterator[No
 
 
 def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callable[[], str] | None:
-    """A function that gives a digest of all that a command's results depend on; None if an input cannot be read twice.
-
-    These are the options, the input files (which, size, and time of change), and the versions of the software.
-    """
+    """Make a function that digests all that a command's results depend on; None if an input cannot be read twice."""
+    # These are the options, the input files (which, size, and time of change), and the versions of the software.
     stamps = list(_stamps(shared.inputs))
     if any(stamp is None for stamp in stamps):
         return None
@@ -127,7 +125,7 @@ def dependencies(name: str, shared: Shared, values: Mapping[str, Any]) -> Callab
 
 
 def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
-    """The paths with the states of their files; None for one that cannot be read twice."""
+    """Yield the paths with the states of their files; None for one that cannot be read twice."""
     for path in paths:
         if path.is_dir():  # an index, of which each commit of Lucene has a new file of this name
             yield str(path), [file_stamp(file) for file in sorted(path.glob("segments_*"))]
@@ -137,7 +135,7 @@ def _stamps(paths: Iterable[Path]) -> Iterator[tuple[str, Any] | None]:
 
 @contextmanager
 def cluster(address: str) -> Iterator[None]:
-    """Work on the Dask cluster at this address."""
+    """Connect to the Dask cluster at this address, and work there."""
     import asyncio  # with all of this, for few commands
 
     try:

@@ -33,7 +33,7 @@ class LogLines(logging.StreamHandler[Any]):
     """Writes records of the log as lines above the progress line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record on one line."""
+        """Format the record on one line."""
         return visible(f"greylag: {record.levelname.lower()}: {record.getMessage()}")
 
     def emit(self, record: logging.LogRecord) -> None:

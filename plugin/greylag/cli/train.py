@@ -218,7 +218,7 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
 
 
 def _learned(name: str, result: TrainingResult) -> str:
-    """Lines about a model: features with weights, or a baseline's parameters and where to search on, or the choice."""
+    """Describe a model in lines: features with weights, a baseline's parameters and grid ends, or the choice."""
     model = result.model
     if not model.training_scores:  # no feature was selected
         ends = (
@@ -239,13 +239,13 @@ def _learned(name: str, result: TrainingResult) -> str:
 
 
 def baseline_runs(out_run: Path, baselines: Mapping[str, Run]) -> dict[Path, Run]:
-    """The runs of tuned baselines by the files beside the held-out run, such as held-out.tuned-rm3.run."""
+    """Return the runs of tuned baselines by the files beside the held-out run, such as held-out.tuned-rm3.run."""
     tuned = {name.lower().replace(" ", "-"): run for name, run in baselines.items() if name.startswith("tuned ")}
     return {out_run.with_name(f"{out_run.stem}.{name}{out_run.suffix}"): run for name, run in tuned.items()}
 
 
 def propose_measure(qrels: Qrels) -> None:
-    """Tell of another measure than AP, if one suits the judgements."""
+    """Suggest a measure that suits the judgements better than AP."""
     relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
     if any(grade > 1 for grades in relevant for grade in grades):
         tell("AP is maximised, which takes all grades above 0 as equal: --measure nDCG@10 distinguishes them")

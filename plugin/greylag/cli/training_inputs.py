@@ -61,7 +61,7 @@ class Asked:
         return parse_model(self.text, self.objective, features=self.features, pool=self.pool)
 
     def index_free(self, features: tuple[Feature, ...]) -> IndexFreeRecipe:
-        """The recipe of features that need no index."""
+        """Return the recipe of features that need no index."""
         if self.pool is not None:
             raise ParameterError("--pool needs --index, in which its features are counted")
         learner, preselection = parse_learner(self.text, self.objective)
@@ -86,7 +86,7 @@ class Inputs:
 
 
 def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -> Inputs:
-    """The inputs that the files are."""
+    """Read the files into the arguments of `greylag.train`."""
     if files.letor is not None:
         return _from_letor(shared, files.letor, files.validation, asked)
     if files.qrels is None:
@@ -148,7 +148,7 @@ def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: Aske
 
 
 def chosen_columns(path: Path, data: RankingData, features: tuple[Feature, ...]) -> list[str]:
-    """The names of the columns that are asked for, by name or number."""
+    """Return the names of the requested columns, by name or number."""
     numbered = {str(number): name for number, name in enumerate(data.names, 1)}
     named = {name: name for name in data.names}
     for feature in features:
@@ -162,7 +162,7 @@ def chosen_columns(path: Path, data: RankingData, features: tuple[Feature, ...])
 
 
 def checked(path: Path, function: Any, *values: Any, **options: Any) -> Any:
-    """The result of a function of a file's content, whose errors name the file."""
+    """Call a function of a file's content, whose errors then name the file."""
     try:
         return function(*values, **options)
     except ParameterError as error:

@@ -149,7 +149,7 @@ def choose_diversifier(
     index : PositionalIndex, optional
         The collection, which may be `PositionalIndex.from_texts` of the passages.
     vectors : Vectors, optional
-        Embeddings, for the methods that compare documents; in place of the index.
+        Embeddings, for the methods that compare documents; instead of the index.
     aspects : mapping, sequence of Run or callable, optional
         See `XQuAD`.
     methods : sequence of str, optional

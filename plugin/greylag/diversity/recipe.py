@@ -54,10 +54,10 @@ class DiversityRecipe:
         The words that count: those that are frequent or in titles; "svmdiv2" by TF-IDF, too; "svmdiv-all-levels" with
         features of all criteria at once.
     criteria : tuple of str, default ()
-        Criteria in place of those of the preset, such as "count>=1" and "anchor>=1", where anchor is a field of the
+        Criteria instead of those of the preset, such as "count>=1" and "anchor>=1", where anchor is a field of the
         documents.
     thresholds : tuple of float, default ()
-        Thresholds in place of those of the preset, such as 0.1 and 0.5.
+        Thresholds instead of those of the preset, such as 0.1 and 0.5.
     document_features : tuple of str, default ()
         Features of documents, such as "score"; see `CandidateMaker`.
     candidates : "all" or "relevant", default "all"

@@ -23,9 +23,9 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
     return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]
 
 
-def without(qids: Sequence[str], part: Sequence[str]) -> tuple[str, ...]:
+def without(qids: Sequence[str], fold: Sequence[str]) -> tuple[str, ...]:
     """Return the queries outside a fold, in their order: those to train on while it is held out."""
-    held_out = frozenset(part)
+    held_out = frozenset(fold)
     return tuple(qid for qid in qids if qid not in held_out)
 
 

@@ -292,7 +292,7 @@ def compare(
         Tests equivalence, too: whether the means differ by less than this, in units of the measure
         (`equivalence_test`). These p-values are corrected among themselves, by the same correction and family.
     pairs : sequence of pair of str, optional
-        Baseline and run of each comparison, in place of all with one baseline.
+        Baseline and run of each comparison, instead of all with one baseline.
 
     References
     ----------

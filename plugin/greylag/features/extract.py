@@ -57,7 +57,7 @@ class FeatureCounts:
     offsets: IntArray  # (q + 1,): the documents of ranking i are offsets[i], ..., offsets[i + 1] - 1
     known: BoolArray  # (n,): the known documents are the m rows of what follows
     lengths: IntArray  # (m,): in tokens; 0 if no feature needs the index
-    fixed: FloatArray  # (m, other features): what is no sum over cliques, not normalised; NaN where there is no value
+    fixed: FloatArray  # (m, other features): not sums over cliques, not normalised; NaN where there is no value
     groups: tuple[GroupCounts, ...]  # one for each group of features whose cliques are matched together
 
     @cached_property
@@ -364,7 +364,7 @@ class FeatureExtractor:
 
     @cached_property
     def _evidence(self) -> dict[int, Values]:
-        """The column of each feature that is no sum over cliques, and its function."""
+        """The column of each feature that is not a sum over cliques, and its function."""
         shared: dict[str, Any] = {}
         evidence = {f: base for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
         for base in evidence.values():

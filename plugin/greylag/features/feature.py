@@ -122,7 +122,7 @@ class FeatureUnion(_Joins, tuple[Feature, ...]):
 
 
 class Evidence(Feature, ABC):
-    """A feature that is no sum over cliques: a function of the ranking computes it."""
+    """A feature that is not a sum over cliques: a function of the ranking computes it."""
 
     @abstractmethod
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:

@@ -65,15 +65,15 @@ _SEVERAL, _ABSENT = -1, -2  # see `Located`
 
 
 @_jit_inline
-def _read(stream: Bytes, place: int) -> tuple[int, int]:
+def _read(stream: Bytes, offset: int) -> tuple[int, int]:
     """Read the number at an offset, and the offset after it."""
     value: Any = np.int64(0)
     shift: Any = np.int64(0)
-    while place < len(stream) and shift < _BITS:
-        byte = np.int64(stream[place])
-        place += 1
+    while offset < len(stream) and shift < _BITS:
+        byte = np.int64(stream[offset])
+        offset += 1
         if byte < 128:
-            return value | byte << shift, place
+            return value | byte << shift, offset
         value |= (byte & 127) << shift
         shift += 7
     raise CollectionError(DAMAGE_ERROR)
@@ -81,44 +81,44 @@ def _read(stream: Bytes, place: int) -> tuple[int, int]:
 
 @_jit_inline
 # Most tf are 1, which costs one bit and no number.
-def _read_pair(stream: Bytes, place: int) -> tuple[int, int, int]:
+def _read_pair(stream: Bytes, offset: int) -> tuple[int, int, int]:
     """Read the number and tf at the beginning of a posting or of an entry, and the offset after them."""
-    value, place = _read(stream, place)
+    value, offset = _read(stream, offset)
     tf: Any = np.int64(1)
     if value & 1:
-        tf, place = _read(stream, place)
-    return value >> 1, tf, place
+        tf, offset = _read(stream, offset)
+    return value >> 1, tf, offset
 
 
 @_jit_inline
-def _skip(stream: Bytes, place: int, n: int) -> int:
+def _skip(stream: Bytes, offset: int, n: int) -> int:
     """Return the offset after the next n numbers."""
-    while n > 0 and place < len(stream):
-        n -= stream[place] < 128
-        place += 1
+    while n > 0 and offset < len(stream):
+        n -= stream[offset] < 128
+        offset += 1
     if n > 0:
         raise CollectionError(DAMAGE_ERROR)
-    return place
+    return offset
 
 
 @_jit
-def _write(stream: Bytes, place: int, value: int) -> int:
+def _write(stream: Bytes, offset: int, value: int) -> int:
     """Write a number, and return the offset after it."""
     if value < 0:
         raise CollectionError("postings are not in ascending order: build the index again")
     while value > 127:
-        stream[place] = value & 127 | 128
+        stream[offset] = value & 127 | 128
         value >>= 7
-        place += 1
-    stream[place] = value
-    return place + 1
+        offset += 1
+    stream[offset] = value
+    return offset + 1
 
 
 @_jit
-def _write_pair(stream: Bytes, place: int, number: int, tf: int) -> int:
+def _write_pair(stream: Bytes, offset: int, number: int, tf: int) -> int:
     """Write a number and tf, and return the offset after them."""
-    place = _write(stream, place, number << 1 | (tf > 1))
-    return _write(stream, place, tf) if tf > 1 else place
+    offset = _write(stream, offset, number << 1 | (tf > 1))
+    return _write(stream, offset, tf) if tf > 1 else offset
 
 
 def document_bytes(n_documents: int) -> int:
@@ -132,11 +132,11 @@ def encode_documents(docs: Int32Array, width: int) -> Bytes:
 
 
 @_jit
-def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
+def encode_positions(first: int, offset: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
     """Encode the positions of postings; return the offset of each block of `BLOCK_POSTINGS`.
 
-    `first` and `place` are the number of the first posting and its place in the whole stream, of which this is a part.
-    `positions` ascend within a posting; their number is the sum of `tfs`.
+    `first` and `offset` are the number of the first posting and its offset in the whole stream, of which this is a
+    piece. `positions` ascend within a posting; their number is the sum of `tfs`.
     """
     # At most five bytes for each tf and each position. A block's offset is counted if its first posting is among these.
     stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
@@ -147,7 +147,7 @@ def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Ar
     end, position, block = 0, 0, 0
     for posting in range(len(tfs)):
         if (first + posting) % BLOCK_POSTINGS == 0:
-            block_places[block] = place + end
+            block_places[block] = offset + end
             block += 1
         previous = np.int64(positions[position])
         end = _write_pair(stream, end, previous, tfs[posting])
@@ -161,14 +161,14 @@ def encode_positions(first: int, place: int, tfs: Int32Array, positions: Int32Ar
 @_jit_inline
 def _document(docs: Bytes, width: int, posting: int) -> int:
     """Return the document of a posting."""
-    place = np.uint64(posting * width)  # unsigned, since Numba would count negative numbers from the end of an array
-    value = np.int64(docs[place])
+    offset = np.uint64(posting * width)  # unsigned, since Numba would count negative numbers from the end of an array
+    value = np.int64(docs[offset])
     if width > 1:
-        value |= np.int64(docs[place + np.uint64(1)]) << 8
+        value |= np.int64(docs[offset + np.uint64(1)]) << 8
     if width > 2:
-        value |= np.int64(docs[place + np.uint64(2)]) << 16
+        value |= np.int64(docs[offset + np.uint64(2)]) << 16
     if width > 3:
-        value |= np.int64(docs[place + np.uint64(3)]) << 24
+        value |= np.int64(docs[offset + np.uint64(3)]) << 24
     return value  # type: ignore[return-value]
 
 
@@ -182,18 +182,18 @@ def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int,
 
 
 @_jit
-def _skip_postings(stream: Bytes, place: int, n: int) -> int:
+def _skip_postings(stream: Bytes, offset: int, n: int) -> int:
     """Return the offset after the next n postings."""
     while n > 0:
         # Neither a number of several bytes (128) nor a tf above 1 (1): this byte is the posting, as most are.
-        while n > 0 and place < len(stream) and stream[place] & 129 == 0:
-            place += 1
+        while n > 0 and offset < len(stream) and stream[offset] & 129 == 0:
+            offset += 1
             n -= 1
         if n > 0:
-            _, tf, place = _read_pair(stream, place)
-            place = _skip(stream, place, tf - 1)
+            _, tf, offset = _read_pair(stream, offset)
+            offset = _skip(stream, offset, tf - 1)
             n -= 1
-    return place
+    return offset
 
 
 @_jit
@@ -214,16 +214,16 @@ def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int
 
 
 @_jit_inline
-def _read_positions(stream: Bytes, place: int, value: int, positions: Int32Array, first: int, end: int) -> int:
+def _read_positions(stream: Bytes, offset: int, value: int, positions: Int32Array, first: int, end: int) -> int:
     """Write the positions of a posting, the first of which is `value`, and return the offset after them."""
     positions[first] = value
     for i in range(first + 1, end):
-        difference, place = _read(stream, place)
+        difference, offset = _read(stream, offset)
         value += difference
         positions[i] = value
     if value > _LAST:
         raise CollectionError(DAMAGE_ERROR)
-    return place
+    return offset
 
 
 @_jit
@@ -255,19 +255,19 @@ def _read_postings(
     starts = np.zeros(len(numbers) + 1, np.int64)
     positions = np.empty(_room(block_places, stream, numbers), np.int32)
     for t in range(len(offsets) - 1):
-        at, place = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `place` is of posting `at`
+        at, offset = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `offset` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
             number = numbers[i]
             if number - at > number % BLOCK_POSTINGS:  # its block begins behind the offset: begin there
-                at, place = number - number % BLOCK_POSTINGS, block_places[number // BLOCK_POSTINGS]
+                at, offset = number - number % BLOCK_POSTINGS, block_places[number // BLOCK_POSTINGS]
             if number > at:
-                place = _skip_postings(stream, place, number - at)
-            value, tf, place = _read_pair(stream, place)
+                offset = _skip_postings(stream, offset, number - at)
+            value, tf, offset = _read_pair(stream, offset)
             if tf < 1 or tf > len(positions) - starts[i]:
                 raise CollectionError(DAMAGE_ERROR)
             starts[i + 1] = starts[i] + tf
             postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _SEVERAL
-            place = _read_positions(stream, place, value, positions, starts[i], starts[i + 1])
+            offset = _read_positions(stream, offset, value, positions, starts[i], starts[i + 1])
             at = number + 1
     return postings, sole, having, offsets, starts, positions[: starts[-1]]
 
@@ -365,11 +365,11 @@ def locate_jointly(
 def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, n_documents: int) -> Any:
     """Count the tokens of each document, and the bytes of its entries, each of shape (N,)."""
     lengths, sizes = np.zeros(n_documents, np.int64), np.zeros(n_documents, np.int64)
-    last_term, number, place = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), 0
+    last_term, number, offset = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), 0
     for term in range(len(postings_offsets) - 1):
         for posting in range(postings_offsets[term], postings_offsets[term + 1]):
-            _, tf, place = _read_pair(stream, place)
-            place = _skip(stream, place, tf - 1)
+            _, tf, offset = _read_pair(stream, offset)
+            offset = _skip(stream, offset, tf - 1)
             doc = _document(docs, width, posting)
             if doc >= n_documents:
                 raise CollectionError(DAMAGE_ERROR)
@@ -387,11 +387,11 @@ def transpose(
 
     The arguments are as for `locate` and as in `Shard`; all documents are below N. `forward` is overwritten.
     """
-    free, last_term, place = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), 0
+    free, last_term, offset = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), 0
     for term in range(len(postings_offsets) - 1):
         for posting in range(postings_offsets[term], postings_offsets[term + 1]):
-            _, tf, place = _read_pair(stream, place)
-            place = _skip(stream, place, tf - 1)
+            _, tf, offset = _read_pair(stream, offset)
+            offset = _skip(stream, offset, tf - 1)
             doc = _document(docs, width, posting)
             free[doc] = _write_pair(forward, free[doc], term - last_term[doc], tf)
             last_term[doc] = term
@@ -413,11 +413,11 @@ def entries(
     n = 0
     for i, document in enumerate(documents):
         if document >= 0:
-            term, place, end = np.int64(0), forward_offsets[document], forward_offsets[document + 1]
-            while place < end:
-                difference, tf, place = _read_pair(forward, place)
+            term, offset, end = np.int64(0), forward_offsets[document], forward_offsets[document + 1]
+            while offset < end:
+                difference, tf, offset = _read_pair(forward, offset)
                 term += difference
-                if term >= n_terms or tf >= 1 << 31 or place > end:
+                if term >= n_terms or tf >= 1 << 31 or offset > end:
                     raise CollectionError(DAMAGE_ERROR)
                 terms[n], frequencies[n] = term, tf
                 n += 1
@@ -433,11 +433,11 @@ def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, docu
         begin, end = forward_offsets[document], forward_offsets[document + 1]
         if begin < 0 or end < begin or end > len(forward):
             raise CollectionError(DAMAGE_ERROR)
-        term, t, place = np.int64(0), 0, begin
-        while place < end and t < len(terms):
-            difference, tf, place = _read_pair(forward, place)
+        term, t, offset = np.int64(0), 0, begin
+        while offset < end and t < len(terms):
+            difference, tf, offset = _read_pair(forward, offset)
             term += difference
-            if place > end:
+            if offset > end:
                 raise CollectionError(DAMAGE_ERROR)
             while t < len(terms) and terms[t] < term:
                 t += 1

@@ -213,9 +213,9 @@ def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
     return data.select_features(kept), list(dropped.values())
 
 
-def spaced(items: Sequence[T], most: int) -> list[T]:
+def spaced(items: Sequence[T], limit: int) -> list[T]:
     """Select at most so many of the items, at equal distances."""
-    places = np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)
+    places = np.linspace(0, len(items) - 1, min(limit, len(items))).round().astype(int)
     return [items[place] for place in places]
 
 

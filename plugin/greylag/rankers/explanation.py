@@ -81,15 +81,15 @@ class Explanation(Printed):
     def summary(self, average: Sequence[float], features: int = 3, cliques: int = 3) -> str:
         """Name the features by which the score differs most from `average` contributions, with their top cliques."""
         differences = [share.contribution - mean for share, mean in zip(self.features, average, strict=True)]
-        order = sorted(range(len(differences)), key=lambda place: -abs(differences[place]))
+        order = sorted(range(len(differences)), key=lambda number: -abs(differences[number]))
         parts = []
-        for place in order[:features]:
-            if abs(differences[place]) <= MARGINAL * abs(differences[order[0]]):
+        for number in order[:features]:
+            if abs(differences[number]) <= MARGINAL * abs(differences[order[0]]):
                 break
-            share = self.features[place]
+            share = self.features[number]
             occurring = largest([clique for clique in share.cliques if clique.tf])[:cliques]
             names = f" ({', '.join(clique.name for clique in occurring)})" if occurring else ""
-            parts.append(f"{differences[place]:+.3g} {share.feature}{names}")
+            parts.append(f"{differences[number]:+.3g} {share.feature}{names}")
         return "; ".join(parts)
 
 

@@ -177,7 +177,7 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         if isinstance(term.feature, FeatureSpec):
             template: dict[str, Any] = {"match": {field: {"query": "{{keywords}}"}}}
         elif isinstance(term.feature, Prior):
-            # boost_mode: the value in place of the score of the query, which would be multiplied by it
+            # boost_mode: the value instead of the score of the query, which would be multiplied by it
             value = {"field": _field_of(term.feature), "missing": term.feature.default}
             template = {"function_score": {"field_value_factor": value, "boost_mode": "replace"}}
         else:

@@ -87,7 +87,7 @@ class FusionModel(SavedModel):
         return html_text(self.summary())
 
     def summary(self) -> str:
-        """The model in a few lines: how it was learned, how well it does, and its weights."""
+        """Describe the model in a few lines: its learning, its scores, and its weights."""
         origin = self.provenance
         lines = [f"Fusion of {len(self.runs)} runs, {self.method}"]
         if "queries" in origin:
@@ -111,7 +111,7 @@ class FusionModel(SavedModel):
         return "\n".join([*lines, "A run that lacks a document adds nothing to its score."]) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """The entries of the model's file."""
+        """Return the entries of the model's file."""
         weights = [list(pair) for pair in self.weights]
         return {
             "runs": list(self.runs), "method": self.method, "weights": weights, "objective": self.objective,
@@ -120,6 +120,6 @@ class FusionModel(SavedModel):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FusionModel:
-        """The model of a file's entries."""
+        """Make the model of a file's entries."""
         weights: Any = tuple(tuple(map(float, pair)) for pair in content["weights"])
         return cls(tuple(content["runs"]), content["method"], weights, content["objective"], content["provenance"])

@@ -38,7 +38,7 @@ GENERAL = System("general")
 ADAPTED, REFITTED = "adapted", "refitted"
 """Listwise regression around the general model's weights, of all features and of those of the general model."""
 PENALTIES = (300.0, 30.0, 3.0)
-"""Of these regressions."""
+"""Penalties of the regressions around the general model."""
 INCUMBENT = System(ADAPTED, "penalty 30"), System(REFITTED, "penalty 30")
 """The choice, unless another system leads clearly."""
 DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
@@ -82,9 +82,9 @@ class Automatic:
         validation: RankingData | None = None,
         n_jobs: int | None = None,
     ) -> tuple[Selection, Choice]:
-        """As `fit`, with the scores of all that was tried: `baselines`, and learners.
+        """Fit as `fit`, and return the scores of all that was tried: `baselines`, and learners.
 
-        It is chosen by the validation queries, in place of cross-validation, if there are any.
+        It is chosen by the validation queries, instead of cross-validation, if there are any.
         """
         objective = Objective.parse(self.objective)
         candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
@@ -97,7 +97,7 @@ class Automatic:
         return average(choice.chosen, candidates, data, objective, n_jobs), choice
 
     def parts(self, qids: Sequence[str]) -> list[list[str]]:
-        """The queries that each fold holds out."""
+        """Return the queries that each fold holds out."""
         return split_folds(qids, min(self.folds, len(qids)), self.seed)
 
 
@@ -119,7 +119,7 @@ class AutomaticRecipe(Recipe):
     sources : FeatureSources, default ``FeatureSources()``
         The features, to which those of the general model and priors of documents are added.
     general : RankingModel, optional
-        In place of `general_model`, such as one of collections of your own. All features end in ``@z``.
+        Instead of `general_model`, such as one of collections of your own. All features end in ``@z``.
     folds : int >= 2, default 5
         The number of folds of the cross-validation that chooses, at most the number of queries.
     seed : int >= 0, default 0
@@ -149,7 +149,7 @@ class AutomaticRecipe(Recipe):
     def prepare(
         self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
-        """The judged rankings; features are computed once their parameters are tuned."""
+        """Prepare the judged rankings; features are computed once their parameters are tuned."""
         general = self.general or general_model_for(index)
         # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
@@ -162,7 +162,7 @@ class AutomaticRecipe(Recipe):
         return self.sources.depth
 
     def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
-        """The systems to try on features of these names."""
+        """List the systems to try on features of these names."""
         bm25, rm3 = f"stage:{tuned.bm25}", f"stage:{tuned.rm3}"
         centre = dict(zip(map(str, general.features), general.weights, strict=True))
         around = ListwiseRegression(self.measure, centre=centre)

@@ -32,7 +32,7 @@ from greylag.runtime.progress import each
 
 # In descending order, as each regression begins with the weights of the one before.
 PENALTIES = (1000.0, 100.0, 10.0, 1.0)
-"""Of listwise regression, to choose from."""
+"""Penalties of listwise regression to choose from."""
 LEAD = 2.0
 """Standard errors by which a system has to be better than the one that is named beforehand."""
 
@@ -55,11 +55,9 @@ Members = tuple[System, ...]
 
 @dataclass(frozen=True)
 class Candidate:
-    """Systems to try: features with fixed weights, or a learner of some features, or of all if none are named.
+    """Systems to try: features with fixed weights, or a learner of some features, or of all if none are named."""
 
-    Listwise regression gives a system for each penalty.
-    """
-
+    # Listwise regression has a system for each penalty.
     system: System
     features: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
@@ -68,7 +66,7 @@ class Candidate:
     most: int | None = None  # queries that it learns from, at equal distances
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> dict[System, FloatArray]:
-        """The weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
+        """Fit the weights of the columns, shape (f,), for scores with a standard deviation of 1 around query means."""
         named = data.select_features(data.columns_of(self.features)) if self.features else data
         if self.learner is None:
             columns, learned = named.names, {self.system: np.array(self.weights)}
@@ -88,7 +86,7 @@ class Candidate:
         return scaled
 
     def _learn(self, learner: Learner, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray]:
-        """The weights of all columns of the data."""
+        """Learn the weights of all columns of the data."""
         family = self.system.family
         if isinstance(learner, ListwiseRegression) and self.penalties:
             systems = [System(family, f"penalty {penalty:g}") for penalty in self.penalties]
@@ -100,12 +98,12 @@ class Candidate:
 
 
 def listwise(objective: Objective) -> Candidate:
-    """Listwise regression of all features."""
+    """Make listwise regressions of all features."""
     return Candidate(System("listwise"), learner=ListwiseRegression(objective), penalties=PENALTIES)
 
 
 def learners(objective: Objective, *, folds: int, seed: int) -> list[Candidate]:
-    """The learners that are tried on features of which nothing is known beforehand."""
+    """List the learners that are tried on features of which nothing is known beforehand."""
     committee = GreedyCommittee(objective, folds=folds, seed=seed)
     return [
         listwise(objective),
@@ -167,12 +165,12 @@ class Choice(Printed):
         return [*dict.fromkeys([*((system,) for system in (*self.families, *self.chosen)), self.chosen])]
 
     def compared(self, members: Members) -> Comparison | None:
-        """The comparison of a system with the baseline; None for that."""
+        """Compare a system with the baseline; None for that."""
         comparisons = self.best.all.comparisons if self.best.all else ()
         return next((comparison for comparison in comparisons if comparison.run == title(members)), None)
 
     def table(self) -> Table:
-        """The table that is printed: the best system of each family, the choice, and its members."""
+        """Make the printed table: the best system of each family, the choice, and its members."""
         return self._table()
 
     def _table(self) -> Table:
@@ -194,7 +192,7 @@ class Choice(Printed):
         return Table(caption, ("", str(self.objective), f"less {self.baseline}", "low", "high"), rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures of the table as JSON can represent them, for a model's provenance."""
+        """Return the figures of the table as JSON can represent them, for a model's provenance."""
 
         def figures(mean: float, comparison: Comparison | None) -> dict[str, Any]:
             if comparison is None:
@@ -218,7 +216,7 @@ class Choice(Printed):
 
 
 def title(members: Members) -> str:
-    """The name of a system or an average."""
+    """Name a system or an average."""
     return " + ".join(map(str, members))
 
 
@@ -238,28 +236,12 @@ def choose(
     incumbent: Members = (),
     n_jobs: int | None = None,
 ) -> Choice:
-    """Score all candidates, and averages of the best ones, on queries that they have not learned from.
-
-    Of each family of candidates, the best one takes part. Averages are those of the best two, three, ... families by
-    their held-out mean, with equal weights. The best one is chosen, of equally good ones the smallest; but if there is
-    an incumbent, only if its mean is higher by more than `LEAD` standard errors of their differences.
-
-    Parameters
-    ----------
-    folds : iterable of Fold
-        They hold out each of `qids` once.
-    qids : sequence of str
-        At least two.
-    candidates : sequence of Candidate
-        The first one is a baseline.
-    objective : Objective
-    baselines : sequence of System, default ()
-        Systems of which the best one is what others are compared with; by default, the first candidate's.
-    incumbent : tuple of System, default ()
-        The members of the system that was named before its scores were seen.
-    n_jobs : int, optional
-        Number of workers; the result does not depend on it.
-    """
+    """Score all candidates, and averages of the best, on queries not learned from, and choose the best."""
+    # Of each family of candidates, the best takes part, and averages of the best two, three, ... families by their
+    # held-out mean, with equal weights. The best is chosen, of equally good ones the smallest; but if there is an
+    # incumbent, only if its mean is higher by more than `LEAD` standard errors of their differences. `folds` hold out
+    # each of `qids` once. The first candidate is a baseline, as are `baselines`, of which the best is what others are
+    # compared with.
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
     for training, held in folds:
@@ -296,7 +278,7 @@ def choose(
 
 
 def cross_folds(data: RankingData, parts: Sequence[Sequence[str]]) -> Iterator[Fold]:
-    """The folds of a cross-validation: each holds out a part of the queries of the data."""
+    """Yield the folds of a cross-validation, each of which holds out some queries of the data."""
     for part in each(parts, "inner folds"):
         yield data.select_queries(without(data.qids, part)), data.select_queries(part)
 
@@ -313,7 +295,7 @@ class _Scored:
     _kept: dict[frozenset[System], FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def values(self, members: Members) -> FloatArray:
-        """The measure of each query by the average of the members, shape (q,)."""
+        """Evaluate each query by the average of the members, shape (q,)."""
         key = frozenset(members)  # equal weights: the order does not matter
         if key not in self._kept:
             values = np.empty(len(self.qids))
@@ -329,7 +311,7 @@ class _Scored:
         return {qid: number for number, qid in enumerate(self.qids)}
 
     def order(self, queries: IntArray) -> Members:
-        """The best system of each family by these queries, in descending order."""
+        """Order the best system of each family by these queries, in descending order."""
         means = {system: self.values((system,))[queries].mean() for system in self.singles}
         best: dict[str, System] = {}
         for system in sorted(self.singles, key=lambda system: -means[system]):
@@ -337,7 +319,7 @@ class _Scored:
         return tuple(best.values())
 
     def choose(self, queries: IntArray) -> Members:
-        """The choice by these queries."""
+        """Choose a system by these queries."""
         order = self.order(queries)
         sizes = range(1, len(order) + 1)
         best = max(
@@ -351,13 +333,13 @@ class _Scored:
         return best if leads.mean() > LEAD * error else self.incumbent
 
     def rule(self, queries: IntArray) -> tuple[str, FloatArray]:
-        """The choice by these queries, for `best_of_many`."""
+        """Choose by these queries, for `best_of_many`."""
         members = self.choose(queries)
         return title(members), self.values(members)
 
 
 def _fit(candidate: Candidate, data: RankingData, n_jobs: int | None) -> dict[System, FloatArray] | str:
-    """The weights of a candidate's systems, or the reason why there are none."""
+    """Fit the weights of a candidate's systems, or return the reason why there are none."""
     try:
         return candidate.fit(data, n_jobs=n_jobs)
     except ParameterError as error:
@@ -367,7 +349,7 @@ def _fit(candidate: Candidate, data: RankingData, n_jobs: int | None) -> dict[Sy
 def average(
     chosen: Members, candidates: Sequence[Candidate], rows: RankingData, objective: Objective, n_jobs: int | None
 ) -> Selection:
-    """The average of the chosen systems, learned on all training queries; largest spread of scores first."""
+    """Average the chosen systems, learned on all training queries; the largest spread of scores comes first."""
     # The path of a family's penalties is learned whole, as its start decides the last digits.
     families = {system.family for system in chosen}
     fitted = [candidate.fit(rows, n_jobs=n_jobs) for candidate in candidates if candidate.system.family in families]

@@ -1,4 +1,4 @@
-"""Columns of training data without values that a query's own judgements have shaped.
+"""Cross-fitted columns: a query's values come from parameters learned without its judgements.
 
 A feature that was learned or tuned on judged queries is better on these than on new ones, and a learner would trust it
 too much. So the values of a query are those of the feature as the other parts of the queries make it:
@@ -69,13 +69,13 @@ def cross_fit_baselines(
     columns = data.columns_of(tuned.features)
     by_qid = {ranking.qid: ranking for ranking in features.rankings}
 
-    def cross_fit(part: Sequence[str]) -> list[FloatArray]:
+    def cross_fit(fold: Sequence[str]) -> list[FloatArray]:
         """Compute the columns of each query of the part."""
-        by_others = features.tune(without(data.qids, part))
+        by_others = features.tune(without(data.qids, fold))
         if by_others == tuned:
-            return [data.features[slice(*data.spans[qid]), columns] for qid in part]
+            return [data.features[slice(*data.spans[qid]), columns] for qid in fold]
         extract = FeatureExtractor(features.index, tuple(map(parse_feature, by_others.features)), by_others.parameters)
-        return [values_of(by_qid[qid], extract) for qid in part]
+        return [values_of(by_qid[qid], extract) for qid in fold]
 
     def values_of(ranking: Ranking, extract: FeatureExtractor) -> FloatArray:
         known = ranking.select(extract.knows(ranking.docids))  # all of it, as RM3 depends on the whole ranking

@@ -58,7 +58,7 @@ class Fitted:
 
     @classmethod
     def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Fitted:
-        """The result of learning weights on these queries; `chosen` are the model's features by default."""
+        """Make the result of learning weights on these queries; `chosen` are the model's features by default."""
         names = tuple(map(str, model.features))
         return cls(model, tuple(queries), model.training_scores[-1], chosen or names, **more)
 
@@ -88,16 +88,16 @@ class Fitted:
         return html_text(str(self))
 
     def stage(self, index: PositionalIndex | None) -> ModelRanker:
-        """The stage that ranks by the model."""
+        """Return the stage that ranks by the model."""
         return ModelRanker(self.model, index)
 
     def noted(self, entries: Mapping[str, Any]) -> Fitted:
-        """The same with more entries in the model's provenance."""
+        """Add entries to the model's provenance."""
         return replace(self, model=_noted(self.model, entries))
 
 
 def alone(candidate: Candidate, data: RankingData, model: RankingModel) -> RankingModel:
-    """The model of a candidate with fixed weights for columns of the data, otherwise as `model`."""
+    """Make the model of a candidate with fixed weights for columns of the data, otherwise as `model`."""
     # Baselines have the model's collection, parameters and query form, so that only features and weights differ.
     features = tuple(as_feature(data.specs[column]) for column in data.columns_of(candidate.features))
     return replace(model, features=features, weights=candidate.weights, training_scores=(), provenance={})

@@ -30,7 +30,7 @@ _log = logging.getLogger("greylag")
 DEPTHS: Mapping[int, int] = {100: 500, 1000: 100}
 """Documents per topic that a general model is learned from, and the most topics with as many."""
 PENALTY = 100.0
-"""Of listwise regression on each collection."""
+"""The penalty of listwise regression on each collection."""
 
 
 @cache

@@ -32,7 +32,7 @@ from greylag.recipes.source_gains import source_gains
 from greylag.trec import at_level, read_run
 
 FEWEST = 3
-"""The fewest topics that are learned from: what is learned from one is tried on another, and two differ by chance."""
+"""The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
 FIRST_STAGE: tuple[Feature, ...] = (Score(), Normalised(Score(), "minmax"), ReciprocalRank())
 """The features of the run that is reranked."""
 FIRST, BEST_COLUMN = System("first stage"), "best column"
@@ -41,7 +41,7 @@ _log = logging.getLogger("greylag")
 
 
 def with_runs(features: Sequence[Feature]) -> tuple[Feature, ...]:
-    """The features of the first stage, and these, of which each run's score is normalised in two ways, too."""
+    """List the features of the first stage, and these; each run's score is normalised in two ways, too."""
     every: list[Feature] = [*FIRST_STAGE]
     for feature in features:
         every.append(feature)
@@ -64,7 +64,7 @@ class IndexFreeRecipe(Recipe):
     preselection : MMRPreselection, optional
         Narrows the candidates on the training queries.
     validation : RankingData, optional
-        Other queries with the same columns, by which `Automatic` chooses in place of cross-validation. Of what is
+        Other queries with the same columns, by which `Automatic` chooses instead of cross-validation. Of what is
         learned in rounds or trees, as many are kept as are best for them.
     data : RankingData, optional
         The candidates' values, if they are columns of a file. See `of_data`.
@@ -89,7 +89,7 @@ class IndexFreeRecipe(Recipe):
         validation: RankingData | None = None,
         **options: Any,
     ) -> IndexFreeRecipe:
-        """The recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
+        """Make the recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
         every, given = unique_features(bound_columns(data)), validation
         if given is not None:
             if given.names != data.names:
@@ -115,7 +115,7 @@ class IndexFreeRecipe(Recipe):
         return Objective.parse(self.learner.objective)
 
     def prepare(self, rankings: Run, qrels: Qrels, index: Any = None, *, n_jobs: int | None = None) -> PreparedColumns:
-        """The values of the candidates for all queries with a relevant document."""
+        """Compute the values of the candidates for all queries with a relevant document."""
         if self.data is not None:
             named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
             return PreparedColumns(self, with_relevant(named, self.measure.rel))
@@ -173,7 +173,7 @@ class PreparedColumns:
         )
 
     def _validate(self, model: RankingModel, validation: RankingData) -> Scores:
-        """The scores of the queries for validation."""
+        """Score the queries for validation."""
         ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
         scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
         values = self.recipe.measure.evaluate(validation, scores).tolist()
@@ -181,7 +181,7 @@ class PreparedColumns:
         return Scores.single(measure, dict(zip(validation.qids, values, strict=True)))
 
     def _alone(self, data: RankingData) -> list[Candidate]:
-        """The systems that need no learning, the best first: each run and the sum of all, or the best column."""
+        """List the systems that need no learning, best first: each run and the sum of all, or the best column."""
         measure = self.recipe.measure
 
         def mean(candidate: Candidate) -> float:
@@ -200,7 +200,7 @@ class PreparedColumns:
 
 
 def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:
-    """The data of queries with a document of at least this grade; a line of the log says how many others there are."""
+    """Keep queries with a document of at least this grade; log how many others there are."""
     relevant = {
         qid: {str(number): int(grade) for number, grade in enumerate(grades)}  # of documents that need no name here
         for qid, grades in zip(data.qids, data.relevant_grades, strict=True)
@@ -213,7 +213,7 @@ def with_relevant(data: RankingData, rel: int, name: str = "training") -> Rankin
 
 
 def checked_runs(data: RankingData) -> RankingData:
-    """The data of runs that differ and rank by something; the first stage is left out if it ranks by nothing."""
+    """Check that runs differ and rank by something; a first stage that ranks by nothing is left out."""
     # Other reasons are those of twins, of which runs are told below by name.
     constant = {column for column, reason in data.distinct[1].items() if reason.endswith("constant within every query")}
     seen: dict[bytes, str] = {}

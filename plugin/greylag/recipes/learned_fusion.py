@@ -1,4 +1,4 @@
-"""Learned fusion: runs are weighed by what judged topics tell of them. It needs no index.
+"""Learned fusion: weights for runs, learned from judged topics. It needs no index.
 
 With m_j(d) the score of document d in run j, scaled to [0, 1] over the documents that the run has for the topic, and
 r_j(d) its rank there, from 1,
@@ -41,13 +41,13 @@ from greylag.trec.runs import JoinedRuns, RunFile
 DEPTH = 100
 """The documents that are learned from: those that some run has at this rank or above."""
 FEWEST = 3
-"""The fewest topics that are learned from: what is learned from one is tried on another, and two differ by chance."""
+"""The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
 ENOUGH = 25
-"""The fewest topics from which on cross-validation may choose a fixed rule or a single run in place of the learned."""
+"""Below this many topics, the learned fusion is always used."""
 ERRORS = 2.0
 """The standard errors by which the other has to be better in cross-validation."""
 FOLDS = 5
-"""Of that cross-validation."""
+"""Folds of the cross-validation that compares fusions."""
 ROOM = 1 << 27
 """Bytes of columns to learn from. With more, every second topic is left out, then three of four, and so on."""
 _log = logging.getLogger("greylag")
@@ -226,11 +226,11 @@ class _Topics:
         return cls(names, data, fixed_values, learner, seed)
 
     def weights(self, qids: Sequence[str]) -> FloatArray:
-        """The weights that these topics tell, shape (2 runs,)."""
+        """Learn the weights from these topics, shape (2 runs,)."""
         return self.learner.fit(self.data.select_queries(qids)).over(self.data)
 
     def values(self, qids: Sequence[str]) -> dict[str, FloatArray]:
-        """The measure of each topic, shape (q,), by all systems; by the learned when the topic is held out."""
+        """Evaluate each topic, shape (q,), by all systems; by the learned when the topic is held out."""
         objective, learned = Objective.parse(self.learner.objective), dict[str, float]()
         for part in split_folds(qids, min(FOLDS, len(qids)), self.seed):
             test, weights = self.data.select_queries(part), self.weights(without(qids, part))
@@ -242,7 +242,7 @@ class _Topics:
         return {**fixed, LEARNED: np.array([learned[qid] for qid in qids])}
 
     def model(self, qids: Sequence[str], values: Mapping[str, FloatArray] | None = None) -> FusionModel:
-        """The model of these topics, chosen by the values that cross-validation over them gives."""
+        """Make the model of these topics, chosen by the values of cross-validation over them."""
         chosen = LEARNED if len(qids) < ENOUGH else chosen_system(values or self.values(qids))
         provenance = {
             "greylag": __version__, "learner": type(self.learner).__name__, "penalty": self.learner.penalty,
@@ -271,21 +271,21 @@ class _Topic(NamedTuple):
 
 
 def chosen_system(values: Mapping[str, FloatArray]) -> str:
-    """The system with the highest mean of the values (q,), if it is better than the learned by two standard errors."""
+    """Return the system with the highest mean of the values (q,), if it beats the learned by two standard errors."""
     best = max((name for name in values if name != LEARNED), key=lambda name: float(values[name].mean()))
     gains = values[best] - values[LEARNED]
     return best if gains.mean() > ERRORS * gains.std(ddof=1) / np.sqrt(len(gains)) else LEARNED
 
 
 def _systems(names: Sequence[str]) -> dict[str, Fusion]:
-    """The systems that learn nothing: each run alone, and each rule."""
+    """List the systems that learn nothing: each run alone, and each rule."""
     return {**{name: itemgetter(number) for number, name in enumerate(names)}, **FUSIONS}
 
 
 def _scores(
     names: Sequence[str], joined: JoinedRuns, judged: Qrels, objective: Objective, held_out: HeldOutFusion
 ) -> dict[str, Scores]:
-    """The measure of each judged topic by each system, over all documents."""
+    """Evaluate each judged topic by each system, over all documents."""
     systems: dict[str, Fusion] = {**_systems(names), LEARNED: held_out}
     values: dict[str, dict[str, float]] = {name: {} for name in systems}
     for rankings in joined.rankings:
@@ -305,7 +305,7 @@ def _values(
     objective: Objective,
     among: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """The measure of one topic by each system, over all documents or those that are named."""
+    """Evaluate a topic by each system, over all documents or those that are named."""
     ranked = [
         [docid for docid in fuse(rankings).docids if among is None or docid in among][: objective.depth]
         for fuse in systems.values()
@@ -327,7 +327,7 @@ def _noted(model: FusionModel, folds: int, scores: Mapping[str, Scores]) -> Fusi
 
 
 def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[str, Run | RunFile]:
-    """The runs by name."""
+    """Name the runs."""
     given = [*runs.items()] if isinstance(runs, Mapping) and not isinstance(runs, Run) else [(r.tag, r) for r in runs]
     if len(given) < 2:
         raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")

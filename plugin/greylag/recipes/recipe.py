@@ -39,17 +39,10 @@ class Prepared(Protocol):
 
 
 class Recipe(ABC):
-    """How a linear model is made from judged rankings: `MRFRecipe`, `BaselineRecipe` or `AutomaticRecipe`.
+    """Base class of recipes, which make linear models from judged rankings."""
 
-    A subclass is a frozen dataclass with an `objective`, or a `measure` of its own, and a method `prepare`.
-    `greylag.train` and `cross_validate` do the rest.
-
-    Attributes
-    ----------
-    needs_index : bool, default True
-        Whether it cannot be prepared without an index.
-    """
-
+    # A subclass is a frozen dataclass with an `objective`, or a `measure`, and a method `prepare`. `greylag.train` and
+    # `cross_validate` do the rest. `needs_index` is false if it can be prepared without an index.
     needs_index: ClassVar[bool] = True
     objective: Objective | str
 
@@ -80,10 +73,7 @@ class Recipe(ABC):
 
     @abstractmethod
     def prepare(self, rankings: Run, qrels: Qrels, index: Any, *, n_jobs: int | None = None) -> Prepared:
-        """Compute what does not depend on which queries are trained on, once for all folds.
-
-        The index is a `PositionalIndex`, or None for recipes whose features need none.
-        """
+        """Compute what does not depend on the training queries, once for all folds; `index` may be None."""
 
     def fit(
         self, rankings: Rankings, qrels: Qrels, index: PositionalIndex | None, *, n_jobs: int | None = None
@@ -185,7 +175,7 @@ def train_on_data(
 def selected_model(
     selection: Selection, data: RankingData, learner: Learner, provenance: Mapping[str, Any]
 ) -> RankingModel:
-    """The model of a learner's selection from `data`."""
+    """Make the model of a learner's selection from `data`."""
     origin = data.origin  # None without an index
     options = {name: value for name, value in asdict(cast(Any, learner)).items() if name != "objective"}
     return RankingModel(
@@ -297,5 +287,5 @@ def cross_validate(
 
 
 def as_run(rankings: Rankings) -> Run:
-    """The rankings as a run."""
+    """Make a run of the rankings."""
     return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))

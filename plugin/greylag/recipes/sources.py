@@ -79,36 +79,23 @@ class TunedRM3:
 
 @dataclass(frozen=True)
 class FeatureSources:
-    """Which features a model may use, and which parameters of theirs are tried.
+    """The features that a model may use, and the parameters of theirs that are tried."""
 
-    Features of words as they are written are left out if the index does not store its texts.
-
-    Parameters
-    ----------
-    pool : "sd", "fd" or "full", default "sd"
-        The features of the MRF model.
-    more : tuple of Feature, default ()
-        Other features, such as priors and runs.
-    grid : mapping, default `GRID`
-        The values to try, on at most 2,000 queries.
-    depth : int >= 1, default 200
-        Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
-        turn. They rank all documents.
-    """
-
+    # The features of the MRF model
     pool: Pool = "sd"
+    # Other features, such as priors and runs
     more: tuple[Feature, ...] = ()
+    # The values to try, on at most 2,000 queries
     grid: Grid = field(default_factory=lambda: GRID)
+    # Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
+    # turn. They rank all documents.
     depth: int = 200
 
     def __post_init__(self) -> None:
         check_counts(depth=self.depth)
 
     def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
-        """The features by their source; the first one is RM3.
-
-        Those that need texts, as an index may store them, are among them with `texts`.
-        """
+        """List the features by their source, RM3 first; those that need stored texts are there with `texts`."""
         spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
         return {
             "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
@@ -130,7 +117,7 @@ class FeatureSources:
         *,
         n_jobs: int | None = None,
     ) -> PreparedSources:
-        """The rankings with a relevant document; features are computed once their parameters are tuned."""
+        """Keep the rankings with a relevant document; features are computed once their parameters are tuned."""
         judged = [rankings[qid] for qid in judged_topics(rankings, qrels, objective.rel)]
         qrels = at_level(qrels, objective.rel)
         grades = (grade for ranking in judged for grade in qrels[ranking.qid].values())
@@ -139,12 +126,10 @@ class FeatureSources:
 
 @dataclass(frozen=True, eq=False)
 class PreparedSources:
-    """Judged rankings and their features; each step that does not depend on the training queries is done once.
+    """Judged rankings and their features; each step that does not depend on the training queries is done once."""
 
-    All rankings are of queries with a relevant document. `scope` is a path of `reserved_path`, under which an
-    interrupted command keeps these steps.
-    """
-
+    # All rankings are of queries with a relevant document. `scope` is a path of `reserved_path`, under which an
+    # interrupted command keeps these steps.
     sources: FeatureSources
     objective: Objective
     rankings: Sequence[Ranking]
@@ -158,11 +143,9 @@ class PreparedSources:
         return rebuilt(self)
 
     def tune(self, qids: Sequence[str]) -> TunedRM3:
-        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins.
-
-        Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
-        few of the training queries.
-        """
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
+        # Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
+        # few of the training queries.
         if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
             sample = self._once("sample", self._sample)
             drawn = {ranking.qid for ranking in sample.rankings}
@@ -175,7 +158,7 @@ class PreparedSources:
             raise ParameterError("none of the training topics has a relevant document: train on more topics")
 
         def best(values: FloatArray) -> tuple[int, ...]:
-            """The place of the first of the best settings, from the measure by setting and query."""
+            """Find the first of the best settings, from the measure by setting and query."""
             means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
             return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1])))
 
@@ -194,7 +177,7 @@ class PreparedSources:
     # and a fold's best setting is that of the highest mean over its training queries.
 
     def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
-        """The settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
+        """List the settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
         settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
         counted = cache(lambda: self._counted(self.rankings, baseline.features))
 
@@ -204,10 +187,7 @@ class PreparedSources:
         return settings, self._values(baseline.name, settings, measure)
 
     def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
-        """The settings of RM3 after this BM25, and the measure of each query by each and by the original weight.
-
-        The measure has the shape (s, w, q).
-        """
+        """List the settings of RM3 after this BM25, and the measure by setting, original weight and query."""
         settings = parameter_grid(self.sources.grid, ("fb_docs", "fb_terms"), bm25)
         lengths = [max(1, len(self.index.query_terms(ranking.query))) for ranking in self.rankings]
 
@@ -228,7 +208,7 @@ class PreparedSources:
     def _values(
         self, name: str, settings: Sequence[FeatureParameters], measure: Callable[[FeatureParameters], FloatArray]
     ) -> FloatArray:
-        """The results of `measure` for the settings, computed once for all folds."""
+        """Return the results of `measure` for the settings, computed once for all folds."""
 
         def table() -> FloatArray:
             at = f"{self.scope}.{name}"
@@ -239,11 +219,11 @@ class PreparedSources:
         return self._once(name, table)
 
     def training(self, tuned: TunedRM3, qids: Sequence[str]) -> RankingData:
-        """All features of the rows to train on: each query's top documents by RM3 and by the incoming ranking."""
+        """Compute all features of the rows to train on: top documents by RM3 and by the incoming ranking."""
         return self._once(("rows", tuned), lambda: self._rows(tuned)).select_queries(qids)
 
     def data(self, tuned: TunedRM3) -> RankingData:
-        """All features of all documents."""
+        """Compute all features of all documents."""
         # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
         pool = counted.data(tuned.parameters)
@@ -292,10 +272,8 @@ class PreparedLearner:
 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
-    """Each query's documents of the best ranks, by scores or in `data`, whichever is better; in their order in `data`.
-
-    Of two documents with the same best rank, that of `data` comes first.
-    """
+    """Select each query's documents of the best ranks, by scores or in `data`, whichever is better, as in `data`."""
+    # Of two documents with the same best rank, that of `data` comes first.
     if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
         return data
     kept, offsets = [], [0]

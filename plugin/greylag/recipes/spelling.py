@@ -43,7 +43,7 @@ class QueryOptions:
         Whether queries are cut after their first sentence, once the candidates are found.
     stop_words : str, optional
         Words that are removed from queries, once the candidates are found: those of the list lucene or scikit-learn, or
-        of a file with one word a line.
+        of a file with one word per line.
     """
 
     first_sentence: bool = False
@@ -140,7 +140,7 @@ def parse_model(
     objective : Objective or str, default "AP"
         The measure to maximise.
     features : tuple of Feature, default ()
-        Features besides those of the pool; for ``mrf``, ``listwise`` and ``coordinate-ascent``, in place of the pool if
+        Features besides those of the pool; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of the pool if
         `pool` is None.
     pool : "sd", "fd" or "full", optional
         By default "full" for these three, and "sd" for others.

@@ -108,7 +108,7 @@ class TrainingResult:
 
     @property
     def advice(self) -> str:
-        """What more topics would be worth, if few adapted the general model."""
+        """Advise to judge more topics when the general model was adapted on few."""
         return ADVICE if self.fitted.adapted and len(self.fitted.queries) < FEW else ""
 
     def __repr__(self) -> str:
@@ -206,13 +206,13 @@ def train(
     return TrainingResult(fitted, held_out, scores, of_baselines)
 
 
-def sample_topics(qids: Sequence[str], most: int, *, seed: int = 0) -> list[str]:
-    """At most this number of topics, drawn at random without replacement, in their order; with a message if fewer."""
-    check_counts(most_topics=most)
-    if len(qids) <= most:
+def sample_topics(qids: Sequence[str], limit: int, *, seed: int = 0) -> list[str]:
+    """Draw at most this number of topics at random without replacement, in their order; log if there are fewer."""
+    check_counts(most_topics=limit)
+    if len(qids) <= limit:
         return list(qids)
-    drawn = np.sort(np.random.default_rng(seed).choice(len(qids), most, replace=False))
-    _log.info("trained on %s of %s topics with a relevant document, drawn at random", f"{most:,}", f"{len(qids):,}")
+    drawn = np.sort(np.random.default_rng(seed).choice(len(qids), limit, replace=False))
+    _log.info("trained on %s of %s topics with a relevant document, drawn at random", f"{limit:,}", f"{len(qids):,}")
     return [qids[number] for number in drawn]
 
 
@@ -223,7 +223,7 @@ def held_out_baselines(
     *,
     n_jobs: int | None = None,
 ) -> dict[str, Run]:
-    """The rankings by the baselines that each fold tuned or picked on its training queries."""
+    """Rank by the baselines that each fold tuned or picked on its training queries."""
     if not all(fitted.baselines for fitted in held_out.fitted):  # a fold had one query to learn from
         return {}
     runs = {}

@@ -24,11 +24,11 @@ METADATA_FIELDS = (
 
 def read_given(path: Path) -> dict[str, Any]:
     """Read the fields of a user's file of metadata; fields besides those of ir_metadata may be added."""
-    given = read_yaml(path, "a file of metadata")
-    for name in given.keys() - set(METADATA_FIELDS):
+    fields = read_yaml(path, "a file of metadata")
+    for name in fields.keys() - set(METADATA_FIELDS):
         if get_close_matches(name, METADATA_FIELDS):  # a slip, and no field of the user's own
             raise FormatError(path, None, f"unknown field {name!r}: {nearest(name, METADATA_FIELDS)}")
-    return given
+    return fields
 
 
 def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -122,12 +122,12 @@ def query_changes(
     return QueryChanges(caption, str(measure), (before.tag, after.tag), tuple(queries), measure.rel)
 
 
-def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], most: int) -> tuple[Run, Run]:
-    """Return both runs with the `most` queries alone whose scores by the first measure differ most, in their order."""
-    if len(after) <= most:
+def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], limit: int) -> tuple[Run, Run]:
+    """Return both runs with the `limit` queries alone whose scores by the first measure differ most, in their order."""
+    if len(after) <= limit:
         return before, after
     old, new = scores[before.tag].by_query, scores[after.tag].by_query
-    shown = sorted(old, key=lambda qid: -abs(new[qid] - old[qid]))[:most]
+    shown = sorted(old, key=lambda qid: -abs(new[qid] - old[qid]))[:limit]
     return before.select_queries(shown), after.select_queries(shown)
 
 

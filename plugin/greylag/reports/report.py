@@ -69,10 +69,10 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
     return visible(page.lstrip())
 
 
-def _has_content(part: Part) -> bool:
-    if isinstance(part, Figure):
+def _has_content(section: Part) -> bool:
+    if isinstance(section, Figure):
         return True
-    return bool(part.rows if isinstance(part, Table) else part.queries)
+    return bool(section.rows if isinstance(section, Table) else section.queries)
 
 
 def _html(table: Table, label: str) -> Any:

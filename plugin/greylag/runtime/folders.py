@@ -213,11 +213,11 @@ def _recover(target: Path) -> None:
     _restore(target, _beside(target, "part"), _beside(target, "old"))
 
 
-def _restore(target: Path, part: Path, old: Path) -> None:
+def _restore(target: Path, new: Path, old: Path) -> None:
     """Undo a replacement of `target` that was not finished, and remove what is left of it."""
     if os.path.lexists(old) and not os.path.lexists(target):
         old.rename(target)
-    for path in (part, old):
+    for path in (new, old):
         if path.is_symlink() or path.is_file():
             path.unlink()
         elif _is_marked(path):

@@ -95,8 +95,8 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 _Loader.add_constructor("tag:yaml.org,2002:float", _number)
 
 
-def _refusal(reason: str, place: Any) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=reason, problem_mark=place.start_mark)
+def _refusal(reason: str, mark: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=reason, problem_mark=mark.start_mark)
 
 
 def parse_yaml(text: bytes) -> Any:

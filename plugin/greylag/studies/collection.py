@@ -41,7 +41,7 @@ class Collection(Settings):
     docs: InputFile | None = Field(default=None, examples=["docs.jsonl"])
     """A file or folder of documents, or irds:NAME, the documents of a data set of ir_datasets."""
     index: InputFile | None = None
-    """In place of documents: a folder with an index of greylag, Anserini or Pyserini, or a name of Pyserini's prebuilt
+    """Instead of documents: a folder with an index of greylag, Anserini or Pyserini, or a name of Pyserini's prebuilt
     indexes, such as msmarco-v1-passage-full.
     """
     type: Literal["JsonCollection", "TrecCollection", "HtmlCollection", "TableCollection"] | None = None
@@ -154,7 +154,7 @@ class Queries(Settings):
     first_sentence: bool = False
     """Whether to use only the first sentence."""
     stop_words: StopWords | None = None
-    """Words that are left out: those of the list lucene or scikit-learn, or of a file with one word a line."""
+    """Words that are left out: those of the list lucene or scikit-learn, or of a file with one word per line."""
 
 
 class CollectionSettings(Experiment):

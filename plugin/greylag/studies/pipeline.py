@@ -64,7 +64,7 @@ class FusionOptions:
 
 
 def stages_of(text: str) -> list[StageStep]:
-    """The stages of ``STAGE`` or ``STAGE>>STAGE``, each with its class."""
+    """Parse the stages of ``STAGE`` or ``STAGE>>STAGE``, each with its class."""
     steps = [StageStep.parse(part) for part in text.split(">>")]
     for step in steps:
         step.stage  # noqa: B018 - imports it
@@ -72,7 +72,7 @@ def stages_of(text: str) -> list[StageStep]:
 
 
 def files_of_stages(text: str) -> list[str]:
-    """The files that one or more stages name, with the code of those that are not greylag's."""
+    """List the files that stages name, with the code of those that are not greylag's."""
     return [file for part in text.split(">>") for file in stage_files(part)]
 
 
@@ -110,7 +110,7 @@ class Settings(CollectionSettings):
     mrf(max_features=3), rm3 or lambdamart. Or fusion, which learns to weigh the rankings of the first stage.
     """
     features: Annotated[FeatureText, config.readable_by(parse_features)] | None = None
-    """Features besides those of the model, or for mrf in place of its pool, as for greylag train --features."""
+    """Features besides those of the model, or for mrf instead of its pool, as for greylag train --features."""
     pool: Pool | None = None
     """The dependence models of the features; full for mrf and sd for others by default."""
     training: Training = Training()
@@ -164,7 +164,7 @@ class Settings(CollectionSettings):
         return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
 
     def recipe(self, text: str) -> Recipe | FusionOptions:
-        """The recipe of a model; the features and the pool are those of the main model."""
+        """Make the recipe of a model; the features, pool and preselection are those of the main model."""
         name, options = read_call(text)
         if name == FUSION:
             return FusionOptions(**read_options(name, options, parameters(FusionOptions)))
@@ -183,7 +183,7 @@ class Settings(CollectionSettings):
         return tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
-        """Topics, judgements, and which of the topics the results are of: the test topics of a split."""
+        """Read topics, judgements, and which of the topics the results are of: the test topics of a split."""
         topics, qrels, tested = super().read()
         if self.test_topics is None:
             return topics, qrels, tested
@@ -215,20 +215,20 @@ class Settings(CollectionSettings):
                 raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
 
     def of_test(self, judgements: dict[str, V], tested: Sequence[str]) -> dict[str, V]:
-        """The judgements of the test topics of a split; all of them without a split."""
+        """Keep the judgements of the test topics of a split; all of them without a split."""
         if self.test_topics is None:
             return judgements
         return {qid: judgements[qid] for qid in tested if qid in judgements}
 
     def subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
-        """The judgements by subtopic; empty if there are none."""
+        """Read the judgements by subtopic; empty if there are none."""
         if self.subtopic_qrels is None:
             return {}
         judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
         return self.of_test(judgements, tested)
 
     def stage(self, text: str, opened: OpenCollection) -> Pipeline[Ranking]:
-        """The stages of a spelling, over the index."""
+        """Make the stages of a spelling, over the index."""
         steps = [step.place_files(lambda file: str(self.path(file))) for step in stages_of(text)]
         made: list[Stage] = [step.make(opened.index) for step in steps]
         for stage in made:
@@ -241,7 +241,7 @@ BESIDE = ("bm25", "ql")
 
 
 class Validated(NamedTuple):
-    """What each fold learned from the topics of the others, and the rankings of its own topics."""
+    """The models of the folds, each learned from the topics of the others, and the rankings of its topics."""
 
     run: Run
     fitted: tuple[Fitted | LearnedFusion, ...]
@@ -288,7 +288,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 def score(
     settings: Settings, opened: OpenCollection, runs: Mapping[str, Run], subtopics: SubtopicQrels
 ) -> dict[str, dict[str, Scores]]:
-    """Scores by kind (relevance, diversity) and system."""
+    """Score by kind (relevance, diversity) and system."""
     qrels = settings.of_test(opened.qrels, opened.tested)
     scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
     if settings.subtopic_qrels is not None:
@@ -325,7 +325,7 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
 def _fuse(
     settings: Settings, option: FusionOptions, tag: str, opened: OpenCollection, progress: Callable[[str], None]
 ) -> Validated:
-    """Learned fusion of the first stage's rankings: of each fold, what is learned from the topics of the others."""
+    """Fuse the first stage's rankings, each fold by weights learned from the topics of the others."""
     training, qids = settings.training, list(opened.first)
     split = settings.test_topics is not None
     folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
@@ -344,7 +344,7 @@ def _fuse(
 
 
 def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
-    """The rankings that are scored beside the first stage: those that it is made of, or other searches."""
+    """Return the rankings that are scored beside the first stage: its own inputs, or other searches."""
     if len(opened.sources) > 1:
         return [run.select_queries(opened.tested) for run in opened.sources]
     if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
@@ -359,21 +359,21 @@ def _beside(settings: Settings, opened: OpenCollection, context: Context) -> lis
 
 
 def _kept(model: Any, opened: OpenCollection) -> Any:
-    """The model as it is saved: one of features shortens queries as the study did."""
+    """Return the model to save: one of features shortens queries as the study did."""
     return replace(model, query_form=opened.query_form) if isinstance(model, RankingModel) else model
 
 
 def tuned_name(model: str) -> str:
-    """The name of a model's run; tuned baselines say that they are."""
+    """Name a model's run; tuned baselines are named as such."""
     return f"tuned-{model}" if model.partition("(")[0] in BASELINES else model
 
 
-def draw_topics(topics: Mapping[str, str], qrels: Qrels, most: int, seed: int) -> dict[str, str]:
-    """At most this many topics with a relevant document, drawn without replacement, in their order."""
+def draw_topics(topics: Mapping[str, str], qrels: Qrels, limit: int, seed: int) -> dict[str, str]:
+    """Draw at most this many topics with a relevant document, without replacement, in their order."""
     judged = [qid for qid in topics if any(grade > 0 for grade in qrels.get(qid, {}).values())]
-    if len(judged) <= most:
+    if len(judged) <= limit:
         return {qid: topics[qid] for qid in judged}
-    drawn = np.sort(np.random.default_rng(seed).choice(len(judged), most, replace=False))
+    drawn = np.sort(np.random.default_rng(seed).choice(len(judged), limit, replace=False))
     return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
 
 

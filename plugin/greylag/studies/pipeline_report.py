@@ -46,47 +46,33 @@ them. Of a diversified ranking, a subtopic is bold at the first document that ha
 
 @dataclass(frozen=True)
 class Ranked:
-    """What the study ranked and scored.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        The run of each system.
-    steps : sequence of pairs of str
-        The systems that are compared: the earlier, and the later.
-    scores : mapping
-        Scores by kind (relevance, diversity) and system.
-    collection : OpenCollection
-    fitted : sequence of Fitted or LearnedFusion
-        One for each fold.
-    folds : sequence of sequences of str
-        The test queries of each fold.
-    main : str
-        The system of these models.
-    subtopics : SubtopicQrels
-    """
+    """The rankings, scores and models of a study."""
 
     runs: Mapping[str, Run]
+    # The systems that are compared: the earlier, and the later
     steps: Sequence[tuple[str, str]]
+    # By kind (relevance, diversity) and system
     scores: Mapping[str, Mapping[str, Scores]]
     collection: OpenCollection
+    # One for each fold, whose test queries are `folds`
     fitted: Sequence[Fitted | LearnedFusion]
     folds: Sequence[Sequence[str]]
+    # The system of these models
     main: str
     subtopics: SubtopicQrels
 
     @property
     def rankers(self) -> list[Fitted]:
-        """What was fitted, if the models are of features."""
+        """The fitted models, if they are of features."""
         return [fitted for fitted in self.fitted if isinstance(fitted, Fitted)]
 
     def tests(self, kind: str) -> Significance:
-        """Each step compared with the step before, by scores of this kind."""
+        """Compare each step with the step before, by scores of this kind."""
         return compare(self.scores[kind], pairs=self.steps)
 
 
 def comparisons(ranked: Ranked) -> Iterator[Table | str]:
-    """Each step of the pipeline compared with the step before, in tables and in sentences."""
+    """Compare each step of the pipeline with the step before, in tables and in sentences."""
     tests = {kind: ranked.tests(kind) for kind in ranked.scores}
     yield from map(narrow_table, tests.values())
     note = "p: paired t-test, two-sided, after Holm's correction over all comparisons of a table; * below 0.05."
@@ -96,7 +82,7 @@ def comparisons(ranked: Ranked) -> Iterator[Table | str]:
 
 
 def sections(ranked: Ranked) -> list[Section]:
-    """The sections of the report."""
+    """Write the sections of the report."""
     tests = {kind: ranked.tests(kind) for kind in ranked.scores}
     compared = [(ranked.scores[kind], test) for kind, test in tests.items()]
     totals = [
@@ -119,14 +105,14 @@ def _judged(scores: Mapping[str, Scores]) -> int:
 
 
 def _held_out(ranked: Ranked) -> str:
-    """What the models were trained on, in a sentence."""
+    """Name the training data of the models in a sentence."""
     if len(ranked.folds) == 1:
         return f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
     return "Every query was ranked by a model that was trained on the other folds."
 
 
 def _summary(ranked: Ranked) -> str:
-    """What was searched and learned, in a sentence."""
+    """Summarise search and learning in a sentence."""
     collection, fitted, folds = ranked.collection, ranked.fitted[0], len(ranked.folds)
     trained = f"on {len(fitted.queries)} training queries"
     how = f"in {folds}-fold cross-validation over queries" if folds > 1 else trained
@@ -138,7 +124,7 @@ def _summary(ranked: Ranked) -> str:
 
 
 def _learned(ranked: Ranked) -> Section:
-    """The models."""
+    """Describe the models."""
     title = "What was learned"
     if not (rankers := ranked.rankers):
         fusions = [fitted.model for fitted in ranked.fitted if isinstance(fitted, LearnedFusion)]
@@ -149,14 +135,14 @@ def _learned(ranked: Ranked) -> Section:
 
 
 def _rounds(models: Sequence[RankingModel]) -> list[Figure]:
-    """The scores after each feature, if features were added one by one."""
+    """Tabulate the scores after each feature, if features were added one by one."""
     caption = f"{models[0].objective} on the training queries after each feature, a line for each fold"
     scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(models, 1)}
     return [rounds_chart(caption, str(models[0].objective), scores)] if all(scores.values()) else []
 
 
 def _changes(ranked: Ranked) -> list[QueryChanges]:
-    """Each step, query by query: the reranked run by relevance, a diversified run by subtopics if there are any."""
+    """Compare each step by query: the reranked run by relevance, a diversified run by subtopics if there are any."""
     collection, main = ranked.collection, ranked.main
     steps = [step for step in ranked.steps if step[0] in (collection.first.tag, main)]
     tops = {

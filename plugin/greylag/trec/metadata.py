@@ -55,21 +55,21 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
     return {name: value for name, value in checked.items() if name not in odd}
 
 
-def _names(part: Any) -> Any:
+def _names(value: Any) -> Any:
     """Return a mapping whose team and name, if it has them, are text; None if it is something else."""
-    if not isinstance(part, dict):
+    if not isinstance(value, dict):
         return None
-    read = {key: _text(part[key]) for key in ("team", "name") if key in part}
-    return None if None in read.values() else {**part, **read}
+    read = {key: _text(value[key]) for key in ("team", "name") if key in value}
+    return None if None in read.values() else {**value, **read}
 
 
-def _method(part: Any) -> Any:
+def _method(value: Any) -> Any:
     """Return a mapping whose retrieval, if it has one, is a list of steps with names; None if it is something else."""
-    if not isinstance(part, dict) or "retrieval" not in part:
-        return part if isinstance(part, dict) else None
-    steps = part["retrieval"]
+    if not isinstance(value, dict) or "retrieval" not in value:
+        return value if isinstance(value, dict) else None
+    steps = value["retrieval"]
     read = [_names(step) for step in steps] if isinstance(steps, list) else [None]
-    return None if None in read else {**part, "retrieval": read}
+    return None if None in read else {**value, "retrieval": read}
 
 
 def _text(value: Any) -> str | None:

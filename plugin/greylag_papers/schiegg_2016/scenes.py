@@ -1,7 +1,7 @@
 """Semantic segmentation of generated scenes with several labels (Schiegg et al. 2016, section 4, task iii; Table 2).
 
 The features of a superpixel are potentials: log-probabilities of its labels by logistic regression on colours, fitted
-to scenes that are used for nothing else, in place of the paper's TextonBoost potentials. The loss is weighted by the
+to scenes that are used for nothing else, instead of the paper's TextonBoost potentials. The loss is weighted by the
 inverse frequency of labels in the training scenes, and results are Jaccard indices.
 """
 

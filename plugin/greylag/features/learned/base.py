@@ -1,4 +1,4 @@
-"""Learned features: what is learned from judged queries and is no sum over cliques, and is kept in models' files."""
+"""Features with parameters learned from judged queries, stored in the model's file."""
 
 from __future__ import annotations
 
