@@ -1,7 +1,9 @@
 from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
+from .data import linear_scores as linear_scores
 from .data import useful_features as useful_features
 from .extraction import CountedRankings as CountedRankings
+from .extraction import judged_topics as judged_topics
 from .extraction import training_data as training_data
 from .greedy import GreedyCommittee as GreedyCommittee
 from .greedy import GreedySelection as GreedySelection

@@ -9,6 +9,7 @@ from .general import general_data as general_data
 from .general import general_model as general_model
 from .general import learn_general as learn_general
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
+from .lambdamart import LambdaMART as LambdaMART
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe
 from .learned_fusion import HeldOutFusion as HeldOutFusion
 from .learned_fusion import LearnedFusion as LearnedFusion

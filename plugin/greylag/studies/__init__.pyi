@@ -1,8 +1,12 @@
+from .collection import Collection as Collection
 from .collection import CollectionSettings as CollectionSettings
+from .collection import FirstStage as FirstStage
 from .collection import OpenCollection as OpenCollection
+from .collection import Queries as Queries
 from .collection import open_collection as open_collection
 from .collection import open_index as open_index
 from .config import Experiment as Experiment
+from .config import FileName as FileName
 from .config import Folds as Folds
 from .config import InputFile as InputFile
 from .config import MeasureName as MeasureName

@@ -17,14 +17,22 @@ from greylag import PositionalIndex, Ranking, Run, read_run
 from greylag.diversity import fit_svmdiv
 from greylag.diversity.choice import alternatives, last_best
 from greylag.evaluation import Scores, compare, evaluate_by_subtopic, parse_measure
-from greylag.reports import to_dict
-from greylag.reports.figures import Panel, line_figure
-from greylag.reports.report import Section
-from greylag.runtime.files import read_json_lines
+from greylag.reports import Panel, Section, line_figure, to_dict
+from greylag.runtime import read_json_lines
 from greylag.stages import StageStep
-from greylag.studies import config
-from greylag.studies.study import Context, Outcome, Study
-from greylag.studies.tables import comparison_table, means, means_table
+from greylag.studies import (
+    Context,
+    Experiment,
+    InputFile,
+    MeasureName,
+    Outcome,
+    Positive,
+    Study,
+    comparison_table,
+    means,
+    means_table,
+)
+from greylag.studies import Settings as Fields
 from greylag.trec import SubtopicQrels, read_aspects, read_subtopic_qrels
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.contrasts import contrasts
@@ -35,33 +43,33 @@ FIRST, LEARNED = "none", "svmdiv"
 _TEXTS = read_texts(__file__)
 
 
-class Collection(config.Settings):
+class Collection(Fields):
     """Paths below the data folder."""
 
-    docs: config.InputFile
+    docs: InputFile
     """JSON lines with id, title and contents."""
-    run: config.InputFile
+    run: InputFile
     """The first stage."""
-    subtopic_qrels: config.InputFile
+    subtopic_qrels: InputFile
     """Judgements by subtopic or nugget."""
-    aspects: config.InputFile | None = None
+    aspects: InputFile | None = None
     """Aspects for xQuAD."""
 
 
-class Settings(config.Experiment):
+class Settings(Experiment):
     """Rankings, their judgements, and how many queries are learned from."""
 
     collection: Collection | None = None
     """The collection; by default, synthetic documents in arbitrary order."""
-    synthetic_sets: config.Positive = 30
+    synthetic_sets: Positive = 30
     """Number of synthetic queries."""
-    training_sizes: Annotated[tuple[config.Positive, ...], Field(min_length=1)] = (4, 8, 16, 32)
+    training_sizes: Annotated[tuple[Positive, ...], Field(min_length=1)] = (4, 8, 16, 32)
     """Numbers of training queries; one above the number that there are outside a fold stands for all."""
     folds: Annotated[int, Field(ge=2)] = 5
     """Number of folds."""
     seed: Annotated[int, Field(ge=0)] = 0
     """Seeds folds and training queries."""
-    measure: config.MeasureName = "alpha-nDCG@10"
+    measure: MeasureName = "alpha-nDCG@10"
     """The measure that compares methods and chooses their weights."""
 
 

@@ -17,29 +17,34 @@ from scipy.stats import t as student
 
 from greylag.errors import FormatError
 from greylag.evaluation import Scores, compare, parse_measure, split_folds
-from greylag.features import FeatureParameters, parse_features
-from greylag.features.feature import Feature
-from greylag.features.named_files import FeatureText
-from greylag.learning import RankingData
-from greylag.learning.data import linear_scores, spaced
-from greylag.learning.extraction import CountedRankings, judged_topics
-from greylag.learning.linesearch.objectives import Objective
+from greylag.features import Feature, FeatureParameters, FeatureText, parse_features
+from greylag.learning import CountedRankings, RankingData, judged_topics, linear_scores
+from greylag.learning.data import spaced
+from greylag.learning.linesearch import Objective
 from greylag.ranking import FloatArray, Run
-from greylag.recipes.baselines import BM25, GRID, SDM, parameter_grid
-from greylag.recipes.general import (
-    DEPTHS,
-    collection_weights,
-    general_model,
-    learn_general,
-    rankings_by_depth,
-    without_texts,
+from greylag.recipes import baselines, general_model, learn_general
+from greylag.recipes.general import DEPTHS, collection_weights, rankings_by_depth, without_texts
+from greylag.reports import Section, to_dict
+from greylag.studies import (
+    Collection,
+    CollectionSettings,
+    Context,
+    Experiment,
+    FileName,
+    FirstStage,
+    Folds,
+    InputFile,
+    ObjectiveName,
+    Outcome,
+    Queries,
+    Seed,
+    Study,
+    Table,
+    comparison_table,
+    means_table,
+    open_collection,
 )
-from greylag.reports import to_dict
-from greylag.reports.report import Section
-from greylag.studies import config
-from greylag.studies.collection import Collection, CollectionSettings, FirstStage, Queries, open_collection
-from greylag.studies.study import Context, Outcome, Study
-from greylag.studies.tables import Table, comparison_table, means_table
+from greylag.studies import Settings as Fields
 from greylag.trec import Qrels, read_subtopic_qrels
 from greylag_papers.texts import read_texts
 
@@ -49,32 +54,32 @@ _RM3 = "stage:rm3"
 _TEXTS = read_texts(__file__)
 
 
-class Part(config.Settings):
+class Part(Fields):
     """A collection that is learned from."""
 
     collection: Collection
-    topics: config.InputFile
+    topics: InputFile
     """Path of the topics."""
-    qrels: config.InputFile
+    qrels: InputFile
     """Path of the relevance judgements."""
     queries: Queries = Queries()
     subtopics: bool = False
     """Whether the topics are subtopics: lines ``QID TAB SUBTOPIC TAB TEXT``, with judgements by subtopic."""
 
 
-class Settings(config.Experiment):
+class Settings(Experiment):
     """The collections, and the features of the model."""
 
-    collections: Annotated[dict[config.FileName, Part], Field(min_length=2)]
+    collections: Annotated[dict[FileName, Part], Field(min_length=2)]
     features: FeatureText = ",".join(map(str, general_model().features))
     """The model's features, separated by commas, each normalised by ``@z``; those of greylag's by default."""
     penalty: Annotated[float, Field(gt=0)] = 100.0
     """The penalty of listwise regression."""
-    measures: Annotated[tuple[config.ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
+    measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The first is maximised; all are compared."""
-    folds: config.Folds = 5
+    folds: Folds = 5
     """The folds in which k1 and b of the baseline are tuned on the collection's own judgements."""
-    seed: config.Seed = 0
+    seed: Seed = 0
     """Seed of these folds."""
 
 
@@ -135,13 +140,16 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
     own = PartSettings(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
     opened = open_collection(own, context)
     # The baselines are columns, too, so that all systems are scored on the same documents by the same code.
-    baselines = (*parse_features(_RM3), *SDM.features, *parse_features("score"))
-    features = tuple(dict.fromkeys([*parse_features(settings.features), *baselines]))
+    others = (*parse_features(_RM3), *baselines.SDM.features, *parse_features("score"))
+    features = tuple(dict.fromkeys([*parse_features(settings.features), *others]))
 
     def rows(run: Run) -> Rows:
         data = CountedRankings(run.rankings, opened.qrels, opened.index, features).data(FeatureParameters())
-        counted = CountedRankings(run.rankings, opened.qrels, opened.index, BM25.features)
-        grid = [counted.data(parameters) for parameters in parameter_grid(GRID, BM25.tuned, FeatureParameters())]
+        counted = CountedRankings(run.rankings, opened.qrels, opened.index, baselines.BM25.features)
+        grid = [
+            counted.data(parameters)
+            for parameters in baselines.parameter_grid(baselines.GRID, baselines.BM25.tuned, FeatureParameters())
+        ]
         names = tuple(f"BM25 {place}" for place in range(len(grid)))
         return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])))
 
@@ -165,7 +173,7 @@ def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings)
     systems = {
         FIRST: linear(["score"], [1.0]),
         RM3: linear([_RM3], [1.0]),
-        DEPENDENCE: linear(SDM.features, SDM.weights),
+        DEPENDENCE: linear(baselines.SDM.features, baselines.SDM.weights),
         **{name: linear(features, weights[name]) for name, features in models.items()},
     }
     by_measure: dict[str, dict[str, Scores]] = {}

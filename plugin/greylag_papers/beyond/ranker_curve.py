@@ -10,37 +10,51 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from greylag import ModelRanker, ParameterError, Run, read_qrels, read_topics
-from greylag.core.tables import Row
 from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds
-from greylag.features import candidate_pool
-from greylag.features.spelling import parse_feature
+from greylag.features import candidate_pool, parse_features
 from greylag.fusion import PooledSources
-from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression, RankingData, read_features
-from greylag.learning.data import linear_scores, useful_features
-from greylag.learning.extraction import judged_topics
-from greylag.learning.learner import Learner
-from greylag.learning.linesearch.objectives import Objective
-from greylag.rankers.model import RankingModel
+from greylag.learning import (
+    CoordinateAscent,
+    GreedySelection,
+    Learner,
+    ListwiseRegression,
+    RankingData,
+    judged_topics,
+    linear_scores,
+    read_features,
+    useful_features,
+)
+from greylag.learning.linesearch import Objective
+from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray
-from greylag.recipes import Automatic, AutomaticRecipe, LambdaMARTRecipe, train_on_data
+from greylag.recipes import Automatic, AutomaticRecipe, LambdaMART, LambdaMARTRecipe, general_model, train_on_data
 from greylag.recipes.automatic import PreparedChoice
 from greylag.recipes.choice import cross_folds, title
-from greylag.recipes.general import general_model
-from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import source_gains
-from greylag.reports import to_dict
-from greylag.reports.figures import Figure, Panel, line_figure
-from greylag.reports.report import Section
-from greylag.studies import config
-from greylag.studies.collection import CollectionSettings, FirstStage, open_collection
-from greylag.studies.study import Context, Outcome, Study
-from greylag.studies.tables import Table, comparison_table, means_table
+from greylag.reports import Figure, Panel, Section, line_figure, to_dict
+from greylag.studies import (
+    CollectionSettings,
+    Context,
+    Experiment,
+    FirstStage,
+    Folds,
+    InputFile,
+    ObjectiveName,
+    Outcome,
+    Seed,
+    Study,
+    Table,
+    comparison_table,
+    means_table,
+    open_collection,
+)
+from greylag.studies import Settings as Fields
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.texts import read_texts
 
@@ -53,27 +67,27 @@ _TEXTS = read_texts(__file__)
 T = TypeVar("T")
 
 
-class Curve(config.Experiment):
+class Curve(Experiment):
     """Settings of both studies."""
 
     sizes: Annotated[tuple[Annotated[int, Field(ge=5)], ...], Field(min_length=1)] = (25, 50, 100, 200, 400, 800, 1600)
     """Numbers of training topics, at least five; one above the number that there are stands for all."""
-    measure: config.ObjectiveName = "nDCG@10"
+    measure: ObjectiveName = "nDCG@10"
     """The measure that is maximised and compared."""
-    folds: config.Folds = 5
+    folds: Folds = 5
     """The number of folds of cross-validation over topics, if there is no test part."""
-    seed: config.Seed = 0
+    seed: Seed = 0
     """Seeds folds, the order of training topics, and learners."""
     lightgbm: bool = True
     """Whether LightGBM, an extra, takes part."""
 
 
-class Judged(config.Settings):
+class Judged(Fields):
     """Topics and judgements."""
 
-    topics: config.InputFile
+    topics: InputFile
     """Path of the topics."""
-    qrels: config.InputFile
+    qrels: InputFile
     """Path of the relevance judgements."""
 
 
@@ -91,9 +105,9 @@ class Settings(CollectionSettings, Curve):
 class FeatureSettings(Curve):
     """LETOR files. Topics without a relevant document are left out."""
 
-    train: config.InputFile
+    train: InputFile
     """Path of the training part."""
-    test: config.InputFile | None = None
+    test: InputFile | None = None
     """Path of the test part; by default, each fold is held out in turn."""
 
 
@@ -182,7 +196,7 @@ def rankers(
     yield GENERAL, (prepared.general.for_collection(candidates.index), "")
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
-        alone = RankingModel((parse_feature(f"stage:{stage}"),), (1.0,), tuned.parameters, str(measure))
+        alone = RankingModel(parse_features(f"stage:{stage}"), (1.0,), tuned.parameters, str(measure))
         yield name, (alone.for_collection(candidates.index), "")
     pool = rows.select_features(rows.columns_of(map(str, candidate_pool(recipe.sources.pool))))
     yield SELECTED, (train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs), "")
@@ -266,7 +280,7 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     losses = mean_losses(learned)
     names = list(next(iter(scores.values())))
     every = [(size, found) for size, point in learned.items() for found in point]
-    chosen: list[Row] = [(size, found.chosen) for size, found in every]
+    chosen: list[tuple[Any, ...]] = [(size, found.chosen) for size, found in every]
     base = opened.baseline if opened.baseline in names else GREEDY
     rows = point_rows(scores, base)
     choices = Table("What the automatic choice was, on the training topics alone", ("topics", "chosen"), chosen)
