@@ -217,7 +217,7 @@ class PreparedChoice:
             judged,
             (title(choice.chosen),),
             choice=choice,
-            adapted=any(system.family in (ADAPTED, REFITTED) for system in choice.chosen),
+            adapted=choice.chosen == INCUMBENT,
             baselines={f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINES},
             # Whoever adds features wants to know which are worth their trouble.
             gains=source_gains(cross_folds(rows, parts), recipe.measure) if recipe.sources.more else {},

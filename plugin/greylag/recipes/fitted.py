@@ -33,7 +33,7 @@ class Fitted:
     choice : Choice, optional
         The systems that the automatic choice compared. Ignored by comparisons.
     adapted : bool, default False
-        Whether the model averages weights that were learned elsewhere and adapted.
+        Whether the model is the average of weights that were learned elsewhere and adapted, and of nothing else.
     baselines : mapping of str to RankingModel, default {}
         What was tuned or picked on the same queries, by name, to compare the model with.
     gains : mapping, default {}

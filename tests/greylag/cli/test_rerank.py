@@ -174,9 +174,8 @@ def test_learning_to_diversify_in_cross_validation_with_own_criteria(
     C = learned.provenance["C"]
     every = training_examples(run, read_subtopic_qrels(qrels), CandidateMaker(index, PRESETS["svmdiv"]))
     order = {qid: every[qid] for qid in learned.provenance["queries"]}
-    assert (
-        train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3).model.weights == learned.weights
-    )
+    again = train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3)
+    assert again.model.weights == learned.weights
     for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
         assert learn(qrels, model, *spelt("svmdiv", wrong))[0] == 2
 
