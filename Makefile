@@ -25,7 +25,7 @@ test: test-venv
 	@echo 'Running the tests: under 10 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-# Pages of the documentation, studies, compilations of other packages, kills
+# Pages of the documentation, types, studies, compilations of other packages, kills
 test-long: test-venv docs-venv
 	@echo 'Running the longer tests: about 5 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m long

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import greylag
 from tests.processes import python
 
+pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
 PLUGIN = Path(greylag.__file__).parents[1]
 CACHE = HERE.parents[1] / ".mypy_cache" / "typing"

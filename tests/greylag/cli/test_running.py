@@ -277,6 +277,7 @@ def kill_one(cluster: Any, ready: Callable[[], bool]) -> None:
     os.kill(next(iter(cluster.workers.values())).process.process.pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_worker_of_a_cluster_dies(
     workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
