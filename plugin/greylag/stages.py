@@ -172,7 +172,7 @@ class StageStep:
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
         try:
-            check_options(kind, options, _spelt_parameters(kind), values=("index",))
+            check_options(kind, options, _spelt_parameters(kind), added=("index",))
             # Files are read before parameters are filled in, so that an error names the option.
             options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
             if member is not None:
