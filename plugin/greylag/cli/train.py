@@ -38,7 +38,7 @@ from greylag.features.spelling import parse_features
 from greylag.index.positional import PositionalIndex
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import Run, marked
-from greylag.recipes.baselines import BASELINES
+from greylag.recipes.baselines import TUNED
 from greylag.recipes.spelling import RANKERS, model_files
 from greylag.recipes.training import TrainingResult
 from greylag.recipes.training import train as train_by
@@ -164,7 +164,7 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
         inputs.recipe,
         folds=folds,
         n_jobs=shared.jobs,
-        tag=marked(f"{first.tag}-{f'tuned-{name}' if name in BASELINES else 'held-out'}", seen),
+        tag=marked(f"{first.tag}-{f'tuned-{name}' if name in TUNED else 'held-out'}", seen),
         progress=tell,
         query_form=inputs.query_form,
     )

@@ -18,6 +18,7 @@ from .recipe import MRFRecipe as MRFRecipe
 from .recipe import cross_validate as cross_validate
 from .recipe import selected_model as selected_model
 from .recipe import train_on_data as train_on_data
+from .rm3 import RM3Recipe as RM3Recipe
 from .spelling import parse_model as parse_model
 from .training import TrainingResult as TrainingResult
 from .training import train as train

@@ -1,7 +1,7 @@
 """Baselines, which learned models have to beat: fixed features, with parameters tuned over a grid.
 
 Sources: Metzler & Croft, A Markov random field model for term dependencies, SIGIR 2005 (SDM and MRF-LM); Metzler 2007,
-section 5 (MRF-LM and MRF-BM25); `greylag.features.cliques` (RM3).
+section 5 (MRF-LM and MRF-BM25). RM3 is in `greylag.recipes.rm3`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from greylag.runtime.progress import each
 from greylag.trec import at_level
 
 Grid = Mapping[str, Sequence[Any]]
-"""The values to try for each feature parameter, by its name in `FeatureParameters`."""
+"""The values to try for each parameter, by its name in `FeatureParameters`; original_weight is RM3's."""
 GRID: Grid = {
     "k1": (0.4, 0.6, 0.9, 1.2, 1.6, 2.2, 3.0, 4.0),
     "b": (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 1.0),
     "mu": (50, 100, 250, 500, 1000, 2000, 4000),
     "fb_docs": (5, 10, 20),
     "fb_terms": (10, 30, 100),
+    "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
 }
-_LIMITS = ("b", 0.0), ("b", 1.0), ("k1", 0.0)  # ends of the domain, beyond which there is nothing to try
+# Ends of the domain, beyond which there is nothing to try.
+_LIMITS = ("b", 0.0), ("b", 1.0), ("k1", 0.0), ("original_weight", 0.0), ("original_weight", 1.0)
 SDM_WEIGHTS = (0.85, 0.10, 0.05)
 
 
@@ -92,18 +94,13 @@ MRF_LM = Baseline("MRF-LM", _FD_LM, SDM_WEIGHTS, ("mu",), trained=True)
 """The full dependence model with learned weights."""
 MRF_BM25 = Baseline("MRF-BM25", _FD_BM25, SDM_WEIGHTS, ("k1", "b"), trained=True)
 """The full dependence model with BM25 weighting and learned weights."""
-RM3 = Baseline("RM3", _features("FI/term/BM25 FI/expansion/BM25"), (1.0, 1.0), ("fb_docs", "fb_terms"), trained=True)
-"""BM25 interpolated with BM25 of a relevance model, with learned weights."""
 
-BASELINES: Mapping[str, tuple[Baseline, ...]] = {
-    "bm25": (BM25,),
-    "ql": (LM,),
-    "sdm": (SDM,),
-    "mrf-lm": (MRF_LM,),
-    "mrf-bm25": (MRF_BM25,),
-    "rm3": (BM25, RM3),  # RM3 of tuned BM25
-}
-"""The baselines by the names of commands and experiment files, each after those that are tuned before it."""
+BASELINES: Mapping[str, Baseline] = {
+    "bm25": BM25, "ql": LM, "sdm": SDM, "mrf-lm": MRF_LM, "mrf-bm25": MRF_BM25
+}  # fmt: skip
+"""The baselines by the names of commands and experiment files."""
+TUNED = (*BASELINES, "rm3")
+"""The names of all models whose parameters are tuned, and nothing else."""
 
 
 def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
@@ -158,7 +155,7 @@ class BaselineRecipe(Recipe):
         The parameters that are not tuned.
     before : tuple of Baseline, default ()
         Baselines that are tuned before, one after the other. Each takes the parameters of the one before, so that
-        ``BaselineRecipe(baselines.RM3, before=(baselines.BM25,))`` is RM3 with the k1 and b of tuned BM25.
+        ``BaselineRecipe(baselines.LM, before=(baselines.BM25,))`` has the k1 and b of tuned BM25, too.
 
     Examples
     --------
@@ -192,13 +189,12 @@ class BaselineRecipe(Recipe):
         counted = [CountedRankings(rankings.rankings, judged, index, step.features) for step in self.steps]
         return PreparedBaseline(self, counted)
 
-    def at_ends(self, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-        """Return the parameters whose chosen value is at an end of the grid, beyond which there may be a better one."""
-        # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
-        ends = {name: (min(self.grid[name]), max(self.grid[name])) for name in chosen if len(self.grid[name]) > 1}
-        return {
-            name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS
-        }
+
+def values_at_ends(grid: Grid, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """List the parameters whose chosen value is the least or the greatest of those that were tried, with both."""
+    # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
+    ends = {name: (min(grid[name]), max(grid[name])) for name in chosen if len(grid[name]) > 1}
+    return {name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS}
 
 
 @dataclass(frozen=True)
@@ -231,7 +227,7 @@ class PreparedBaseline:
             recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
         ).for_collection(last.index)
         chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
-        return Fitted(model, queries, best.training_score, chosen, ends=recipe.at_ends(tuned))
+        return Fitted(model, queries, best.training_score, chosen, ends=values_at_ends(recipe.grid, tuned))
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,15 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.stages import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import baselines
-from greylag.recipes.baselines import Baseline, Grid, parameter_grid
+from greylag.recipes.baselines import GRID, Baseline, Grid, parameter_grid
 from greylag.recipes.fitted import Fitted
 from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
 from greylag.trec import at_level
 
 T = TypeVar("T")
 
-GRID: Grid = {**baselines.GRID, "original_weight": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
-"""The values to try for BM25, RM3, and query likelihood."""
+FEEDBACK = ("fb_docs", "fb_terms")
+"""The parameters of RM3 that are those of features, too."""
 MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 POSITION = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
@@ -55,6 +55,7 @@ class TunedRM3:
 
     parameters: FeatureParameters
     original_weight: float
+    training_score: float = field(default=0.0, compare=False, repr=False)  # the same parameters have the same features
 
     @property
     def bm25(self) -> str:
@@ -143,7 +144,23 @@ class PreparedSources:
         return rebuilt(self)
 
     def tune(self, qids: Sequence[str]) -> TunedRM3:
-        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25, and LM's mu; the first of the best wins."""
+        """Tune RM3, and LM's mu; see `tune_rm3`."""
+        tuned, (sources, queries) = self.tune_rm3(qids), self._seen(qids)
+        settings, values = sources._tried(baselines.LM)
+        (smoothed,), _ = _best(values, queries)
+        return replace(tuned, parameters=replace(tuned.parameters, mu=settings[smoothed].mu))
+
+    def tune_rm3(self, qids: Sequence[str]) -> TunedRM3:
+        """Tune BM25's k1 and b, then RM3 on the rankings by that BM25; the first of the best wins."""
+        sources, queries = self._seen(qids)
+        settings, values = sources._tried(baselines.BM25)
+        (first,), _ = _best(values, queries)
+        settings, values = sources._tried_feedback(settings[first])
+        (setting, weight), score = _best(values, queries)
+        return TunedRM3(settings[setting], self.sources.grid["original_weight"][weight], score)
+
+    def _seen(self, qids: Sequence[str]) -> tuple[PreparedSources, list[int]]:
+        """Select the rankings to tune on, or a sample of them, and the numbers of the training queries among them."""
         # Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
         # few of the training queries.
         if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
@@ -151,24 +168,12 @@ class PreparedSources:
             drawn = {ranking.qid for ranking in sample.rankings}
             shared = [qid for qid in qids if qid in drawn]
             if len(shared) >= min(len(qids), SEARCHED // 2):
-                return sample.tune(shared)
+                return sample._seen(shared)
         numbers = {ranking.qid: number for number, ranking in enumerate(self.rankings)}
         queries = [numbers[qid] for qid in qids if qid in numbers]
         if not queries:
             raise ParameterError("none of the training topics has a relevant document: train on more topics")
-
-        def best(values: FloatArray) -> tuple[int, ...]:
-            """Find the first of the best settings, from the measure by setting and query."""
-            means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
-            return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1])))
-
-        bm25, smoothed = (
-            settings[best(values)[0]] for settings, values in map(self._tried, (baselines.BM25, baselines.LM))
-        )
-        settings, values = self._tried_feedback(bm25)
-        setting, weight = best(values)
-        parameters = replace(settings[setting], mu=smoothed.mu)
-        return TunedRM3(parameters, self.sources.grid["original_weight"][weight])
+        return self, queries
 
     def _sample(self) -> PreparedSources:
         return replace(self, rankings=spaced(self.rankings, SEARCHED), scope=f"{self.scope}.sample")
@@ -188,7 +193,7 @@ class PreparedSources:
 
     def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of RM3 after this BM25, and the measure by setting, original weight and query."""
-        settings = parameter_grid(self.sources.grid, ("fb_docs", "fb_terms"), bm25)
+        settings = parameter_grid(self.sources.grid, FEEDBACK, bm25)
         lengths = [max(1, len(self.index.query_terms(ranking.query))) for ranking in self.rankings]
 
         @cache
@@ -269,6 +274,12 @@ class PreparedLearner:
         """Learn from these training queries."""
         tuned = self.features.tune(qids)
         return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
+
+
+def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], float]:
+    """Find the first of the best settings, and its mean, from the measure by setting and query."""
+    means = np.array([of_setting[queries].mean() for of_setting in values.reshape(-1, values.shape[-1])])
+    return tuple(map(int, np.unravel_index(np.argmax(means), values.shape[:-1]))), float(means.max())
 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:

@@ -23,10 +23,12 @@ from greylag.index.analysis import QueryForm, StopWords, read_stop_words
 from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import EQUAL_WEIGHTS, MMRPreselection
+from greylag.rankers.stages import RM3Stage
 from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
+from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.runtime.inputs import named_files
 
@@ -236,8 +238,11 @@ def _weighted(
 
 
 def _baseline(name: str, objective: Objective, values: dict[str, Any]) -> Recipe:
-    *before, baseline = BASELINES[name]
-    return BaselineRecipe(baseline, objective=objective, grid={**GRID, **values}, before=tuple(before))
+    return BaselineRecipe(BASELINES[name], objective=objective, grid={**GRID, **values})
+
+
+def _rm3(objective: Objective, values: dict[str, Any]) -> Recipe:
+    return RM3Recipe(objective, grid={**GRID, **values})
 
 
 def _from_sources(
@@ -257,15 +262,18 @@ def _lambdamart(objective: Objective, sources: FeatureSources, **values: Any) ->
     return LambdaMARTRecipe(LambdaMART(objective, **values), sources=sources)
 
 
-def _grid(name: str) -> dict[str, Parameter]:
-    """List the parameters that a baseline tunes, each with the values to try."""
-    known, tuned = parameters(FeatureParameters), [parameter for step in BASELINES[name] for parameter in step.tuned]
-    return {one: replace(known[one], annotation=several(known[one].annotation), default=GRID[one]) for one in tuned}
+def _tuned(summary: str, tuned: tuple[str, ...], recipe: Callable[..., Recipe]) -> Ranker:
+    """Describe a model whose options are the values to try for the parameters that it tunes."""
+    known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
+    grid = {
+        name: replace(known[name], annotation=several(known[name].annotation), default=GRID[name]) for name in tuned
+    }
+    options = {**grid, **_QUERIES}
+    return Ranker(f"{summary}, tuned over the values of its options", lambda: options, recipe)
 
 
-def _tuned(name: str, summary: str) -> Ranker:
-    options = {**_grid(name), **_QUERIES}
-    return Ranker(f"{summary}, tuned over the values of its options", lambda: options, partial(_baseline, name))
+def _tuned_baseline(name: str, summary: str) -> Ranker:
+    return _tuned(summary, BASELINES[name].tuned, partial(_baseline, name))
 
 
 def _of_features(name: str, summary: str) -> Ranker:
@@ -287,12 +295,12 @@ _RANKERS: Mapping[str, Ranker] = {
     "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
     "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
     "coordinate-ascent": _of_features("coordinate-ascent", "all features, weighted by coordinate ascent"),
-    "bm25": _tuned("bm25", "BM25"),
-    "ql": _tuned("ql", "query likelihood"),
-    "sdm": _tuned("sdm", "the sequential dependence model"),
-    "mrf-lm": _tuned("mrf-lm", "the full dependence model"),
-    "mrf-bm25": _tuned("mrf-bm25", "full dependence by BM25"),
-    "rm3": _tuned("rm3", "RM3 after BM25"),
+    "bm25": _tuned_baseline("bm25", "BM25"),
+    "ql": _tuned_baseline("ql", "query likelihood"),
+    "sdm": _tuned_baseline("sdm", "the sequential dependence model"),
+    "mrf-lm": _tuned_baseline("mrf-lm", "the full dependence model"),
+    "mrf-bm25": _tuned_baseline("mrf-bm25", "full dependence by BM25"),
+    "rm3": _tuned("RM3 after BM25", RM3Recipe().tuned, _rm3),
     "lambdamart": Ranker(
         "trees of tuned RM3, MRF and manifold ranking, by LightGBM",
         lambda: {**_SOURCES, **parameters(LambdaMART, "objective")},

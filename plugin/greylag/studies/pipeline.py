@@ -29,7 +29,7 @@ from greylag.pipeline import Pipeline, Stage
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run, marked
 from greylag.recipes import recipe as training
-from greylag.recipes.baselines import BASELINES
+from greylag.recipes.baselines import TUNED
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.learned_fusion import LearnedFusion, learn_fusion
 from greylag.recipes.recipe import Recipe
@@ -365,7 +365,7 @@ def _kept(model: Any, opened: OpenCollection) -> Any:
 
 def tuned_name(model: str) -> str:
     """Name a model's run; tuned baselines are named as such."""
-    return f"tuned-{model}" if model.partition("(")[0] in BASELINES else model
+    return f"tuned-{model}" if model.partition("(")[0] in TUNED else model
 
 
 def draw_topics(topics: Mapping[str, str], qrels: Qrels, limit: int, seed: int) -> dict[str, str]:

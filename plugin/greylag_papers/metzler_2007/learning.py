@@ -19,6 +19,7 @@ from greylag.features import (
     EXPANSION,
     Feature,
     FeatureParameters,
+    FeatureSpec,
     FeatureText,
     Prior,
     Profile,
@@ -143,7 +144,12 @@ class Settings(CollectionSettings):
         return [replace(prior, file=str(self.path(prior.file))) for prior in priors]
 
 
-LM, BM25, SDM, RM3 = baselines.LM, baselines.BM25, baselines.SDM, baselines.RM3
+LM, BM25, SDM = baselines.LM, baselines.BM25, baselines.SDM
+RM3 = baselines.Baseline(
+    "RM3", (*BM25.features, FeatureSpec.parse("FI/expansion/BM25")), (1.0, 1.0), ("fb_docs", "fb_terms"),
+    trained=True,
+)  # fmt: skip
+"""BM25 interpolated with BM25 of a relevance model, with learned weights as the models of features have."""
 BASELINES = (LM, BM25, SDM, baselines.MRF_LM, baselines.MRF_BM25, RM3)
 SELECTED, RETRAINED, CHOSEN = "MRF-FS", "MRF-FS retrained", "MRF-FS inner CV"
 EXPANDED, ASCENT = "MRF-FS expansion", "coordinate ascent"

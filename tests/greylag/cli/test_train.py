@@ -288,7 +288,7 @@ def test_rm3_from_a_run_of_its_own(command: Command, made: Path, collection: lis
     words = [*collection, "--qrels", made / "qrels.txt", *spelt("rm3", f"{SMALL} fb_docs=[5,10] fb_terms=5")]
     code, told, err = command("train", *words, "--out", tmp_path / "rm3.json")
     assert (code, err) == (0, "")
-    assert re.search(r"with k1 \S+, b 0\.\d, fb_docs (5|10), fb_terms 5\n", told)
+    assert re.search(r"with k1 \S+, b 0\.\d, fb_docs (5|10), fb_terms 5, original_weight 0\.\d\n", told)
     assert "fb_docs is at an end of its values, 5 to 10: try more" in told
     assert "fb_terms is at" not in told
 

@@ -16,7 +16,7 @@ from greylag.learning.coordinate_ascent import CoordinateAscent
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.preselect import MMRPreselection
 from greylag.ranking import Ranking, Run
-from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, parse_model, train
+from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, RM3Recipe, baselines, parse_model, train
 from greylag.recipes.baselines import GRID, TunedMRFRecipe
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.sources import FeatureSources
@@ -50,8 +50,8 @@ def test_recipes(text: str, recipe: Recipe) -> None:
 def test_baselines_and_the_values_to_try() -> None:
     recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10", grid={**GRID, "k1": (0.6, 2.0), "b": (1.0,)})
     assert parse_model("bm25(k1=[0.6,2],b=1)", "nDCG@10").recipe == recipe
-    recipe = BaselineRecipe(baselines.RM3, grid={**GRID, "fb_docs": (3,)}, before=(baselines.BM25,))
-    assert parse_model("rm3(fb_docs=3)").recipe == recipe
+    recipe = RM3Recipe(grid={**GRID, "fb_docs": (3,), "original_weight": (0.2, 0.4)})
+    assert parse_model("rm3(fb_docs=3,original_weight=[0.2,0.4])").recipe == recipe
 
 
 def test_learners_and_preselection() -> None:

@@ -26,8 +26,8 @@ from greylag.recipes.automatic import AutomaticRecipe
 from greylag.recipes.baselines import (
     BM25,
     LM,
+    MRF_BM25,
     MRF_LM,
-    RM3,
     SDM,
     Baseline,
     BaselineRecipe,
@@ -36,6 +36,7 @@ from greylag.recipes.baselines import (
     tune_on_data,
 )
 from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate
+from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.training import train
 from greylag.trec import at_level
@@ -70,7 +71,7 @@ RECIPES = {
     "preselected": replace(GREEDY, preselection=MMRPreselection(4)),
     "tuned": TunedMRFRecipe(GREEDY, GRID),
     "bm25": BaselineRecipe(BM25, objective="nDCG@5", grid=GRID),
-    "rm3 after bm25": BaselineRecipe(RM3, grid=GRID, before=(BM25,)),
+    "rm3": RM3Recipe(grid=GRID),
     "automatic": AutomaticRecipe(sources=FeatureSources(grid=GRID, depth=25), folds=2, translate=False),
 }
 
@@ -101,7 +102,7 @@ def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) ->
     assert cross_validate(recipe, RANKED, QRELS, INDEX, prepared=prepared, **again) == found
 
 
-@pytest.mark.parametrize("name", ["mrf", "rm3 after bm25"])
+@pytest.mark.parametrize("name", ["mrf", "rm3"])
 def test_a_model_and_its_held_out_score(name: str) -> None:
     recipe = RECIPES[name]
     result = train(FIRST, QRELS, INDEX, recipe, folds=4, seed=1, tag="cv")
@@ -156,7 +157,6 @@ def test_baselines_are_those_of_the_literature() -> None:
     assert (BM25.weights, SDM.weights) == ((1.0,), (0.85, 0.1, 0.05))
     assert not BM25.trained
     assert MRF_LM.trained
-    assert RM3.tuned == ("fb_docs", "fb_terms")
 
 
 def test_weights_are_learned_only_if_trained() -> None:
@@ -211,12 +211,12 @@ def test_a_grid_without_a_tuned_parameter() -> None:
         parameter_grid({"k1": (1.0,)}, BM25.tuned, BASE)
 
 
-TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3, 6)}
+TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "mu": (5.0, 50.0)}
 
 
-@pytest.mark.parametrize("baseline", [BM25, RM3])
+@pytest.mark.parametrize("baseline", [BM25, MRF_BM25])
 def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
-    grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "fb_docs": (2, 5), "fb_terms": (3,)}
+    grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0)}
     recipe = BaselineRecipe(baseline, objective="nDCG@5", grid=grid, base=FeatureParameters(mu=9.0))
     fitted = recipe.fit(RANKED, QRELS, INDEX)
     model = fitted.model
@@ -235,13 +235,12 @@ def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
     assert again.model.weights == model.weights
 
 
-def test_rm3_takes_the_parameters_of_tuned_bm25() -> None:
+def test_a_baseline_takes_the_parameters_of_those_before() -> None:
     first = BaselineRecipe(BM25, grid=TUNED).fit(RANKED, QRELS, INDEX).model
-    expected = BaselineRecipe(RM3, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX).model
-    fitted = BaselineRecipe(RM3, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
-    found = fitted.model
-    assert (found.weights, found.parameters) == (expected.weights, expected.parameters)
-    assert [chosen.split()[0] for chosen in fitted.chosen] == ["k1", "b", "fb_docs", "fb_terms"]
+    expected = BaselineRecipe(MRF_LM, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX).model
+    fitted = BaselineRecipe(MRF_LM, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
+    assert (fitted.model.weights, fitted.model.parameters) == (expected.weights, expected.parameters)
+    assert [chosen.split()[0] for chosen in fitted.chosen] == ["k1", "b", "mu"]
 
 
 def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling() -> None:
