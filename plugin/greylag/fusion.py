@@ -22,7 +22,7 @@ import numpy as np
 from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
-from greylag.ranking import FloatArray, Query, Ranking, Run, marked, unit_range
+from greylag.ranking import FloatArray, Query, Ranking, Run, as_run, marked, unit_range
 from greylag.trec.runs import JoinedRuns
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
@@ -153,13 +153,17 @@ class GivenRun(Source):
 
 
 def fuse_runs(
-    runs: Sequence[Run], method: str | Fusion = "rrf", *, k: int | None = None, tag: str | None = None
+    runs: Sequence[Run | Mapping[str, Mapping[str, float]]],
+    method: str | Fusion = "rrf",
+    *,
+    k: int | None = None,
+    tag: str | None = None,
 ) -> Run:
     """Fuse runs query by query.
 
     Parameters
     ----------
-    runs : sequence of Run
+    runs : sequence of Run, or of mappings of qid to docid to float
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
         run, those that it lacks following.
     method, k
@@ -169,7 +173,7 @@ def fuse_runs(
     """
     if not runs:
         raise ParameterError("a union needs at least one source")
-    joined, fuse = JoinedRuns(tuple(runs)), cut(method, k)
+    joined, fuse = JoinedRuns(tuple(map(as_run, runs))), cut(method, k)
     named = tag or (method if isinstance(method, str) else "fused")
     return Run(tuple(map(fuse, joined.rankings)), marked(named, joined.tag))
 

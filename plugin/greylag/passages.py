@@ -165,8 +165,9 @@ class Reranker:
         """
         if isinstance(passages, str) or not isinstance(query, str):
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
-        keys = list(passages) if isinstance(passages, Mapping) else range(len(passages))
-        listed = list(passages.values()) if isinstance(passages, Mapping) else passages
+        listed = list(passages.values() if isinstance(passages, Mapping) else passages)
+        keys = list(passages) if isinstance(passages, Mapping) else range(len(listed))
+        scores = None if scores is None else list(scores)
         name = self._name
         texts = {name.format(n): names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
         for what, given in (("scores", scores), ("groups", groups)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import wraps
 from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
@@ -64,7 +65,11 @@ class Composable(ABC, Generic[_Input_contra]):
 
 
 class Source(Composable[Query]):
-    """A step that retrieves: from a `Query` to a `Ranking`."""
+    """A step that retrieves: from a `Query` to a `Ranking`. Called with a text, it searches for that."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _convert_input(cls, _as_query)
 
 
 class Stage(Composable[Ranking]):
@@ -97,6 +102,10 @@ class Stage(Composable[Ranking]):
     diversifies: ClassVar[bool] = False
     readers: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
     by_query: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _convert_input(cls, _as_ranking)
 
     def check_topics(self, qids: Iterable[str]) -> None:
         """Check that per-query parameters cover at least one of these queries."""
@@ -194,9 +203,41 @@ def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> 
                     item.check_query(type(stage).__name__)
 
 
+def _convert_input(kind: type, convert: Callable[[Any, Any], Any]) -> None:
+    """Let a class convert what it is called with, or refuse it, before its own ``__call__``."""
+    if (call := kind.__dict__.get("__call__")) and not hasattr(call, "converts"):
+
+        @wraps(call)
+        def converted(self: Any, value: Any, /) -> Any:
+            return call(self, convert(self, value))
+
+        converted.converts = True  # type: ignore[attr-defined]  # a dataclass with slots makes its class twice
+        kind.__call__ = converted  # type: ignore[method-assign]
+
+
+def _as_query(source: Any, value: Any) -> Query:
+    if isinstance(value, str):
+        return Query("query", value)
+    if not isinstance(value, Query):
+        raise ParameterError(f"{type(source).__name__} searches for a Query or a text, not {shown(value)}: use .run")
+    return value
+
+
+def _as_ranking(stage: Any, value: Any) -> Ranking:
+    if isinstance(value, Ranking):
+        return value
+    name = type(stage).__name__
+    if isinstance(value, Query | str):
+        raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    how = remedy(first) or "give a Ranking, or all rankings to .run"
+    raise ParameterError(f"{name} reranks a Ranking, not {shown(value)}: {how}")
+
+
 def _steps(step: Any) -> tuple[Callable[[Any], Ranking], ...]:
     if isinstance(step, Pipeline):
         return step.steps
     if not callable(step):
-        raise TypeError(f"{type(step).__name__} is not a step: it cannot be called with a Query or a Ranking")
+        how = "; use greylag.adapters.PyseriniSource(searcher)" if hasattr(step, "index_dir") else ""
+        raise TypeError(f"{type(step).__name__} is not a step: it cannot be called with a Query or a Ranking{how}")
     return (step,)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from greylag.core.hints import remedy, shown
 from greylag.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.errors import ParameterError
 
@@ -188,6 +189,16 @@ def unit_range(scores: FloatArray) -> FloatArray:
     return (scores - lowest) / spread if spread > 0 else np.zeros(len(scores))
 
 
+def as_run(value: Any) -> Run:
+    """Return a run as it is, and scores by qid and docid as a run; `ParameterError` for anything else."""
+    if isinstance(value, Run):
+        return value
+    if isinstance(value, Mapping) and all(isinstance(by_docid, Mapping) for by_docid in value.values()):
+        return Run.from_dict(value)
+    how = remedy(value) or "pass a Run, such as read_run returns, or {qid: {docid: score}}"
+    raise ParameterError(f"a {type(value).__name__} is no run: {how}")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Printed, Mapping[str, Ranking]):
     """The rankings of a system, a mapping from qid to `Ranking`.
@@ -215,6 +226,45 @@ class Run(Printed, Mapping[str, Ranking]):
         if len(self._by_qid) != len(self.rankings):
             qids = [ranking.qid for ranking in self.rankings]
             raise ParameterError(f"query {next(q for q in qids if qids.count(q) > 1)!r} has two rankings in one run")
+
+    @classmethod
+    def from_dict(
+        cls,
+        scores: Mapping[str, Mapping[str, float]],
+        topics: Mapping[str, str] | None = None,
+        *,
+        tag: str = "greylag",
+    ) -> Run:
+        """Build a run from scores by qid and docid, the form of pytrec_eval; ties keep the order of the mapping.
+
+        Parameters
+        ----------
+        scores : mapping of qid to docid to float
+        topics : mapping of qid to str, optional
+            The texts of the queries, which stages and features read.
+        tag : str, default "greylag"
+            The system's name.
+
+        Examples
+        --------
+        >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9}})["1"].docids
+        ('d1', 'd2')
+        """
+        for qid, by_docid in scores.items():
+            if not (
+                isinstance(qid, str) and isinstance(by_docid, Mapping) and all(isinstance(d, str) for d in by_docid)
+            ):
+                raise ParameterError(
+                    f"query {shown(qid)} has {shown(by_docid)}: pass scores by qid and docid, both str"
+                )
+        texts = {} if topics is None else topics
+        return cls(
+            tuple(Ranking.sort(qid, texts.get(qid, ""), [*by], [*by.values()]) for qid, by in scores.items()), tag
+        )
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """Return the scores by qid and docid, as pytrec_eval takes them."""
+        return {r.qid: dict(zip(r.docids, r.scores.tolist(), strict=True)) for r in self.rankings}
 
     def __getitem__(self, qid: str) -> Ranking:
         return self._by_qid[qid]

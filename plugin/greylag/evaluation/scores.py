@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.hints import check_qrels, remedy
+from greylag.core.hints import check_qrels
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
-from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Run
+from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
 
@@ -97,7 +97,9 @@ class Scores(Printed):
         return as_frame({"qid": str, **dict.fromkeys(map(str, self.measures), float)}, rows, library)
 
 
-def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Scores:
+def evaluate(
+    run: Run | Mapping[str, Mapping[str, float]], qrels: Qrels, measures: Sequence[Measure | str | Any]
+) -> Scores:
     """Score a run against judgements of documents.
 
     A document is relevant from grade 1, or from that of ``rel`` in the measure. nDCG is that of trec_eval: gains are
@@ -109,7 +111,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
 
     Parameters
     ----------
-    run : Run
+    run : Run, or mapping of qid to docid to float
         The rankings to score.
     qrels : mapping
         Grades by qid and docid.
@@ -117,9 +119,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[Measure | str | Any]) ->
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed = parse_measures(measures)
-    if not isinstance(run, Run):
-        how = remedy(run) or "pass a Run, such as read_run returns"
-        raise ParameterError(f"cannot score a {type(run).__name__}: {how}")
+    run = as_run(run)
     check_qrels(qrels)
     for measure in parsed:
         if measure.family.from_subtopics:

@@ -327,6 +327,8 @@ def compare(
 
 def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:
     """Raise `ParameterError` for scores that cannot be compared."""
+    if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
+        raise ParameterError("compare takes scores by name: compare({'bm25': evaluate(...), 'mine': evaluate(...)})")
     check_comparable(scores)
     if baseline is not None and baseline not in scores:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from greylag.index.bm25 import PositionalBM25
-    from greylag.index.lucene.lucene_index import LuceneIndex
+    from greylag.index.lucene.lucene_index import LuceneIndex, Searcher
 
 _CACHED_DOCIDS = 1 << 20
 
@@ -78,12 +80,12 @@ class PositionalIndex(Tables):
         return _reopened, (getattr(self.analyze, "lucene", None), self.fingerprint)
 
     @classmethod
-    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path]) -> PositionalIndex:
+    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path] | Searcher) -> PositionalIndex:
         """Return the positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
         Parameters
         ----------
-        lucene : LuceneIndex, str, Path, or sequence of str or Path
+        lucene : LuceneIndex, str, Path, sequence of str or Path, or Pyserini's LuceneSearcher
             The Lucene index or its folder, or the folders of a collection in shards. Each shard is exported on its own,
             and exported again only if it has changed.
 
@@ -98,6 +100,8 @@ class PositionalIndex(Tables):
         from greylag.index.lucene.open_index import folders
         from greylag.index.merge import open_merged
 
+        if hasattr(lucene, "index_dir"):
+            lucene = LuceneIndex(cast(Any, lucene))
         if not isinstance(lucene, LuceneIndex):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
@@ -135,7 +139,7 @@ class PositionalIndex(Tables):
         from greylag.index.invert import invert
 
         analyze, tokens = analysis.analyzer_of(language)
-        given = dict(texts) if isinstance(texts, Mapping) else _unique(texts)
+        given = _unique(texts.items() if isinstance(texts, Mapping) else texts)
         return cls.of_shard(Shard(**invert(given, tokens)), analyze, partial(_words_of, tuple(given.values())))
 
     @classmethod
@@ -329,9 +333,17 @@ def _words_of(texts: Sequence[str]) -> CollectionWords:
     return CollectionWords((PlacedWords(0, Words.of(texts)),))
 
 
-def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _unique(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+    """Return texts by docid; integers become strings, and a docid that occurs twice is refused."""
     texts: dict[str, str] = {}
-    for docid, text in pairs:
+    for pair in pairs:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
+            raise ParameterError(f"{shown(pair)} is no docid with its text: give a mapping of docid to text, or pairs")
+        docid, text = pair
+        if isinstance(docid, Integral) and not isinstance(docid, bool):
+            docid = str(docid)
+        if not isinstance(docid, str):
+            raise ParameterError(f"docid {shown(docid)} is neither a string nor an integer")
         if docid in texts:
             raise ParameterError(f"duplicate document {docid!r}")
         texts[docid] = text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -34,7 +35,7 @@ class ModelRanker(Stage):
 
     Parameters
     ----------
-    model : RankingModel
+    model : RankingModel, or the str or Path of its file
     index : PositionalIndex, optional
         None if no feature of the model needs it, as those of runs do not.
     transfer : bool, default False
@@ -51,6 +52,8 @@ class ModelRanker(Stage):
     _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.model, str | Path):
+            object.__setattr__(self, "model", RankingModel.load(self.model))
         if self.index is not None:
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,13 @@ LANGUAGE = "greylag.language"
 """The key in the commit of an index that has the name of its analyzer, unless this is English."""
 
 
+class Searcher(Protocol):
+    """A ``LuceneSearcher`` of Pyserini: its folder, and Anserini's own searcher."""
+
+    index_dir: str
+    object: Any
+
+
 class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
@@ -52,7 +59,7 @@ class LuceneIndex:
 
     Parameters
     ----------
-    path : str, Path or sequence of these
+    path : str, Path, sequence of these, or Pyserini's LuceneSearcher
         The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage-full", which Pyserini
         downloads. Several are the shards of one collection, which is searched as one index of all documents would be.
 
@@ -70,29 +77,17 @@ class LuceneIndex:
         If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
     """
 
-    def __init__(self, path: str | Path | Sequence[str | Path]) -> None:
-        self.paths = folders(path)
+    def __init__(self, path: str | Path | Sequence[str | Path] | Searcher) -> None:
+        searcher: Any = path if hasattr(path, "index_dir") else None
+        self.paths = folders(path if searcher is None else searcher.index_dir)  # type: ignore[arg-type]
         self.name = ", ".join(map(str, self.paths))  # for messages
         self._shards = tuple(map(LuceneIndex, self.paths)) if len(self.paths) > 1 else ()
         self.fingerprint = commit_fingerprint(*self.paths)
-        self._analyzer: Any = None
-        self._of_searcher = self._closed = False
+        self._of_searcher, self._closed = searcher is not None, False
+        self._analyzer: Any = searcher.object.get_analyzer() if searcher is not None else None
         self._distinct = len(self.paths) == 1  # whether the shards are known to have no docid in common
         self._lock = threading.RLock()
         self._opened: Any = None
-
-    @classmethod
-    def from_searcher(cls, searcher: Any) -> LuceneIndex:
-        """Return the index of a Pyserini ``LuceneSearcher``, with the searcher's analyzer.
-
-        Its other settings (similarity, RM3) do not carry over; `Ranking.from_hits` takes its hits as they are.
-        """
-        try:
-            index = cls(searcher.index_dir)
-            index._analyzer, index._of_searcher = searcher.object.get_analyzer(), True
-        except AttributeError as error:
-            raise ParameterError(f"{type(searcher).__name__} is not a Pyserini LuceneSearcher: {error}") from error
-        return index
 
     def __repr__(self) -> str:
         return f"LuceneIndex({self.name!r})"
@@ -145,7 +140,7 @@ class LuceneIndex:
 
     @calls_java
     def analyze(self, text: str) -> list[str]:
-        """Analyse `text` into index terms, in order, by the analyzer of the index's language or of `from_searcher`."""
+        """Analyse `text` into index terms, in order, by the analyzer of the index's language, or of its searcher."""
         return list(
             java_class("io.anserini.analysis.AnalyzerUtils").analyze(self._java_analyzer(), _java_text(text)).toArray()
         )

@@ -187,14 +187,12 @@ def test_analyze(small: LuceneIndex) -> None:
     assert small.analyze("the") == small.analyze("") == []
 
 
-def test_from_searcher_uses_its_folder_and_analyzer(small: LuceneIndex) -> None:
+def test_a_searcher_stands_for_its_folder_and_analyzer(small: LuceneIndex) -> None:
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(small.path))
     searcher.set_language("de")
-    index = LuceneIndex.from_searcher(SimpleNamespace(index_dir=str(small.path), object=searcher))
+    index = LuceneIndex(SimpleNamespace(index_dir=str(small.path), object=searcher))
     assert (index.path, index.fingerprint) == (small.path, small.fingerprint)
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
-    with pytest.raises(ParameterError, match="str is not a Pyserini LuceneSearcher"):
-        LuceneIndex.from_searcher("index")
 
 
 def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:
