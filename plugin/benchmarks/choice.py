@@ -12,18 +12,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.harness import Row
-from greylag.diversity.choice import WEIGHTS, rule_of, tuned_by_fold
+from greylag.diversity.choice import TRIED_WEIGHTS, rule_of, tuned_by_fold
 from greylag.evaluation import SIGNIFICANCE_LEVEL, Scores, paired_test, parse_measure, split_folds
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.learning import RankingData
 from greylag.learning.linesearch import Objective
-from greylag.recipes.choice import PENALTIES, Candidate, Choice, System, choose, cross_folds
+from greylag.recipes.choice import LISTWISE_PENALTIES, Candidate, Choice, System, choose, cross_folds
 
 TRIALS, DOCUMENTS, RELEVANT = 500, 50, 5
 AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")
 SYSTEMS = [
     System("BM25"), System("QL"), System("SDM"), System("RM3"),
-    *(System("listwise", f"penalty {penalty:g}") for penalty in PENALTIES),
+    *(System("listwise", f"penalty {penalty:g}") for penalty in LISTWISE_PENALTIES),
     System("greedy"), System("committee"), System("committee", "of ten"),
 ]  # fmt: skip
 
@@ -62,7 +62,7 @@ def null_diversifier(rng: np.random.Generator, topics: int) -> BestOfMany:
     pool = {"none": (common + 0.5 * rng.standard_normal(topics))[None, :, None]}
     for method in range(5):
         own = common + 0.3 * rng.standard_normal(topics)
-        pool[str(method)] = (own + 0.4 * rng.standard_normal((len(WEIGHTS), topics)))[:, :, None]
+        pool[str(method)] = (own + 0.4 * rng.standard_normal((len(TRIED_WEIGHTS), topics)))[:, :, None]
     scores = {name: tuned_by_fold(values, tests, 1.0)[0][:, 0] for name, values in pool.items()}
     by_name = {name: Scores.single(MEASURE, dict(zip(qids, of, strict=True))) for name, of in scores.items()}
     return best_of_many(by_name, "none", rule=rule_of(pool, tests, 1.0))

@@ -24,7 +24,7 @@ from greylag.evaluation.agreement import check_agreement, check_levels
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
-from greylag.evaluation.significance import Correction, Family, Significance, Test
+from greylag.evaluation.significance import ComparisonFamily, Correction, Significance, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
 from greylag.reports.scores import Form, format_tables, score_tables, table
@@ -32,9 +32,9 @@ from greylag.runtime.software import TREC_EVAL, versions
 from greylag.trec.metadata import read_metadata
 
 Shape = Literal[Form, "html"]
-MARKED = 0.1  # of the top 10, one document
+MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
-MEASURES = ["AP", "P@10", "nDCG@10"]
+DEFAULT_MEASURES = ["AP", "P@10", "nDCG@10"]
 RULES = [
     Rule(
         ("--unjudged",),
@@ -75,7 +75,7 @@ TheCorrection = Annotated[
     Correction, typer.Option("--correction", help="Correction of p: Holm, or Benjamini & Hochberg.")
 ]
 TheFamily = Annotated[
-    Family, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
+    ComparisonFamily, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
 ]
 Margin = Annotated[
     float | None,
@@ -206,7 +206,7 @@ def _read_judgements(
     """Read the judgements of a file, or the grades that a feature file lists."""
     if path is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    measures = parse_measures(names or (SUBTOPIC_MEASURES if subtopics else MEASURES), path)
+    measures = parse_measures(names or (SUBTOPIC_MEASURES if subtopics else DEFAULT_MEASURES), path)
     if subtopics:
         by_subtopic = shared.of_topics(shared.subtopic_qrels(path), path, topics)
         return JudgedFile(path, by_subtopic, measures, evaluation.evaluate_by_subtopic)
@@ -259,7 +259,7 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
         shares[name] = 1 - float(np.mean(judged_at_10.values[ranked, 0])) if ranked.any() else 0.0
     reference = str(baseline) if baseline else min(shares, key=lambda name: shares[name])
     for name, share in shares.items():
-        if share - shares[reference] > MARKED:
+        if share - shares[reference] > MIN_UNJUDGED_LEAD:
             _log.warning(
                 f"{share:.0%} of the top 10 documents of {name} are not judged, against {shares[reference]:.0%} of "
                 f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"

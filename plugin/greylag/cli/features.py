@@ -31,7 +31,7 @@ from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.parts import Part
 
-KNOWN = parameters(FeatureParameters)
+FEATURE_PARAMETERS = parameters(FeatureParameters)
 PoolOption = Annotated[
     Pool | None,
     typer.Option("--pool", help="Pool of features: sequential dependence, full dependence, or both."),
@@ -51,7 +51,8 @@ def features(
         typer.Option(
             "--parameters",
             metavar="OPTION=VALUE,...",
-            help=f"Parameters of features, as in train --model: mu=500,profile=galago. They are {', '.join(KNOWN)}.",
+            help="Parameters of features, as in train --model: mu=500,profile=galago. "
+            f"They are {', '.join(FEATURE_PARAMETERS)}.",
         ),
     ] = None,
     qrels: Annotated[
@@ -67,7 +68,7 @@ def features(
     asked = Part.parse(part)
     if features is None and pool is None:
         raise ParameterError("give --features, --pool or both")
-    chosen = read_options("features", read_call(f"features({values or ''})")[1], KNOWN)
+    chosen = read_options("features", read_call(f"features({values or ''})")[1], FEATURE_PARAMETERS)
     positions = PositionalIndex.from_lucene(index)
     extractor = FeatureExtractor(positions, chosen_features(features, pool), FeatureParameters(**chosen))
     rankings = shared.open_run(run, topics)

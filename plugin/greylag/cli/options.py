@@ -20,7 +20,7 @@ from greylag.ranking import Run
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
-SPELT = "NAME(OPTION=VALUE,...)"
+SPELLING = "NAME(OPTION=VALUE,...)"
 """How an option that takes a spelling is shown."""
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
@@ -119,7 +119,7 @@ _INDEX = (
     "Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards of one "
     "collection."
 )
-SEARCHED = typer.Option("--index", help=_INDEX)  # searching needs no positions
+SEARCHED_INDEX = typer.Option("--index", help=_INDEX)  # searching needs no positions
 INDEX = typer.Option("--index", callback=_index_folders, help=_INDEX)
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
 VECTORS = typer.Option(

@@ -23,11 +23,11 @@ from greylag.runtime.inputs import named_files, record_files
 
 OUTPUTS = ("out", "out_run", "model_out", "html", "figure")
 """The parameters of commands that name a file or folder to write."""
-RESUMED = ("search", "features", "train", "rerank")
+RESUMED_COMMANDS = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""
-LONGEST_NAME = 255 - len("..greylag-work")
+MAX_NAME = 255 - len("..greylag-work")
 """The bytes that an output's name may have, so that kept work can lie beside it."""
-CONNECTING = 10
+CONNECTION_SECONDS = 10
 """Seconds to wait for a cluster."""
 _log = logging.getLogger("greylag")
 
@@ -44,7 +44,7 @@ def surrounded(command: Callable[..., None]) -> Callable[..., None]:
         with ExitStack() as stack:
             if shared.scheduler is not None:
                 stack.enter_context(cluster(shared.scheduler))
-            if command.__name__ in RESUMED:
+            if command.__name__ in RESUMED_COMMANDS:
                 stack.enter_context(resumed(command.__name__, shared, values))
             try:
                 command(context, **values)
@@ -67,8 +67,8 @@ def check_outputs(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     for out in outputs:
         if str(out) == "-":
             raise ParameterError("- is no file: write to /dev/stdout for standard output")
-        if (size := len(os.fsencode(out.name))) > LONGEST_NAME:
-            raise ParameterError(f"{out.name:.40}... has a name of {size} bytes: give one of at most {LONGEST_NAME}")
+        if (size := len(os.fsencode(out.name))) > MAX_NAME:
+            raise ParameterError(f"{out.name:.40}... has a name of {size} bytes: give one of at most {MAX_NAME}")
         # Real paths show what links to the same name, which need not exist yet; samefile shows hard links.
         real = Path(os.path.realpath(out))
         for path in inputs:
@@ -146,11 +146,11 @@ def cluster(address: str) -> Iterator[None]:
     from joblib import parallel_config
 
     async def answers() -> None:
-        await (await asyncio.wait_for(connect(address, timeout=CONNECTING), CONNECTING)).close()
+        await (await asyncio.wait_for(connect(address, timeout=CONNECTION_SECONDS), CONNECTION_SECONDS)).close()
 
     try:
         asyncio.run(answers())  # a Client that cannot connect takes 20 seconds to close
-        client = Client(address, timeout=CONNECTING, set_as_default=False)
+        client = Client(address, timeout=CONNECTION_SECONDS, set_as_default=False)
     except Exception as error:  # what is not Dask may send anything
         reason = str(error) or type(error).__name__
         raise ParameterError(
@@ -160,5 +160,5 @@ def cluster(address: str) -> Iterator[None]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if sum(client.ncores().values()) == 1:  # joblib sends one worker of one thread nothing
         _log.warning("the cluster at %s has one worker of one thread: the work is done in this process", address)
-    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTING):
+    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTION_SECONDS):
         yield

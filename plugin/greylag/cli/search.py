@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import SEARCHED, SPELT, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
+from greylag.cli.options import SEARCHED_INDEX, SPELLING, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
 from greylag.core.spelling import parameters
 from greylag.fusion import PooledSources
 from greylag.index.expansion import EXPANSIONS, RM3Search
@@ -20,7 +20,7 @@ from greylag.trec import write_rankings
 from greylag.trec.parts import Part
 from greylag.trec.runs import tell_empty
 
-KINDS = {
+SEARCH_KINDS = {
     **{name: Kind(f"search by {name}", parameters(kind, "k")) for name, kind in MODELS.items()},
     **{name: Kind(f"expand the query, as in bm25+{name}", parameters(kind)) for name, kind in EXPANSIONS.items()},
 }
@@ -28,7 +28,7 @@ KINDS = {
 
 def search(
     context: typer.Context,
-    index: Annotated[list[Path], SEARCHED],
+    index: Annotated[list[Path], SEARCHED_INDEX],
     topics: Topics,
     out: OutputRun,
     search_model: Annotated[
@@ -36,8 +36,8 @@ def search(
         typer.Option(
             "--model",
             is_eager=True,
-            callback=help_of(KINDS),
-            metavar=SPELT,
+            callback=help_of(SEARCH_KINDS),
+            metavar=SPELLING,
             help="bm25 or ql (query likelihood); with +rm3 and the like, the query is expanded: "
             "bm25(k1=1.2)+rm3(fb_docs=5). help lists them all, bm25(help) the options of one.",
         ),

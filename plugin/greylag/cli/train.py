@@ -13,7 +13,7 @@ from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import (
     INDEX,
     LETOR,
-    SPELT,
+    SPELLING,
     TOPICS,
     Described,
     Features,
@@ -55,11 +55,11 @@ MODEL = typer.Option(
     "--model",
     is_eager=True,
     callback=help_of(MODELS),
-    metavar=SPELT,
+    metavar=SPELLING,
     help=f"Model to learn, such as mrf or mrf(max_features=3,mu=500): {', '.join(MODELS)}. help says what they are, "
     "mrf(help) which options mrf has.",
 )
-JUDGED = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
+QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
 RULES = [
     Rule(
         ("--letor",),
@@ -85,7 +85,7 @@ def train(
     context: typer.Context,
     out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
     index: Annotated[list[Path] | None, INDEX] = None,
-    qrels: Annotated[Path | None, typer.Option("--qrels", help=JUDGED)] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help=QRELS_HELP)] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     model: Annotated[str, MODEL, Names(spelt_files)] = "automatic",
     run: Annotated[

@@ -25,7 +25,7 @@ from greylag.ranking import Run
 from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
 from greylag.recipes.recipe import Recipe
 from greylag.recipes.spelling import RANKERS, SpeltModel, parse_learner, parse_model
-from greylag.recipes.training import MOST_TOPICS, sample_topics
+from greylag.recipes.training import MAX_TOPICS, sample_topics
 from greylag.trec import Qrels
 
 _log = logging.getLogger("greylag")
@@ -109,7 +109,7 @@ def _from_index(
     if first is None:  # without folds, only topics that are learned from are ranked
         topics = shared.topics(files.topics)
         relevant = judged_topics(topics, judged, asked.objective.rel)
-        drawn = sample_topics(relevant, MOST_TOPICS)
+        drawn = sample_topics(relevant, MAX_TOPICS)
         if not folds or len(drawn) < len(relevant):
             left_out = topics.keys() - set(drawn)  # not the topics that are missing
             judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}

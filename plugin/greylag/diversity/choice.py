@@ -26,7 +26,7 @@ from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run
 from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.trec import SubtopicQrels
 
-WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+TRIED_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"
 _log = logging.getLogger("greylag")
 
@@ -266,7 +266,7 @@ def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
     strength = step.stage.strength
     if strength is None or strength in dict(step.options):
         return [(None, step)]
-    return [(value, step.adding(**{strength: value})) for value in WEIGHTS]
+    return [(value, step.adding(**{strength: value})) for value in TRIED_WEIGHTS]
 
 
 def tuned_by_fold(values: FloatArray, tests: Sequence[BoolArray], sign: float) -> tuple[FloatArray, list[int]]:

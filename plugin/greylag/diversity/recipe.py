@@ -34,7 +34,7 @@ from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.ranking import Run
 from greylag.trec import SubtopicQrels
 
-ORDERS = 20
+RANDOM_ORDERS = 20
 """The random orders whose mean scores are those of chance."""
 
 
@@ -211,7 +211,7 @@ def beside_others(
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
     score = partial(evaluate_by_subtopic, qrels={qid: qrels[qid] for qid in held_out}, measures=measures)
     # Their mean stands for the expectation; one order could be lucky.
-    orders = [score(RandomOrder(seed=seed, **options).run(before)) for seed in range(ORDERS)]
+    orders = [score(RandomOrder(seed=seed, **options).run(before)) for seed in range(RANDOM_ORDERS)]
     return {
         "first stage": score(before),
         "chance": replace(orders[0], values=np.mean([order.values for order in orders], axis=0)),

@@ -22,7 +22,7 @@ from greylag.ranking import FloatArray
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
 Correction = Literal["holm", "bh"]  # of `compare`
-Family = Literal["all", "measure"]
+ComparisonFamily = Literal["all", "measure"]
 
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
@@ -156,7 +156,7 @@ class Significance(Printed):
     comparisons: tuple[Comparison, ...]  # by baseline, run and measure
     correction: Correction | Literal["max-t"] = "holm"  # the last by `best_of_many`, with simultaneous intervals
     most: ClassVar[int] = 60  # rows of the table
-    family: Family = "all"  # p is corrected over all comparisons, or over those by the same measure
+    family: ComparisonFamily = "all"  # p is corrected over all comparisons, or over those by the same measure
 
     @property
     def method(self) -> str:
@@ -243,7 +243,7 @@ def compare(
     test: Test = "t",
     alternative: Alternative = "two-sided",
     correction: Correction = "holm",
-    family: Family = "all",
+    family: ComparisonFamily = "all",
     seed: int = 0,
     margin: float | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -301,7 +301,7 @@ def compare(
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
     _check_arguments(scores, pairs[0][0] if pairs else baseline, alternative)
-    _check_choices(correction=(correction, Correction), family=(family, Family))
+    _check_choices(correction=(correction, Correction), family=(family, ComparisonFamily))
     names = list(scores)
     if pairs is None:
         others = [name for name in names if name != baseline]

@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # whoever learns from the matrix need not load what makes it
     from greylag.features.extract import Origin
     from greylag.features.feature import Feature
 
-Qrels = Mapping[str, Mapping[str, int]]
+Judgements = Mapping[str, Mapping[str, int]]
 MAX_FEATURE = 1e100  # feature, whose square and products are far from overflow
 T = TypeVar("T")
 
-SEARCHED = 2000
+MAX_SEARCHED_QUERIES = 2000
 """The most training queries that slow searches use: the grid of tuned sources, and greedy selection in the choice."""
 
 

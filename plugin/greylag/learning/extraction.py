@@ -18,7 +18,7 @@ from greylag.features.feature import Feature
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData, positive_grades
+from greylag.learning.data import Judgements, RankingData, positive_grades
 from greylag.ranking import Ranking, Run
 from greylag.runtime.parallel import parallel_map, rebuilt
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("greylag")
 
 
 def training_data(
-    rankings: Run | Iterable[Ranking], qrels: Qrels, extractor: FeatureExtractor, *, n_jobs: int | None = None
+    rankings: Run | Iterable[Ranking], qrels: Judgements, extractor: FeatureExtractor, *, n_jobs: int | None = None
 ) -> RankingData:
     """Extract the features of the rankings whose query has a relevant document; other queries are left out.
 
@@ -68,7 +68,7 @@ class CountedRankings:
     """
 
     rankings: tuple[Ranking, ...]
-    qrels: Qrels
+    qrels: Judgements
     index: PositionalIndex
     features: tuple[Feature, ...]
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
@@ -129,7 +129,7 @@ def checked_rankings(given: Any) -> tuple[Ranking, ...]:
     return items
 
 
-def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
+def judged_topics(qids: Iterable[str], qrels: Judgements, rel: int = 1) -> list[str]:
     """Return the topics with a document of at least this grade, in their order; an error if there are none."""
     check_qrels(qrels)
     topics = list(qids)
@@ -141,13 +141,13 @@ def judged_topics(qids: Iterable[str], qrels: Qrels, rel: int = 1) -> list[str]:
     return judged
 
 
-def judged_rankings(rankings: Sequence[Ranking], qrels: Qrels, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
+def judged_rankings(rankings: Sequence[Ranking], qrels: Judgements, extractor: FeatureExtractor) -> tuple[Ranking, ...]:
     """Return the rankings whose query has a relevant document, without documents that are unknown to the extractor."""
     judged = frozenset(judged_topics((ranking.qid for ranking in rankings), qrels))
     return tuple(ranking.select(extractor.knows(ranking.docids)) for ranking in rankings if ranking.qid in judged)
 
 
-def _rows(rankings: Sequence[Ranking], qrels: Qrels) -> RankingData:
+def _rows(rankings: Sequence[Ranking], qrels: Judgements) -> RankingData:
     """Return the data of judged rankings, without features."""
     docids = tuple(docid for ranking in rankings for docid in ranking.docids)
     grades = [qrels[ranking.qid].get(docid, 0) for ranking in rankings for docid in ranking.docids]

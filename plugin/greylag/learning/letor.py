@@ -16,7 +16,7 @@ import numpy as np
 
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
-from greylag.learning.data import MAX_FEATURE, Qrels, RankingData, positive_grades
+from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.runtime.files import (
     Faults,
@@ -34,7 +34,7 @@ def write_features(
     path: str | Path,
     names: Iterable[str],
     rows: Iterable[tuple[Ranking, FloatArray]],
-    qrels: Qrels | None = None,
+    qrels: Judgements | None = None,
     *,
     before: Iterable[str] = (),
 ) -> None:
@@ -68,7 +68,7 @@ def write_features(
 
 
 def _letor_lines(
-    names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels, before: list[str]
+    names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Judgements, before: list[str]
 ) -> Iterator[str]:
     check_names("feature", names)
     legend = "" if before else "".join(f" {number}={name}" for number, name in enumerate(names, 1))
@@ -98,7 +98,9 @@ def _is_number(qid: str) -> bool:
     return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
 
 
-def _write_npz(path: str | Path, names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Qrels) -> None:
+def _write_npz(
+    path: str | Path, names: list[str], rows: Iterable[tuple[Ranking, FloatArray]], qrels: Judgements
+) -> None:
     kept = list(rows)
     docids = [docid for ranking, _ in kept for docid in ranking.docids]
     qids = [ranking.qid for ranking, _ in kept for _ in ranking.docids]
@@ -139,7 +141,7 @@ _LINE = re.compile(
 _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 
 
-def read_features(path: str | Path, qrels: Qrels | None = None, *, lenient: bool = False) -> RankingData:
+def read_features(path: str | Path, qrels: Judgements | None = None, *, lenient: bool = False) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
@@ -355,7 +357,7 @@ def _check_size(path: str | Path, rows: int, width: int) -> None:
         raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
 
 
-def _assemble(path: str | Path, blocks: list[_Block], qrels: Qrels | None) -> RankingData:
+def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) -> RankingData:
     """Join the data of all blocks, which are freed one by one."""
     names, sizes = next(block.names for block in blocks if block.docids), _sizes(path, blocks)
     docids = tuple(chain.from_iterable(block.docids for block in blocks))

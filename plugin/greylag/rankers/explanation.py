@@ -26,7 +26,7 @@ from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking
 
-MARGINAL = 0.01
+MIN_DIFFERENCE_SHARE = 0.01
 """A summary leaves out features whose difference is at most this fraction of the largest."""
 
 
@@ -84,7 +84,7 @@ class Explanation(Printed):
         order = sorted(range(len(differences)), key=lambda number: -abs(differences[number]))
         parts = []
         for number in order[:features]:
-            if abs(differences[number]) <= MARGINAL * abs(differences[order[0]]):
+            if abs(differences[number]) <= MIN_DIFFERENCE_SHARE * abs(differences[order[0]]):
                 break
             share = self.features[number]
             occurring = largest([clique for clique in share.cliques if clique.tf])[:cliques]

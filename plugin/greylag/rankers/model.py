@@ -24,7 +24,7 @@ from greylag.learning.data import RankingData
 from greylag.learning.letor import bound_columns
 from greylag.learning.model_files import Provenance, SavedModel
 
-KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
+LEARNED_KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
 
 
 class _Row(TypedDict):
@@ -251,7 +251,7 @@ class RankingModel(SavedModel):
         """Make the model of a file's entries."""
         rows = content["features"]
         scores = tuple(row["training_score"] for row in rows)
-        parse = read_learned(content.get("learned", {}), KINDS)
+        parse = read_learned(content.get("learned", {}), LEARNED_KINDS)
         return cls(
             features=tuple(parse(row["feature"]) for row in rows),
             weights=tuple(float(row["weight"]) for row in rows),

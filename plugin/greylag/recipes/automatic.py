@@ -16,7 +16,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.folds import split_folds
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData
+from greylag.learning.data import Judgements, RankingData
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
@@ -31,17 +31,17 @@ from greylag.recipes.recipe import Recipe, selected_model
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
 
-BM25, QL, SDM, RM3 = BASELINES = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
+BM25, QL, SDM, RM3 = BASELINE_SYSTEMS = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
 """The tuned baselines that models are held against."""
 GENERAL = System("general")
 """The general model, with weights that were learned on other collections."""
 ADAPTED, REFITTED = "adapted", "refitted"
 """Listwise regression around the general model's weights, of all features and of those of the general model."""
-PENALTIES = (300.0, 30.0, 3.0)
+ADAPTED_PENALTIES = (300.0, 30.0, 3.0)
 """Penalties of the regressions around the general model."""
 INCUMBENT = System(ADAPTED, "penalty 30"), System(REFITTED, "penalty 30")
 """The choice, unless another system leads clearly."""
-DOCUMENT = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
+DOCUMENT_FEATURES = tuple(map(parse_feature, ("document:length", "document:entropy", "document:common")))
 """The priors that are features."""
 
 
@@ -133,7 +133,7 @@ class AutomaticRecipe(Recipe):
     """
 
     proposes_measure = True
-    baselines = tuple(f"tuned {system}" for system in BASELINES)
+    baselines = tuple(f"tuned {system}" for system in BASELINE_SYSTEMS)
 
     objective: Objective | str = "AP"
     _: KW_ONLY
@@ -147,12 +147,12 @@ class AutomaticRecipe(Recipe):
         object.__setattr__(self, "objective", Automatic(self.objective, folds=self.folds, seed=self.seed).objective)
 
     def prepare(
-        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
         """Prepare the judged rankings; features are computed once their parameters are tuned."""
         general = self.general or general_model_for(index)
         # As keys, since the general model has some of the same features.
-        more = dict.fromkeys((*DOCUMENT, *general.features, *self.sources.more))
+        more = dict.fromkeys((*DOCUMENT_FEATURES, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))
         return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
@@ -173,8 +173,8 @@ class AutomaticRecipe(Recipe):
             *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
             Candidate(RM3, (rm3,), (1.0,)),
             Candidate(GENERAL, tuple(centre), general.weights),
-            Candidate(System(ADAPTED), learner=around, penalties=PENALTIES),
-            Candidate(System(REFITTED), tuple(centre), learner=around, penalties=PENALTIES),
+            Candidate(System(ADAPTED), learner=around, penalties=ADAPTED_PENALTIES),
+            Candidate(System(REFITTED), tuple(centre), learner=around, penalties=ADAPTED_PENALTIES),
             listwise(self.measure),
         ]
 
@@ -208,7 +208,7 @@ class PreparedChoice:
             rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
         folds = cross_folds(rows, parts)
         choice = choose(
-            folds, judged, candidates, recipe.measure, baselines=BASELINES, incumbent=INCUMBENT, n_jobs=n_jobs
+            folds, judged, candidates, recipe.measure, baselines=BASELINE_SYSTEMS, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
         model = selected_model(selection, rows, learner, {"set_aside": []})
@@ -218,7 +218,9 @@ class PreparedChoice:
             (title(choice.chosen),),
             choice=choice,
             adapted=choice.chosen == INCUMBENT,
-            baselines={f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINES},
+            baselines={
+                f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINE_SYSTEMS
+            },
             # Whoever adds features wants to know which are worth their trouble.
             gains=source_gains(cross_folds(rows, parts), recipe.measure) if recipe.sources.more else {},
         )

@@ -19,7 +19,7 @@ from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters, Profile
 from greylag.index.positional import PositionalIndex
 from greylag.learning.coordinate_ascent import coordinate_ascent
-from greylag.learning.data import Qrels, RankingData, linear_scores
+from greylag.learning.data import Judgements, RankingData, linear_scores
 from greylag.learning.extraction import CountedRankings
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
@@ -182,7 +182,7 @@ class BaselineRecipe(Recipe):
         return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))
 
     def prepare(
-        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedBaseline:
         """Count windows when they are first needed, once for all folds and values."""
         judged = at_level(qrels, self.measure.rel)
@@ -243,7 +243,7 @@ class TunedMRFRecipe(Recipe):
         return self.recipe.measure
 
     def prepare(
-        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedTuning:
         """Count windows when they are first needed, once for all folds and values."""
         tuning = BaselineRecipe(

@@ -21,7 +21,14 @@ from greylag.evaluation.measures import parse_measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.selection_bias import BestOfMany, best_of_many
 from greylag.evaluation.significance import Comparison
-from greylag.learning.data import SEARCHED, RankingData, linear_scores, measure_spreads, spaced, useful_features
+from greylag.learning.data import (
+    MAX_SEARCHED_QUERIES,
+    RankingData,
+    linear_scores,
+    measure_spreads,
+    spaced,
+    useful_features,
+)
 from greylag.learning.greedy import GreedyCommittee, GreedySelection
 from greylag.learning.learner import Learner, Selection
 from greylag.learning.linesearch.objectives import Objective
@@ -31,9 +38,9 @@ from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
 
 # In descending order, as each regression begins with the weights of the one before.
-PENALTIES = (1000.0, 100.0, 10.0, 1.0)
+LISTWISE_PENALTIES = (1000.0, 100.0, 10.0, 1.0)
 """Penalties of listwise regression to choose from."""
-LEAD = 2.0
+LEAD_IN_ERRORS = 2.0
 """Standard errors by which a system has to be better than the one that is named beforehand."""
 
 
@@ -99,7 +106,7 @@ class Candidate:
 
 def listwise(objective: Objective) -> Candidate:
     """Make listwise regressions of all features."""
-    return Candidate(System("listwise"), learner=ListwiseRegression(objective), penalties=PENALTIES)
+    return Candidate(System("listwise"), learner=ListwiseRegression(objective), penalties=LISTWISE_PENALTIES)
 
 
 def learners(objective: Objective, *, folds: int, seed: int) -> list[Candidate]:
@@ -107,8 +114,8 @@ def learners(objective: Objective, *, folds: int, seed: int) -> list[Candidate]:
     committee = GreedyCommittee(objective, folds=folds, seed=seed)
     return [
         listwise(objective),
-        Candidate(System("greedy"), learner=GreedySelection(objective), most=SEARCHED),
-        Candidate(System("committee"), learner=committee, most=SEARCHED),
+        Candidate(System("greedy"), learner=GreedySelection(objective), most=MAX_SEARCHED_QUERIES),
+        Candidate(System("committee"), learner=committee, most=MAX_SEARCHED_QUERIES),
     ]
 
 
@@ -239,9 +246,9 @@ def choose(
     """Score all candidates, and averages of the best, on queries not learned from, and choose the best."""
     # Of each family of candidates, the best takes part, and averages of the best two, three, ... families by their
     # held-out mean, with equal weights. The best is chosen, of equally good ones the smallest; but if there is an
-    # incumbent, only if its mean is higher by more than `LEAD` standard errors of their differences. `folds` hold out
-    # each of `qids` once. The first candidate is a baseline, as are `baselines`, of which the best is what others are
-    # compared with.
+    # incumbent, only if its mean is higher by more than `LEAD_IN_ERRORS` standard errors of their differences. `folds`
+    # hold out each of `qids` once. The first candidate is a baseline, as are `baselines`, of which the best is what
+    # others are compared with.
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
     for training, held in folds:
@@ -330,7 +337,7 @@ class _Scored:
         # The best of many is favoured by having been picked: a lead within the noise would not last on other queries.
         leads = (self.values(best) - self.values(self.incumbent))[queries]
         error = leads.std(ddof=1) / np.sqrt(len(leads)) if len(leads) > 1 else np.inf
-        return best if leads.mean() > LEAD * error else self.incumbent
+        return best if leads.mean() > LEAD_IN_ERRORS * error else self.incumbent
 
     def rule(self, queries: IntArray) -> tuple[str, FloatArray]:
         """Choose by these queries, for `best_of_many`."""

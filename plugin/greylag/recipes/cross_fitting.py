@@ -23,7 +23,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.learned.translation import Translation, learn_translation
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData
+from greylag.learning.data import Judgements, RankingData
 from greylag.ranking import FloatArray, Ranking
 from greylag.recipes.sources import PreparedSources, TunedRM3
 from greylag.runtime.parallel import parallel_map
@@ -33,7 +33,7 @@ def add_translation(
     data: RankingData,
     index: PositionalIndex,
     rankings: Sequence[Ranking],
-    qrels: Qrels,
+    qrels: Judgements,
     parts: Sequence[Sequence[str]],
     mu: float,
     *,

@@ -17,7 +17,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.written import WrittenForm
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData, spaced
+from greylag.learning.data import Judgements, RankingData, spaced
 from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
@@ -191,7 +191,7 @@ def _unit_weights(data: RankingData, objective: Objective | str, penalty: float)
 
 def general_data(
     run: Run,
-    qrels: Qrels,
+    qrels: Judgements,
     index: PositionalIndex,
     features: Sequence[Feature] | None = None,
     *,
@@ -224,7 +224,7 @@ def general_data(
     )
 
 
-def rankings_by_depth(run: Run, qrels: Qrels) -> dict[int, Run]:
+def rankings_by_depth(run: Run, qrels: Judgements) -> dict[int, Run]:
     """Cut, for each of `DEPTHS`, some rankings of topics with a relevant document, at equal distances."""
     # A depth is left out if no ranking is longer than the depth before.
     judged, longest = judged_topics(run, qrels), max((len(ranking) for ranking in run.rankings), default=0)

@@ -14,7 +14,7 @@ from greylag.evaluation import Scores, parse_measure
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
-from greylag.learning.data import Qrels, RankingData, linear_scores
+from greylag.learning.data import Judgements, RankingData, linear_scores
 from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.learner import Learner
 from greylag.learning.letor import bound_columns, listed_run
@@ -31,7 +31,7 @@ from greylag.recipes.recipe import Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.trec import at_level, read_run
 
-FEWEST = 3
+MIN_TOPICS = 3
 """The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
 FIRST_STAGE: tuple[Feature, ...] = (Score(), Normalised(Score(), "minmax"), ReciprocalRank())
 """The features of the run that is reranked."""
@@ -114,7 +114,9 @@ class IndexFreeRecipe(Recipe):
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
 
-    def prepare(self, rankings: Run, qrels: Qrels, index: Any = None, *, n_jobs: int | None = None) -> PreparedColumns:
+    def prepare(
+        self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None
+    ) -> PreparedColumns:
         """Compute the values of the candidates for all queries with a relevant document."""
         if self.data is not None:
             named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
@@ -135,10 +137,10 @@ class PreparedColumns:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
         whole, recipe = self.data.select_queries(qids), self.recipe
         data, learner, provenance = whole, recipe.learner, dict[str, Any]()
-        if len(data.qids) < FEWEST:
+        if len(data.qids) < MIN_TOPICS:
             raise ParameterError(
                 f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
-                f"may be chance: judge at least {FEWEST}, of which folds leave some out"
+                f"may be chance: judge at least {MIN_TOPICS}, of which folds leave some out"
             )
         single = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:

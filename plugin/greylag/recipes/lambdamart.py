@@ -13,7 +13,7 @@ from greylag.features.column import as_feature
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData, useful_features
+from greylag.learning.data import Judgements, RankingData, useful_features
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import Run
@@ -149,7 +149,7 @@ class LambdaMARTRecipe(Recipe):
         return Objective.parse(self.learner.objective)
 
     def prepare(
-        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedLearner:
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""
         return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))

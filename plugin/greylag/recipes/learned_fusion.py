@@ -29,7 +29,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Scores, parse_measure
 from greylag.evaluation.folds import split_folds, without
 from greylag.fusion import FUSIONS, Fusion, fusion_columns
-from greylag.learning.data import Qrels, RankingData, linear_scores, positive_grades
+from greylag.learning.data import Judgements, RankingData, linear_scores, positive_grades
 from greylag.learning.extraction import judged_topics
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
@@ -40,15 +40,15 @@ from greylag.trec.runs import JoinedRuns, RunFile
 
 DEPTH = 100
 """The documents that are learned from: those that some run has at this rank or above."""
-FEWEST = 3
+MIN_TOPICS = 3
 """The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
-ENOUGH = 25
+MIN_TOPICS_TO_CHOOSE = 25
 """Below this many topics, the learned fusion is always used."""
-ERRORS = 2.0
+LEAD_IN_ERRORS = 2.0
 """The standard errors by which the other has to be better in cross-validation."""
 FOLDS = 5
 """Folds of the cross-validation that compares fusions."""
-ROOM = 1 << 27
+MAX_BYTES = 1 << 27
 """Bytes of columns to learn from. With more, every second topic is left out, then three of four, and so on."""
 _log = logging.getLogger("greylag")
 
@@ -105,7 +105,7 @@ class LearnedFusion(NamedTuple):
 
 def learn_fusion(
     runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile],
-    qrels: Qrels,
+    qrels: Judgements,
     measure: Objective | str = "nDCG@10",
     *,
     folds: int | None = None,
@@ -152,10 +152,10 @@ def learn_fusion(
     learner = ListwiseRegression(objective, penalty=penalty or (5.0 if len(named) < 4 else 30.0))
     topics = _Topics.gather(tuple(named), joined, judged, learner, seed)
     qids = topics.data.qids
-    if len(qids) < FEWEST:
+    if len(qids) < MIN_TOPICS:
         raise ParameterError(
             f"{len(qids)} topics with a relevant document in a run's first {DEPTH} are too few to learn a fusion from: "
-            f"what they prefer may be chance; judge at least {FEWEST}, or fuse without judgements"
+            f"what they prefer may be chance; judge at least {MIN_TOPICS}, or fuse without judgements"
         )
     _check_runs(named, topics.data)
     if folds is None:
@@ -186,7 +186,7 @@ class _Topics:
 
     @classmethod
     def gather(
-        cls, names: tuple[str, ...], joined: JoinedRuns, judged: Qrels, learner: ListwiseRegression, seed: int
+        cls, names: tuple[str, ...], joined: JoinedRuns, judged: Judgements, learner: ListwiseRegression, seed: int
     ) -> _Topics:
         """Read the runs, and keep as many topics as there is room for, at equal distances."""
         objective, kept, step, number, taken = Objective.parse(learner.objective), list[_Topic](), 1, 0, 0
@@ -209,7 +209,7 @@ class _Topics:
             taken += kept[-1].columns.nbytes
             # Each doubling drops every second of the topics so far, and of those to come: distances stay equal, and the
             # number of topics need not be known beforehand.
-            if taken > ROOM and len(kept) > 2 * ENOUGH:
+            if taken > MAX_BYTES and len(kept) > 2 * MIN_TOPICS_TO_CHOOSE:
                 step, kept = 2 * step, kept[::2]
                 taken = sum(topic.columns.nbytes for topic in kept)
         if step > 1:
@@ -243,7 +243,7 @@ class _Topics:
 
     def model(self, qids: Sequence[str], values: Mapping[str, FloatArray] | None = None) -> FusionModel:
         """Make the model of these topics, chosen by the values of cross-validation over them."""
-        chosen = LEARNED if len(qids) < ENOUGH else chosen_system(values or self.values(qids))
+        chosen = LEARNED if len(qids) < MIN_TOPICS_TO_CHOOSE else chosen_system(values or self.values(qids))
         provenance = {
             "greylag": __version__, "learner": type(self.learner).__name__, "penalty": self.learner.penalty,
             "queries": list(qids), "chosen": chosen,
@@ -274,7 +274,7 @@ def chosen_system(values: Mapping[str, FloatArray]) -> str:
     """Return the system with the highest mean of the values (q,), if it beats the learned by two standard errors."""
     best = max((name for name in values if name != LEARNED), key=lambda name: float(values[name].mean()))
     gains = values[best] - values[LEARNED]
-    return best if gains.mean() > ERRORS * gains.std(ddof=1) / np.sqrt(len(gains)) else LEARNED
+    return best if gains.mean() > LEAD_IN_ERRORS * gains.std(ddof=1) / np.sqrt(len(gains)) else LEARNED
 
 
 def _systems(names: Sequence[str]) -> dict[str, Fusion]:
@@ -283,7 +283,7 @@ def _systems(names: Sequence[str]) -> dict[str, Fusion]:
 
 
 def _scores(
-    names: Sequence[str], joined: JoinedRuns, judged: Qrels, objective: Objective, held_out: HeldOutFusion
+    names: Sequence[str], joined: JoinedRuns, judged: Judgements, objective: Objective, held_out: HeldOutFusion
 ) -> dict[str, Scores]:
     """Evaluate each judged topic by each system, over all documents."""
     systems: dict[str, Fusion] = {**_systems(names), LEARNED: held_out}

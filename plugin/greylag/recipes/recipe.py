@@ -18,7 +18,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels, RankingData, measure_spreads, useful_features
+from greylag.learning.data import Judgements, RankingData, measure_spreads, useful_features
 from greylag.learning.extraction import checked_rankings, training_data
 from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
@@ -72,11 +72,11 @@ class Recipe(ABC):
         return Objective.parse(self.objective)
 
     @abstractmethod
-    def prepare(self, rankings: Run, qrels: Qrels, index: Any, *, n_jobs: int | None = None) -> Prepared:
+    def prepare(self, rankings: Run, qrels: Judgements, index: Any, *, n_jobs: int | None = None) -> Prepared:
         """Compute what does not depend on the training queries, once for all folds; `index` may be None."""
 
     def fit(
-        self, rankings: Rankings, qrels: Qrels, index: PositionalIndex | None, *, n_jobs: int | None = None
+        self, rankings: Rankings, qrels: Judgements, index: PositionalIndex | None, *, n_jobs: int | None = None
     ) -> Fitted:
         """Fit to all queries that have a relevant document, as `greylag.train` does without folds."""
         first = as_run(rankings)
@@ -115,7 +115,7 @@ class MRFRecipe(Recipe):
         return Objective.parse(self.learner.objective)
 
     def prepare(
-        self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedFeatures:
         """Extract the features of all queries."""
         extractor = FeatureExtractor(index, tuple(self.features), self.parameters)
@@ -234,7 +234,7 @@ class CrossValidation(Printed):
 def cross_validate(
     recipe: Recipe,
     rankings: Rankings,
-    qrels: Qrels,
+    qrels: Judgements,
     index: PositionalIndex | None,
     *,
     folds: int | Sequence[Sequence[str]] = 5,

@@ -11,7 +11,7 @@ from greylag.errors import ParameterError
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels
+from greylag.learning.data import Judgements
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
@@ -56,7 +56,9 @@ class RM3Recipe(Recipe):
         """The parameters that are tuned."""
         return (*BM25.tuned, *FEEDBACK, "original_weight")
 
-    def prepare(self, rankings: Run, qrels: Qrels, index: PositionalIndex, *, n_jobs: int | None = None) -> PreparedRM3:
+    def prepare(
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedRM3:
         """Keep the judged rankings; each value of the grid is tried once for all folds."""
         sources = FeatureSources(grid=self.grid)
         return PreparedRM3(self, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))

@@ -24,10 +24,10 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
 from greylag.recipes.choice import Candidate, Fold, System
 
-MOST = 500
+MAX_QUERIES = 500
 """Queries of a fold that are learned from, at equal distances."""
-ALL = "all sources"
-NAMES: Mapping[type[Feature], str] = {
+ALL_SOURCES = "all sources"
+SOURCE_NAMES: Mapping[type[Feature], str] = {
     Score: "first stage",
     ReciprocalRank: "first stage",
     FeatureSpec: "windows",
@@ -49,7 +49,7 @@ def source_of(feature: Feature) -> str:
         return {"rm3": "expansion", "manifold": "manifold"}.get(base.steps[-1].name, str(base))
     if isinstance(base, FeatureSpec) and (base.expands or base.positional):
         return "expansion" if base.expands else "position"
-    return NAMES.get(type(base), str(base))
+    return SOURCE_NAMES.get(type(base), str(base))
 
 
 def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
@@ -69,12 +69,16 @@ def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
 
 def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
     """Compute the held-out mean of a regression of all sources, and the difference without each, for provenance."""
-    # Empty if there are fewer than two sources. Of a fold, at most `MOST` queries are learned from.
+    # Empty if there are fewer than two sources. Of a fold, at most `MAX_QUERIES` queries are learned from.
     values: dict[str, dict[str, float]] = {}
     for training, held_out in folds:
-        rows = training.select_queries(spaced(training.qids, MOST)) if len(training.qids) > MOST else training
+        rows = (
+            training.select_queries(spaced(training.qids, MAX_QUERIES))
+            if len(training.qids) > MAX_QUERIES
+            else training
+        )
         features = [spec for spec in training.specs if isinstance(spec, Feature)]
-        for name, without in {ALL: frozenset[str](), **sources(features)}.items():
+        for name, without in {ALL_SOURCES: frozenset[str](), **sources(features)}.items():
             system = System("listwise", name)
             kept = tuple(feature for feature in training.names if feature not in without)
             try:
@@ -88,18 +92,18 @@ def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
     if len(by_source) < 3:
         return {}
     return {
-        "queries": len(values[ALL]),
-        "mean": float(by_source[ALL].means[0]),
+        "queries": len(values[ALL_SOURCES]),
+        "mean": float(by_source[ALL_SOURCES].means[0]),
         "without": {
             comparison.run: {"difference": comparison.difference, "interval": list(comparison.interval)}
-            for comparison in compare(by_source, ALL).comparisons
+            for comparison in compare(by_source, ALL_SOURCES).comparisons
         },
     }
 
 
 def sources_table(gains: Mapping[str, Any], measure: str) -> Table:
     """Tabulate the result of `source_gains`."""
-    rows: list[tuple[str | float | Marked | None, ...]] = [(ALL, gains["mean"], None, None, None)]
+    rows: list[tuple[str | float | Marked | None, ...]] = [(ALL_SOURCES, gains["mean"], None, None, None)]
     for name, gain in gains["without"].items():
         cells = (Marked(value, "+.4f") for value in (gain["difference"], *gain["interval"]))
         rows.append((f"without {name}", gains["mean"] + gain["difference"], *cells))

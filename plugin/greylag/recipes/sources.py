@@ -22,7 +22,7 @@ from greylag.features.spec import EXPANSION, Pool, candidate_pool
 from greylag.features.spelling import parse_feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import SEARCHED, Qrels, RankingData, concatenated, spaced
+from greylag.learning.data import MAX_SEARCHED_QUERIES, Judgements, RankingData, concatenated, spaced
 from greylag.learning.extraction import CountedRankings, judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.stages import RM3_PARTS, RM3Stage
@@ -37,15 +37,15 @@ T = TypeVar("T")
 
 FEEDBACK = ("fb_docs", "fb_terms")
 """The parameters of RM3 that are those of features, too."""
-MANIFOLD = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
+MANIFOLD_STAGES = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
-POSITION = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
+POSITION_FEATURES = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
 """How early the query's words come first, and BM25 of the first ten words."""
-LATENT = (parse_feature("latent"),)
+LATENT_FEATURES = (parse_feature("latent"),)
 """The similarity by latent semantic analysis."""
-WRITTEN = tuple(map(parse_feature, ("written:words", "written:characters")))
+WRITTEN_FEATURES = tuple(map(parse_feature, ("written:words", "written:characters")))
 """What a document covers of the query's words as they are written, and of their n-grams of characters."""
-BLOCK = 500
+BLOCK_QUERIES = 500
 """Queries whose features are computed at once; of each block, only the rows that are trained on are kept."""
 
 
@@ -97,22 +97,22 @@ class FeatureSources:
 
     def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
         """List the features by their source, RM3 first; those that need stored texts are there with `texts`."""
-        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD]
+        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD_STAGES]
         return {
             "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
             "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
             "MRF": candidate_pool(self.pool),
             "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
-            "position": POSITION,
-            "latent": LATENT,
-            **({"written form": WRITTEN} if texts else {}),
+            "position": POSITION_FEATURES,
+            "latent": LATENT_FEATURES,
+            **({"written form": WRITTEN_FEATURES} if texts else {}),
             **({"more": self.more} if self.more else {}),
         }
 
     def prepare(
         self,
         rankings: Run,
-        qrels: Qrels,
+        qrels: Judgements,
         index: PositionalIndex,
         objective: Objective,
         *,
@@ -134,7 +134,7 @@ class PreparedSources:
     sources: FeatureSources
     objective: Objective
     rankings: Sequence[Ranking]
-    qrels: Qrels
+    qrels: Judgements
     index: PositionalIndex
     n_jobs: int | None = None
     scope: str = field(default_factory=reserved_path)
@@ -161,13 +161,13 @@ class PreparedSources:
 
     def _seen(self, qids: Sequence[str]) -> tuple[PreparedSources, list[int]]:
         """Select the rankings to tune on, or a sample of them, and the numbers of the training queries among them."""
-        # Of more than `SEARCHED` rankings, all folds use one sample of that size, at equal distances, unless it has too
-        # few of the training queries.
-        if len(self.rankings) > SEARCHED:  # one sample for all folds, which then share its values
+        # Of more than `MAX_SEARCHED_QUERIES` rankings, all folds use one sample of that size, at equal distances,
+        # unless it has too few of the training queries.
+        if len(self.rankings) > MAX_SEARCHED_QUERIES:  # one sample for all folds, which then share its values
             sample = self._once("sample", self._sample)
             drawn = {ranking.qid for ranking in sample.rankings}
             shared = [qid for qid in qids if qid in drawn]
-            if len(shared) >= min(len(qids), SEARCHED // 2):
+            if len(shared) >= min(len(qids), MAX_SEARCHED_QUERIES // 2):
                 return sample._seen(shared)
         numbers = {ranking.qid: number for number, ranking in enumerate(self.rankings)}
         queries = [numbers[qid] for qid in qids if qid in numbers]
@@ -176,7 +176,7 @@ class PreparedSources:
         return self, queries
 
     def _sample(self) -> PreparedSources:
-        return replace(self, rankings=spaced(self.rankings, SEARCHED), scope=f"{self.scope}.sample")
+        return replace(self, rankings=spaced(self.rankings, MAX_SEARCHED_QUERIES), scope=f"{self.scope}.sample")
 
     # The measure of a query by one setting does not depend on other queries. So it is computed for all queries at once,
     # and a fold's best setting is that of the highest mean over its training queries.
@@ -244,13 +244,15 @@ class PreparedSources:
     def _rows(self, tuned: TunedRM3) -> RankingData:
         def rows(first: int) -> RankingData:
             block = (
-                self if len(self.rankings) <= BLOCK else replace(self, rankings=self.rankings[first : first + BLOCK])
+                self
+                if len(self.rankings) <= BLOCK_QUERIES
+                else replace(self, rankings=self.rankings[first : first + BLOCK_QUERIES])
             )
             data = block.data(tuned)
             by_rm3 = data.features[:, data.names.index(f"stage:{tuned.rm3}")]
             return top_rows(data, by_rm3, self.sources.depth)
 
-        starts, at = range(0, len(self.rankings), BLOCK), f"{self.scope}.{tuned}"
+        starts, at = range(0, len(self.rankings), BLOCK_QUERIES), f"{self.scope}.{tuned}"
         blocks = parallel_map(rows, starts, what="training data", n_jobs=self.n_jobs, coarse=True, at=at)
         return concatenated(list(blocks))
 

@@ -17,12 +17,12 @@ from greylag.evaluation import Scores, compare, evaluate
 from greylag.evaluation.folds import rerank_by_fold, split_folds
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Qrels
+from greylag.learning.data import Judgements
 from greylag.learning.extraction import judged_topics
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Run
-from greylag.recipes.automatic import BASELINES, AutomaticRecipe
+from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import (
@@ -35,15 +35,15 @@ from greylag.recipes.recipe import (
 from greylag.recipes.source_gains import sources_table
 
 HELD_OUT, FIRST = "held out", "first stage"
-MOST_TOPICS = 5_000
+MAX_TOPICS = 5_000
 """Judged topics that are trained on unless more are asked for: 57 features of 200 documents of each are 456 MB."""
-WIDTH = 110  # of the sentence when it is printed
-FEW = 25
-ADVICE = (
+LINE_WIDTH = 110  # of the sentence when it is printed
+MORE_TOPICS_BELOW = 25
+MORE_TOPICS_ADVICE = (
     "So few topics adapt weights that were learned elsewhere. On five collections, they gained .044 nDCG@10 over tuned "
     "BM25 with 5 topics, .046 with 25 and .051 with 50: judging more pays, but slowly."
 )
-"""What more judged topics are worth, with fewer than `FEW` (see the page on rankers)."""
+"""What more judged topics are worth, with fewer than `MORE_TOPICS_BELOW` (see the page on rankers)."""
 _log = logging.getLogger("greylag")
 
 
@@ -100,7 +100,7 @@ class TrainingResult:
         if self.choice is None:
             return ""
         best, chosen = self.choice.best, self.choice.baseline
-        tuned = f"tuned {chosen}" if chosen in BASELINES else str(chosen)
+        tuned = f"tuned {chosen}" if chosen in BASELINE_SYSTEMS else str(chosen)
         if best.comparison is None:
             return f"The choice is {tuned}: on {len(self.choice.qids)} topics, nothing else was better."
         sentence = replace(best.comparison, baseline=tuned).verdict
@@ -109,18 +109,18 @@ class TrainingResult:
     @property
     def advice(self) -> str:
         """Advise to judge more topics when the general model was adapted on few."""
-        return ADVICE if self.fitted.adapted and len(self.fitted.queries) < FEW else ""
+        return MORE_TOPICS_ADVICE if self.fitted.adapted and len(self.fitted.queries) < MORE_TOPICS_BELOW else ""
 
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__}: {self.fitted}>")
 
     def __str__(self) -> str:
         if self.choice is None:
-            return "\n".join(filter(None, [str(self.fitted), self.verdict, fill(self.advice, WIDTH)]))
+            return "\n".join(filter(None, [str(self.fitted), self.verdict, fill(self.advice, LINE_WIDTH)]))
         reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
         gains = self.fitted.gains
         tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
-        sentences = [fill(text, WIDTH) for text in (self.verdict, self.advice) if text]
+        sentences = [fill(text, LINE_WIDTH) for text in (self.verdict, self.advice) if text]
         return visible("\n".join([*map(as_text, tables), *reasons, *sentences]))
 
     def _repr_html_(self) -> str:
@@ -129,7 +129,7 @@ class TrainingResult:
 
 def train(
     rankings: Rankings,
-    qrels: Qrels,
+    qrels: Judgements,
     index: PositionalIndex | None,
     recipe: Recipe | None = None,
     *,
@@ -139,7 +139,7 @@ def train(
     tag: str = "held-out",
     progress: Callable[[str], None] | None = None,
     query_form: QueryForm | None = None,
-    most_topics: int = MOST_TOPICS,
+    most_topics: int = MAX_TOPICS,
 ) -> TrainingResult:
     """Make the best model that the judged queries allow, or one by a recipe; with `folds`, score it on unseen queries.
 

@@ -147,7 +147,9 @@ class Settings(CollectionSettings):
             if read_call(text)[0] == FUSION and len(self.first_stage.sources) < 2:
                 raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
             self.recipe(text)
-        before = dict.fromkeys([self.first_stage.name, *(name for name, _ in self.first_stage.sources), *BESIDE])
+        before = dict.fromkeys(
+            [self.first_stage.name, *(name for name, _ in self.first_stage.sources), *SCORED_SEARCHES]
+        )
         names = [*before, *(name for name, _ in [*self.systems, *self.after])]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"{twice!r} is the name of two systems: rename the run, or leave one out")
@@ -236,7 +238,7 @@ class Settings(CollectionSettings):
         return Pipeline(tuple(made))
 
 
-BESIDE = ("bm25", "ql")
+SCORED_SEARCHES = ("bm25", "ql")
 """The searches that are scored beside a first stage that is a search."""
 
 
@@ -350,7 +352,7 @@ def _beside(settings: Settings, opened: OpenCollection, context: Context) -> lis
     if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
         return []
     topics = {qid: opened.topics[qid] for qid in opened.tested}
-    others = [name for name in BESIDE if name != opened.first.tag]
+    others = [name for name in SCORED_SEARCHES if name != opened.first.tag]
     hits = settings.first_stage.hits
     return [
         MODELS[name](opened.lucene, k=hits).run(topics, n_jobs=context.n_jobs, tag=name)

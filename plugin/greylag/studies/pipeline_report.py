@@ -23,8 +23,8 @@ from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, fusion_table, means, means_table, models_table
 from greylag.trec import SubtopicQrels
 
-SHOWN = 10  # documents of a ranking
-QUERIES = 500  # of a list; a report of thousands is slow to open
+TOP_K = 10  # documents of a ranking
+SHOWN_QUERIES = 500  # of a list; a report of thousands is slow to open
 
 _EFFECTIVENESS = """\
 So were the parameters of tuned baselines. p is that of the two-sided paired t-test over queries, after Holm's
@@ -38,9 +38,9 @@ where they stand in any order (U; O: in the query's) within 4 tokens for each te
 _FUSIONS = """\
 The weights of each fold's fusion: of a ranking's scores, scaled to [0, 1], and of 60 / (60 + rank)."""
 _QUERIES = f"""\
-Open a query to see the top {SHOWN} documents of both rankings. Relevant documents are highlighted, and words of the
+Open a query to see the top {TOP_K} documents of both rankings. Relevant documents are highlighted, and words of the
 query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
-from the average of the first stage's top {SHOWN}, and in brackets the cliques of the document that contribute most to
+from the average of the first stage's top {TOP_K}, and in brackets the cliques of the document that contribute most to
 them. Of a diversified ranking, a subtopic is bold at the first document that has it."""
 
 
@@ -149,21 +149,21 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
         docid
         for name in dict.fromkeys(chain.from_iterable(steps))
         for ranking in ranked.runs[name].rankings
-        for docid in ranking.docids[:SHOWN]
+        for docid in ranking.docids[:TOP_K]
     }
     show = excerpts(collection.texts(tops), collection.lucene.analyze)
     by_fold = zip(ranked.rankers, ranked.folds, strict=False)  # none of fusion
     models = {qid: fitted.model for fitted, fold in by_fold for qid in fold}
     explained = reasons(collection.first, models, collection.index) if models else no_reasons
-    changes = partial(query_changes, top=SHOWN, show=show)
+    changes = partial(query_changes, top=TOP_K, show=show)
     lists = []
     for before, after in steps:
         caption = f"Queries before ({before}) and after ({after})"
         by_subtopic = after != main and bool(ranked.subtopics)
         scores = ranked.scores["diversity" if by_subtopic else "relevance"]
-        pair = most_changed(ranked.runs[before], ranked.runs[after], scores, QUERIES)
+        pair = most_changed(ranked.runs[before], ranked.runs[after], scores, SHOWN_QUERIES)
         if len(pair[1]) < len(ranked.runs[after]):
-            caption = f"{caption}: the {QUERIES} that changed most"
+            caption = f"{caption}: the {SHOWN_QUERIES} that changed most"
         if by_subtopic:
             grades = highest_grades(ranked.subtopics)
             lists.append(changes(caption, *pair, scores, grades, subtopics=ranked.subtopics))

@@ -21,7 +21,7 @@ PLACEHOLDERS = {
     "pipeline": "./pipeline.yaml",
 }
 """Values of required fields, by name; others are made from the field's type. Optional fields may have examples."""
-WIDTH = 100
+LINE_WIDTH = 100
 
 
 def template(study: str, form: type[Experiment]) -> str:
@@ -102,4 +102,4 @@ def _yaml(value: Any) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text.replace("`", ""), WIDTH)]
+    return [f"# {line}" for line in textwrap.wrap(text.replace("`", ""), LINE_WIDTH)]

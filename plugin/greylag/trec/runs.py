@@ -45,7 +45,7 @@ Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
 """Numbers of lines, from 1, with their columns."""
 
-WHOLE = Part()
+ALL_TOPICS = Part()
 COLUMNS = "qid Q0 docid rank score tag"
 MSMARCO_COLUMNS = "qid docid rank"
 _log = logging.getLogger("greylag")
@@ -271,7 +271,7 @@ def write_rankings(
     tag: str,
     n_jobs: int | None = None,
     metadata: Mapping[str, Any] | None = None,
-    part: Part = WHOLE,
+    part: Part = ALL_TOPICS,
 ) -> None:
     """Rank every query and write the run as queries are ranked; the file is the same as that of `write_run`.
 

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 from greylag.errors import FormatError, ParameterError
 from greylag.runtime.files import Faults, is_file, read_text, split_json_lines
 
-FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
+TOPIC_FIELDS = {"title": ("title", "query"), "description": ("desc", "description"), "narrative": ("narr", "narrative")}
 """The tags of a field in the TREC and XML formats."""
 
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
@@ -126,7 +126,7 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
         number = _pick(fields, ("num",), path, line).strip()
         # Judgements of TREC have 1 where topics have 001.
         qid = number.lstrip("0") or "0" if number.isdigit() else number
-        yield line, qid, _pick(fields, FIELDS.get(field, (field,)), path, line)
+        yield line, qid, _pick(fields, TOPIC_FIELDS.get(field, (field,)), path, line)
 
 
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
@@ -150,7 +150,7 @@ def _xml(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[To
         fields: dict[str, str] = {}
         for child in topic:
             fields.setdefault(child.tag, "".join(child.itertext()))
-        yield None, topic.get("number", "").strip(), _pick(fields, FIELDS.get(field, (field,)), path, None)
+        yield None, topic.get("number", "").strip(), _pick(fields, TOPIC_FIELDS.get(field, (field,)), path, None)
 
 
 def _pick(fields: dict[str, str], tags: tuple[str, ...], path: str | Path, line: int | None) -> str:

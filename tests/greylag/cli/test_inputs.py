@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from greylag.cli import COMMANDS, running
 from greylag.cli.options import Shared
-from greylag.cli.running import OUTPUTS, RESUMED, check_outputs, dependencies, input_files
+from greylag.cli.running import OUTPUTS, RESUMED_COMMANDS, check_outputs, dependencies, input_files
 from greylag.errors import ParameterError
 from greylag.runtime.inputs import Names
 from greylag.stages import StageStep, registered_stages
@@ -127,7 +127,7 @@ def test_a_file_that_an_option_names_is_protected_and_depended_on(
     assert shared().inputs == (Path("mine"),)
     with pytest.raises(ParameterError, match="is the input mine"):
         check_outputs([Path("mine")], shared().inputs)
-    if command in RESUMED:
+    if command in RESUMED_COMMANDS:
         before = dependencies(command, shared(), values)
         Path("mine").write_text("2\n")
         after = dependencies(command, shared(), values)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from greylag.cli.options import Shared
-from greylag.cli.search import KINDS as SEARCHES
+from greylag.cli.search import SEARCH_KINDS as SEARCHES
 from greylag.cli.train import MODELS
 from greylag.errors import FormatError
 from tests.greylag.cli.conftest import Command

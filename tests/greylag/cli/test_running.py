@@ -240,7 +240,7 @@ def test_no_cluster_and_no_dask(
     refused: Refused, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     distributed, clients = pytest.importorskip("distributed"), list[object]()
-    monkeypatch.setattr(running, "CONNECTING", 1)
+    monkeypatch.setattr(running, "CONNECTION_SECONDS", 1)
     monkeypatch.setattr(distributed, "Client", lambda *given, **_: clients.append(given))
     words = ["rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
 

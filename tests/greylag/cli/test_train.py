@@ -297,7 +297,7 @@ def test_validation_holds_every_fourth_query_out(
     learn: Command, made: Path, few: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
-    monkeypatch.setattr("greylag.diversity.recipe.ORDERS", 400)
+    monkeypatch.setattr("greylag.diversity.recipe.RANDOM_ORDERS", 400)
     qrels = made / "qrels.subtopics.txt"
     code, told, _ = learn(qrels, tmp_path / "div.json", *spelt("svmdiv", "validate=true"))
     assert (code, told.split(": ")[0]) == (0, "svmdiv on 6 queries, C chosen on 2 more")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
-from greylag.diversity.choice import CHOSEN, NONE, WEIGHTS
+from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
 from greylag.errors import ParameterError
 from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
 from greylag.evaluation.selection_bias import unseen_scores
@@ -39,7 +39,7 @@ def choose(**options: object) -> DiversifierChoice:
 @pytest.mark.parametrize("seed", range(3))
 def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
     found = choose(vectors=VECTORS, methods=["mmr"], seed=seed)
-    runs = {weight: MMR(vectors=VECTORS, relevance_weight=weight).run(FIRST) for weight in WEIGHTS}
+    runs = {weight: MMR(vectors=VECTORS, relevance_weight=weight).run(FIRST) for weight in TRIED_WEIGHTS}
     expected, chosen = {}, []
     for fold in split_folds(QIDS, 3, seed):
         others = {qid: QRELS[qid] for qid in QIDS if qid not in fold}
@@ -47,7 +47,7 @@ def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
             weight: round(evaluate_by_subtopic(run, others, [MEASURE]).by_measure[MEASURE], 12)
             for weight, run in runs.items()
         }
-        chosen.append(max(weight for weight in WEIGHTS if means[weight] == max(means.values())))
+        chosen.append(max(weight for weight in TRIED_WEIGHTS if means[weight] == max(means.values())))
         held_out = evaluate_by_subtopic(runs[chosen[-1]], {qid: QRELS[qid] for qid in fold}, [MEASURE, "nDCG@10"])
         expected |= dict(zip(held_out.qids, held_out.values.tolist(), strict=True))
     assert found.weights == {"mmr": tuple(chosen)}
@@ -88,7 +88,7 @@ def test_recommendations() -> None:
         >= evaluate_by_subtopic(
             kind(aspects=truth(QRELS), **{next(iter(dict(step.options))): weight}).run(FIRST), QRELS, [MEASURE]
         ).means[0] - 1e-12
-        for weight in WEIGHTS
+        for weight in TRIED_WEIGHTS
     )  # fmt: skip
     ideal = Run(tuple(XQuAD(aspects=truth(QRELS), relevance_weight=0.0).run(FIRST).rankings), "ideal")
     bad = choose_diversifier(ideal, QRELS, index=INDEX, measure=MEASURE, folds=3)
@@ -148,7 +148,7 @@ def nested_choice(methods: list[str], queries: list[str], folds: list[list[str]]
     """All scores of what is chosen by some queries: a method by weights from other folds, then its best weight."""
     by_weight = {NONE: {1.0: evaluate_by_subtopic(FIRST, QRELS, [MEASURE])}}
     for name in methods:
-        stages = {weight: StageStep.parse(f"{name}(relevance_weight={weight})").make(INDEX) for weight in WEIGHTS}
+        stages = {weight: StageStep.parse(f"{name}(relevance_weight={weight})").make(INDEX) for weight in TRIED_WEIGHTS}
         by_weight[name] = {w: evaluate_by_subtopic(stage.run(FIRST), QRELS, [MEASURE]) for w, stage in stages.items()}
     values = {
         name: {w: dict(zip(QIDS, scores.values[:, 0].tolist(), strict=True)) for w, scores in of.items()}

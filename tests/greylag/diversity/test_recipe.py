@@ -59,7 +59,7 @@ def test_each_query_is_diversified_by_a_model_of_the_other_folds(text: str) -> N
 
 def test_chance_is_the_mean_of_random_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
-    monkeypatch.setattr("greylag.diversity.recipe.ORDERS", 600)
+    monkeypatch.setattr("greylag.diversity.recipe.RANDOM_ORDERS", 600)
     found = train_to_diversify(parse_diversity("svmdiv(k=3,validate=true)"), FIRST, QRELS, INDEX)
     held_out = found.fitted.validation
     assert held_out == ("q3", "q7") == found.scores["chance"].qids

@@ -21,7 +21,7 @@ from greylag.rankers import ModelRanker, RankingModel, RM3Stage, explain
 from greylag.ranking import Run
 from greylag.recipes import Automatic, AutomaticRecipe, cross_validate, train
 from greylag.recipes.automatic import INCUMBENT
-from greylag.recipes.choice import LEAD, Candidate, Choice, System, choose, cross_folds, learners, title
+from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, Choice, System, choose, cross_folds, learners, title
 from greylag.recipes.general import general_model
 from greylag.recipes.sources import TunedRM3
 from greylag.runtime.encoding import decode, encode
@@ -174,7 +174,7 @@ def test_a_system_named_beforehand_stays_unless_another_leads_clearly() -> None:
     for candidate in candidates:
         choice = chosen(data, candidates, incumbent=(candidate.system,))
         leads = free.values[free.chosen] - free.values[(candidate.system,)]
-        clear = leads.mean() > LEAD * leads.std(ddof=1) / np.sqrt(len(leads))
+        clear = leads.mean() > LEAD_IN_ERRORS * leads.std(ddof=1) / np.sqrt(len(leads))
         assert choice.chosen == (free.chosen if clear else (candidate.system,))
     kept = [chosen(data, candidates, incumbent=(c.system,)).chosen == (c.system,) for c in candidates]
     assert len(set(kept)) == 2, "both cases occur"

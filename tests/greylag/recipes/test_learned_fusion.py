@@ -176,7 +176,7 @@ def test_the_penalty_is_by_the_number_of_runs() -> None:
 
 def test_with_little_room_topics_at_equal_distances_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, qrels = runs_of(120, documents=20)
-    monkeypatch.setattr(module, "ROOM", 60 * 20 * 4 * 8)
+    monkeypatch.setattr(module, "MAX_BYTES", 60 * 20 * 4 * 8)
     learned = learn_fusion(runs, qrels, folds=3)
     assert learned.held_out is not None
     known = [qid for qid in qrels if any(qrels[qid][docid] > 0 for run in runs for docid in run[qid].docids)]

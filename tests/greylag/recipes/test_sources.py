@@ -160,7 +160,7 @@ def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatc
     whole = CANDIDATES.data(TUNED)
     rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], SOURCES.depth)
     expected = CANDIDATES.tune(["q0", "q4", "q7"])
-    for name in ("BLOCK", "SEARCHED"):
+    for name in ("BLOCK_QUERIES", "MAX_SEARCHED_QUERIES"):
         monkeypatch.setattr(f"greylag.recipes.sources.{name}", 3)
     many = replace(CANDIDATES)
     assert many.tune(QIDS) == expected != replace(CANDIDATES).tune(["q1", "q2", "q3"])
