@@ -28,8 +28,9 @@ def main(folder: Path) -> None:
     PICTURE.write_text(picture(demo / "report.html"), encoding="utf-8")
     inputs = ["--index", str(demo / "index"), "--topics", str(DEMO / "topics.tsv"), "--run", str(demo / "bm25.run")]
     model = str(min((demo / "models").glob("*.json")))
-    document = ["--qid", "3", "--docid", "demo-501", "--html", str(folder / "explanation.html")]
-    subprocess.run([*greylag, "explain", model, *inputs, *document], check=True)
+    document = ["--qid", "3", "--docid", "demo-501", "--format", "html"]
+    with open(folder / "explanation.html", "w", encoding="utf-8") as page:
+        subprocess.run([*greylag, "explain", model, *inputs, *document], check=True, stdout=page)
     pages = {"report": demo / "report.html", "explanation": folder / "explanation.html"}
     browser = next(filter(None, map(shutil.which, NAMES)), None)
     if browser is None:

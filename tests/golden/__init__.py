@@ -51,7 +51,7 @@ rerank --index index --run bm25.run --stage essential-pages(k=10) --out essentia
 rerank --index index --run bm25.run --stage coverage(k=10) --out coverage.run
 rerank --index index --run bm25.run --topics topics.tsv --stage svmdiv(depth=30,k=10,model=svm.json) --out svm.run
 rerank --index index --run bm25.run --topics topics.tsv --stage cssvm(depth=30,k=10,model=cssvm.json) --out div.run
-explain mrf.json --index index --topics topics.tsv --qid 1 --docid demo-013 --json > explained.json
+explain mrf.json --index index --topics topics.tsv --qid 1 --docid demo-013 --format json > explained.json
 evaluate --qrels qrels.txt bm25.run ql.run mrf.run held-out.run --baseline bm25.run -m AP -m nDCG@10 -m P@5 > scores.txt
 evaluate --qrels qrels.txt mrf.run -m AP -m RR --per-query > queries.txt
 evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run \

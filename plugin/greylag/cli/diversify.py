@@ -47,7 +47,6 @@ def diversify(
         STAGE_FILES,
     ] = None,
     measure: Annotated[str, typer.Option("-m", "--measure", help="Measure to choose by.")] = "alpha-nDCG@10",
-    cost: Annotated[str, typer.Option("--cost", help="Measure of relevance to watch.")] = "nDCG@10",
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
 ) -> None:
     """Compare and tune diversifiers. Without judgements, measure redundancy at the top of a run.
@@ -76,7 +75,6 @@ def diversify(
         aspects=None if aspects is None else read_aspects(aspects),
         methods=methods,
         measure=measure,
-        cost=cost,
         folds=folds,
         n_jobs=shared.jobs,
     )

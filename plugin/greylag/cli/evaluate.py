@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import Rule, Shared, check_rules, parse_measures
+from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures
 from greylag.cli.terminal import tell
 from greylag.core.citations import cite
 from greylag.core.tables import Table
@@ -34,7 +34,7 @@ from greylag.trec.metadata import read_metadata
 Shape = Literal[Form, "html"]
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
-DEFAULT_MEASURES = ["AP", "P@10", "nDCG@10"]
+DEFAULT_MEASURES = [MEASURE, "P@10", "nDCG@10"]
 RULES = [
     Rule(
         ("--unjudged",),
@@ -45,10 +45,10 @@ RULES = [
     Rule(
         ("--predicted",),
         (),
-        ("--all-pairs", "--test", "--family", "--margin", "--figure", "--unjudged", "--per-query", "--subtopics"),
+        ("--all-pairs", "--test", "--family", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
-    Rule(("--figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
+    Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
@@ -95,7 +95,9 @@ TheShape = Annotated[
 ]
 TheFigure = Annotated[
     Path | None,
-    typer.Option("--figure", help="Chart of changes by topic to write: .svg, or .pdf or .png by the extra figures."),
+    typer.Option(
+        "--out-figure", help="Write a chart of changes by topic, too: .svg; .pdf or .png by the extra figures."
+    ),
 ]
 BySubtopic = Annotated[
     bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
@@ -118,7 +120,7 @@ def evaluate(
     predicted: Predicted = None,
     per_query: PerQuery = False,
     form: TheShape = "text",
-    figure: TheFigure = None,
+    out_figure: TheFigure = None,
     subtopics: BySubtopic = False,
 ) -> None:
     """Score runs and, with --baseline or --all-pairs, test their differences.
@@ -146,11 +148,11 @@ def evaluate(
     holes = score_holes(read, judged.qrels, judged.measures) if unjudged else None
     if holes and significance:
         significance = compare_with_holes(significance, read, judged.qrels, holes)
-    if figure is not None and significance:
+    if out_figure is not None and significance:
         from greylag.reports.charts import changes_figure
         from greylag.reports.figures import write_figure
 
-        write_figure(figure, changes_figure([(scores, significance)]))
+        write_figure(out_figure, changes_figure([(scores, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
         "metadata": {name: content for name in scores if (content := read_metadata(Path(name)))},

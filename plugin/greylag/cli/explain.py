@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -28,7 +28,7 @@ from greylag.reports.explanation_tables import (
     explanation_result,
     explanation_table,
 )
-from greylag.reports.report import Section, write_report
+from greylag.reports.report import Section, report_page
 from greylag.runtime.software import versions
 
 _log = logging.getLogger("greylag")
@@ -40,14 +40,15 @@ def explain(
     index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     qid: Annotated[str | None, typer.Option("--qid", help="Query identifier.")] = None,
-    docid: Annotated[str | None, typer.Option("--docid", help="Document identifier.")] = None,
-    against: Annotated[
-        str | None, typer.Option("--against", metavar="DOCID", help="Compare with the score of another document.")
+    docid: Annotated[
+        list[str] | None,
+        typer.Option("--docid", help="Document identifier. Given twice: the first compared with the second."),
     ] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Number of features shown.")] = 5,
-    everything: Annotated[bool, typer.Option("--all", help="Show all features and cliques.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with everything.")] = False,
-    html: Annotated[Path | None, typer.Option("--html", help="Page to write, instead of printing.")] = None,
+    top: Annotated[str, typer.Option("--top", help="Number of features shown, or all, with all cliques.")] = "5",
+    form: Annotated[
+        Literal["text", "json", "html"],
+        typer.Option("--format", help="Form of the breakdown; JSON has everything, HTML is a page."),
+    ] = "text",
     run: Annotated[
         Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
     ] = None,
@@ -63,22 +64,24 @@ def explain(
     """
     shared: Shared = context.obj
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
-    if not any((*given.values(), against, run, html, as_json, everything, transfer)):
+    if not any((*given.values(), run, transfer)) and (form, top) == ("text", "5"):
         summary = load_model(model).summary()
         tell("\n".join([summary, *cite(summary)]))
         return
-    if index is None or topics is None or qid is None or docid is None:
-        missing = ", ".join(flag for flag, value in given.items() if value is None)
+    if index is None or topics is None or qid is None or not docid:
+        missing = ", ".join(flag for flag, value in given.items() if not value)
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
-    learned, docids = RankingModel.load(model), [docid] if against is None else [docid, against]
-    ranking = _ranking(shared, model, learned, index, topics, qid, docids, run)
-    explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docids, transfer=transfer)
-    shown = None if everything else top
-    if as_json:
+    if len(docid) > 2:
+        raise ParameterError(f"--docid is given {len(docid)} times: a document is compared with one other")
+    if top != "all" and not (top.isascii() and top.isdigit() and int(top[:9]) > 0):
+        raise ParameterError(f"--top {top!r:.60} is neither a number from 1 on nor all")
+    learned, shown = RankingModel.load(model), None if top == "all" else int(top[:9])
+    ranking = _ranking(shared, model, learned, index, topics, qid, docid, run)
+    explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
+    if form == "json":
         tell(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
-    elif html is not None:
-        _write_page(html, model, ranking, explanations, shown)
-        tell(f"The page is {html}")
+    elif form == "html":
+        tell(_page(model, ranking, explanations, shown))
     else:
         tell(as_text(_tables(explanations, shown)[0]))
 
@@ -89,13 +92,12 @@ def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Tabl
     return tables if len(tables) == 1 else [comparison_of_documents(explanations[0], explanations[1], shown), *tables]
 
 
-def _write_page(
-    path: Path, model: Path, ranking: Ranking, explanations: Sequence[Explanation], shown: int | None
-) -> None:
+def _page(model: Path, ranking: Ranking, explanations: Sequence[Explanation], shown: int | None) -> str:
+    """Return the page of a document's score, or of two."""
     first = explanation_result(explanations[0], explanations[1] if len(explanations) > 1 else None, shown)
     parts = [Section(table.caption, "", [table]) for table in _tables(explanations, shown)]
     title = f"Query {ranking.qid}: {ranking.query}"
-    write_report(path, title, [first, *parts], {"model": str(model), "versions": versions()})
+    return report_page(title, [first, *parts], {"model": str(model), "versions": versions()})
 
 
 def _ranking(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import OutputRun, Rule, Shared, Tag, check_rules, parse_measures
+from greylag.cli.options import MEASURE, MeasureName, OutputRun, Rule, Shared, Tag, check_rules, parse_measures
 from greylag.cli.terminal import tell
 from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, Fusion, cut
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from greylag.recipes.learned_fusion import LearnedFusion
 
 RULES = [
-    Rule(("--measure", "--folds", "--model-out"), ("--qrels",), (), "the judgements to learn from"),
+    Rule(("--measure", "--folds", "--out-model"), ("--qrels",), (), "the judgements to learn from"),
     Rule(("--method",), (), ("--qrels",), "from judgements, fusion is learned"),
 ]
 
@@ -40,16 +40,14 @@ def fuse(
         Path | None,
         typer.Option("--qrels", help="Learn from these judgements: a file, a name of Pyserini, or irds:NAME."),
     ] = None,
-    measure: Annotated[
-        str | None, typer.Option("--measure", help="Measure to maximise: nDCG@10 (the default), map, RR, P@5, ...")
-    ] = None,
+    measure: MeasureName = MEASURE,
     folds: Annotated[
         int | None,
         typer.Option("--folds", min=2, help="Number of folds: each judged topic is fused by weights of the others."),
     ] = None,
-    model_out: Annotated[
+    out_model: Annotated[
         Path | None,
-        typer.Option("--model-out", help="Model to write (JSON), for `greylag rerank` of other topics' runs."),
+        typer.Option("--out-model", help="Write the learned model, too, for `greylag rerank` of other topics' runs."),
     ] = None,
     hits: Annotated[
         int | None, typer.Option("--hits", help="Number of documents per query; all by default.", min=1)
@@ -90,10 +88,10 @@ def fuse(
         from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
         from greylag.recipes.learned_fusion import learn_fusion
 
-        [maximised] = map(Objective.parse, parse_measures(["nDCG@10" if measure is None else measure], qrels))
+        [maximised] = map(Objective.parse, parse_measures([measure], qrels))
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
-        if model_out is not None:
-            learned.model.save(model_out)
+        if out_model is not None:
+            learned.model.save(out_model)
         tell("\n".join(told(learned, folds)))
         fusion, made = learned.held_out or learned.model, {"method": learned.model.method, "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")

@@ -54,7 +54,7 @@ def index(
         bool,
         typer.Option(
             "--texts/--no-texts",
-            help="Store the texts in the index, which features of words as they are written (words:characters) need.",
+            help="Store the texts in the index, which features of words as they are written (written:characters) need.",
         ),
     ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,

@@ -130,6 +130,11 @@ Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]
 OutputRun = Annotated[Path, typer.Option("--out", help="Run to write.")]
+MEASURE = "AP"
+"""The measure that is maximised by default, and the first that is shown."""
+MeasureName = Annotated[
+    str, typer.Option("-m", "--measure", help="Measure to maximise, such as AP, nDCG@10, RR, P@5 or AP(rel=2).")
+]
 Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
 PartText = Annotated[
     str | None,

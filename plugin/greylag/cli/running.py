@@ -21,7 +21,7 @@ from greylag.errors import DependencyError, ParameterError
 from greylag.runtime.files import file_stamp
 from greylag.runtime.inputs import named_files, record_files
 
-OUTPUTS = ("out", "out_run", "model_out", "html", "figure")
+OUTPUTS = ("out", "out_run", "out_model", "out_figure")
 """The parameters of commands that name a file or folder to write."""
 RESUMED_COMMANDS = ("search", "features", "train", "rerank")
 """The commands whose finished work is kept beside their output until they end."""

@@ -13,11 +13,13 @@ from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import (
     INDEX,
     LETOR,
+    MEASURE,
     SPELLING,
     TOPICS,
     Described,
     Features,
     Kind,
+    MeasureName,
     Rule,
     Shared,
     check_rules,
@@ -96,9 +98,7 @@ def train(
     validation: Annotated[
         Path | None, typer.Option("--validation", help="With --letor: topics to choose by, with the same columns.")
     ] = None,
-    measure: Annotated[
-        str | None, typer.Option("--measure", help="Measure to maximise: AP (the default), nDCG@10, RR, P@5, ...")
-    ] = None,
+    measure: MeasureName = MEASURE,
     features: Features = None,
     pool: PoolOption = None,
     folds: Annotated[
@@ -131,18 +131,18 @@ def train(
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
     check_rules(context, RULES)
+    given = given_options(context)
     folds = 5 if folds is None and out_run is not None else folds
-    maximised = "AP" if measure is None else measure
-    [objective] = map(Objective.parse, parse_measures([maximised], qrels or letor or Path()))
+    [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
     files = Files(index, qrels, out, topics, run, letor, validation, out_run)
     named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
-        if ranking := given_options(context) & {"--letor", "--measure", "--pool"}:
+        if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
         train_diversifier(shared, model, files, named, folds)
     else:
         wanted = Asked(name, model, objective, named, pool)
-        train_ranker(shared, wanted, files, folds, propose=measure is None)
+        train_ranker(shared, wanted, files, folds, propose="--measure" not in given)
 
 
 def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:

@@ -49,13 +49,13 @@ def test_a_figure_of_the_changes(
 ) -> None:
     words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "-m", "nDCG@10"]
     plain = command(*words, "--baseline", runs[0])
-    assert command(*words, "--baseline", runs[0], "--figure", tmp_path / "changes.svg") == plain
+    assert command(*words, "--baseline", runs[0], "--out-figure", tmp_path / "changes.svg") == plain
     drawn = (tmp_path / "changes.svg").read_text()
     assert drawn.count("<rect") == len((made / "topics.tsv").read_text().splitlines())
     assert "change of nDCG@10" in drawn
     assert f"{runs[1]} against {runs[0]}" in drawn
-    assert "--figure needs --baseline or --all-pairs" in refused(*words, "--figure", tmp_path / "x.svg")
-    wrong = [*words, "--baseline", runs[0], "--figure"]
+    assert "--out-figure needs --baseline or --all-pairs" in refused(*words, "--out-figure", tmp_path / "x.svg")
+    wrong = [*words, "--baseline", runs[0], "--out-figure"]
     assert "a figure is written as .svg, .pdf or .png" in refused(*wrong, tmp_path / "x.gif")
     assert "is the input" in refused(*wrong, runs[1])
 

@@ -106,7 +106,7 @@ def test_contributions_add_up(command: Command, collection: list[object], model:
         ([model, *ranked], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
         ([expanding, *ranked], {"FI/expansion/LM"}),
     ):
-        for more in ([], ["--all"]):
+        for more in ([], ["--top", "all"]):
             code, out, err = command("explain", *words, "--qid", "3", "--docid", "demo-501", *more)
             assert (code, err) == (0, "")
             assert out.startswith("Query 3, document demo-501\n")
@@ -126,7 +126,7 @@ def test_few_features_by_default(command: Command, collection: list[object], tmp
     RankingModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
     words = [tmp_path / "six.json", *collection, "--qid", "3", "--docid", "demo-501"]
     totals = {}
-    for more, count in (([], 5), (["--top", "2"], 2), (["--all"], 6)):
+    for more, count in (([], 5), (["--top", "2"], 2), (["--top", "all"], 6)):
         rows = rows_of(command("explain", *words, *more)[1])
         shown = [row for row in rows if row[0] in names.split(",")]
         assert len(shown) == count
@@ -141,7 +141,7 @@ def test_few_features_by_default(command: Command, collection: list[object], tmp
 def test_one_document_against_another(command: Command, collection: list[object], model: Path) -> None:
     words = [model, *collection, "--qid", "3", "--docid"]
     scores = [float(rows_of(command("explain", *words, docid)[1])[-1][1]) for docid in ("demo-501", "demo-502")]
-    rows = rows_of(command("explain", *words, "demo-501", "--against", "demo-502")[1])
+    rows = rows_of(command("explain", *words, "demo-501", "--docid", "demo-502")[1])
     assert [float(cell) for cell in rows[-1][1:]] == pytest.approx([scores[0] - scores[1], *scores], abs=1e-5)
     features = [row for row in rows if "/" in row[0]]
     assert sum(float(row[1]) for row in features) == pytest.approx(scores[0] - scores[1], abs=1e-5)
@@ -149,22 +149,20 @@ def test_one_document_against_another(command: Command, collection: list[object]
         assert float(row[1]) == pytest.approx(float(row[2]) - float(row[3]), abs=1e-5)
 
 
-def test_json_and_pages(command: Command, collection: list[object], model: Path, tmp_path: Path) -> None:
+def test_json_and_pages(command: Command, collection: list[object], model: Path) -> None:
     words = [model, *collection, "--qid", "3", "--docid", "demo-501"]
-    (found,) = json.loads(command("explain", *words, "--json")[1])
+    (found,) = json.loads(command("explain", *words, "--format", "json")[1])
     assert found["docid"] == "demo-501"
     assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
     for share in found["features"]:
         assert sum(clique["contribution"] for clique in share["cliques"]) == pytest.approx(share["contribution"])
-    page = tmp_path / "page.html"
-    assert command("explain", *words, "--against", "demo-502", "--html", page)[1] == f"The page is {page}\n"
-    parsed = Page(page.read_text())
+    parsed = Page(command("explain", *words, "--docid", "demo-502", "--format", "html")[1])
     assert parsed.open == []
     titles = ["document demo-501 against demo-502", "document demo-501", "document demo-502"]
     chart, *captions = parsed.texts["caption"]
     assert captions == [f"Query 3, {title}" for title in titles]
     assert chart == "Differences of the features' contributions"
-    (other,) = json.loads(command("explain", *words[:-1], "demo-502", "--json")[1])
+    (other,) = json.loads(command("explain", *words[:-1], "demo-502", "--format", "json")[1])
     pairs = zip(found["features"], other["features"], strict=True)
     changes = {one["feature"]: one["contribution"] - two["contribution"] for one, two in pairs}
     shown = [(name, float(value)) for name, value in parsed.rows[1 : len(changes) + 1]]
@@ -182,6 +180,8 @@ def test_json_and_pages(command: Command, collection: list[object], model: Path,
     ("words", "reason"),
     [
         (["--qid", "3"], "to break down a document's score, give --docid, too"),
+        (["--qid", "3", "--docid", "a", "--docid", "b", "--docid", "c"], "--docid is given 3 times"),
+        (["--qid", "3", "--docid", "demo-501", "--top", "0"], "--top '0' is neither a number from 1 on nor all"),
         (["--qid", "99", "--docid", "demo-501"], "topic '99' is not in"),
         (["--qid", "3", "--docid", "lost"], "'lost' is not in the index"),
         (["--qid", "3", "--docid", "lost", "--run", "RUN"], "'lost'"),
@@ -211,7 +211,7 @@ def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: 
     RankingModel(features, (0.7, 0.2), fingerprint=index.fingerprint, provenance={"searched": True}).save(model)
     assert command("rerank", *options, "--model", model, "--out", out)[0] == 0
     ranking = read_run(out)["1"]
-    words = ["explain", model, *options, "--qid", "1", "--docid", ranking.docids[3], "--json"]
+    words = ["explain", model, *options, "--qid", "1", "--docid", ranking.docids[3], "--format", "json"]
     code, told, err = command(*words)
     assert (code, err) == (0, "")
     assert json.loads(told)[0]["score"] == pytest.approx(ranking.scores[3], rel=1e-6)

@@ -56,7 +56,7 @@ def judged(tmp_path: Path) -> list[object]:
 
 def test_a_fusion_is_learned_held_out_and_kept(tmp_path: Path, command: Command, judged: list[object]) -> None:
     out, model = tmp_path / "out.run", tmp_path / "fusion.json"
-    code, told, errors = command("fuse", *judged, "--folds", 4, "--out", out, "--model-out", model)
+    code, told, errors = command("fuse", *judged, "--folds", 4, "-m", "nDCG@10", "--out", out, "--out-model", model)
     assert (code, errors) == (0, "")
     held_out = read_run(out)
     assert held_out.tag == "fused-held-out"
@@ -71,7 +71,7 @@ def test_without_folds_the_run_says_that_it_saw_its_topics(
     tmp_path: Path, command: Command, judged: list[object]
 ) -> None:
     out, again, model = tmp_path / "out.run", tmp_path / "again.run", tmp_path / "fusion.json"
-    assert command("fuse", *judged, "--out", out, "--model-out", model)[0] == 0
+    assert command("fuse", *judged, "--out", out, "--out-model", model)[0] == 0
     assert read_run(out).tag == "fused+training-topics"
     # The other order of runs is no other fusion: they are known by their tags.
     words = ["--model", model, "--run", judged[3], "--run", judged[1], "--out", again]
@@ -82,7 +82,7 @@ def test_without_folds_the_run_says_that_it_saw_its_topics(
 
 
 def test_sentences_have_the_p_of_the_table(tmp_path: Path, command: Command, judged: list[object]) -> None:
-    told = command("fuse", *judged, "--out", tmp_path / "out.run", "--model-out", tmp_path / "fusion.json")[1]
+    told = command("fuse", *judged, "--out", tmp_path / "out.run", "--out-model", tmp_path / "fusion.json")[1]
     rows = [words for line in told.splitlines() if len(words := line.split()) > 6 and words[0] == LEARNED]
     assert len(rows) == 2
     for row in rows:
@@ -92,7 +92,7 @@ def test_sentences_have_the_p_of_the_table(tmp_path: Path, command: Command, jud
 def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command, judged: list[object]) -> None:
     runs, _ = runs_of(9)
     out, model = tmp_path / "out.run", tmp_path / "fusion.json"
-    assert command("fuse", *judged, "--out", out, "--model-out", model)[0] == 0
+    assert command("fuse", *judged, "--out", out, "--out-model", model)[0] == 0
     for run, name in zip(runs, ("a", "b"), strict=True):
         write_run(Run(run.rankings, name), tmp_path / name)
     words = ["--model", model, "--run", tmp_path / "a", "--run", tmp_path / "b", "--out", out]
@@ -110,7 +110,7 @@ def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[
     assert "two runs or more" in refused("fuse", *judged[2:], *out)
     assert "are the same run" in refused("fuse", *judged, "--run", judged[1], *out)
     assert "8 queries cannot be split into 9 folds" in refused("fuse", *judged, *out, "--folds", 9)
-    assert "would be written twice" in refused("fuse", *judged, *out, "--model-out", tmp_path / "out.run")
+    assert "would be written twice" in refused("fuse", *judged, *out, "--out-model", tmp_path / "out.run")
     FusionModel(("x", "y"), "rrf").save(tmp_path / "fusion.json")
     words = ["--model", tmp_path / "fusion.json", *out]
     assert "fuses 2 runs, x, y" in refused("rerank", *words, *judged[:2])

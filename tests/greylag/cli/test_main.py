@@ -20,13 +20,15 @@ from tqdm import tqdm
 
 import greylag
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
-from greylag.cli.options import Shared
+from greylag.cli.options import MEASURE, Shared
+from greylag.cli.running import OUTPUTS
 from greylag.cli.terminal import tell
 from greylag.core.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 from tests.processes import SECONDS, run
 
-MOST_OPTIONS = 120
+MOST_OPTIONS = 103  # with the eight of all commands
+WRITING = ("index", "search", "features", "train", "fuse", "rerank", "experiment")
 
 
 def test_the_number_of_options() -> None:
@@ -39,6 +41,17 @@ def test_the_number_of_options() -> None:
     ]
     assert len(options) <= MOST_OPTIONS
     assert {flag for name, flag in options if not name} >= set(SHARED)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_outputs_are_out_and_out_kind_and_the_default_measure_is_the_same(name: str) -> None:
+    group: Any = typer.main.get_command(app)
+    options = {option.name: option for option in group.get_command(None, name).params}
+    for key, option in options.items():
+        assert (key in OUTPUTS) == (option.opts[-1] == "--out" or option.opts[-1].startswith("--out-")), key
+    assert ("out" in options) == (name in WRITING)
+    if name in ("train", "fuse"):
+        assert options["measure"].default == MEASURE
 
 
 def test_the_list_of_commands(command: Command) -> None:

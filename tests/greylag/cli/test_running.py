@@ -46,7 +46,6 @@ OPTIONS = {
     "rerank": ["--index", "no/i", "--topics", "t", "--run", "r", "--model", "IN"],
     "fuse": ["--run", "r", "--run", "IN"],
     "experiment": ["IN"],
-    "explain": ["m", "--run", "IN"],
 }
 
 
@@ -65,7 +64,7 @@ def link(kind: str, path: Path) -> Path:
 def test_an_output_that_is_an_input_is_refused(name: str, kind: str, refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_text("mine")
-    out, flag = link(kind, path), "--html" if name == "explain" else "--out"
+    out, flag = link(kind, path), "--out"
     told = refused(name, *(path if word == "IN" else word for word in OPTIONS[name]), flag, out)
     assert f"{out} is the input {path}" in told
     assert path.read_text() == "mine"

@@ -109,7 +109,7 @@ def test_explain_on_the_command_line(
     ranking, model = read_run(out / f"{tag}.run")[qid], done.models(tag)[0]
     words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", out / "models" / tag / "fold-1.json"]
     words += ["--run", out / "first-stage.run", "--qid", qid, "--docid", ranking.docids[2]]
-    assert command(monkeypatch, "explain", *words, "--json") == 0
+    assert command(monkeypatch, "explain", *words, "--format", "json") == 0
     (found,) = json.loads(capfd.readouterr().out)
     assert found["score"] == pytest.approx(ranking.scores[2], rel=1e-6)
     assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
