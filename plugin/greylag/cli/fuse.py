@@ -62,9 +62,9 @@ def fuse(
 ) -> None:
     """Fuse runs: all documents that one of them has, such as the candidates for reranking.
 
-    With --qrels, each run's scores and ranks are weighed by what the judged topics tell, and a table compares that with
-    the runs and with fusion that learns nothing. The run that is written then has topics that it learned from; with
-    --folds, each of them is held out.
+    With --qrels, weights of each run's scores and ranks are learned from judged topics, and a table compares the result
+    with the runs and with fusion without learning. The run then has topics that the weights were learned from; with
+    --folds, each topic is held out.
 
     With --scores-of, each --run has the scores that another program, such as LightGBM or RankLib, gave to the documents
     of that file, in its order: one per line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.

@@ -103,7 +103,7 @@ def train(
     pool: PoolOption = None,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", min=2, help="Number of folds of a cross-validation over topics; 5 with --out-run."),
+        typer.Option("--folds", min=2, help="Cross-validate over topics, with this number of folds; 5 with --out-run."),
     ] = None,
     out_run: Annotated[
         Path | None,
