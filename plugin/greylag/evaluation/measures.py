@@ -152,7 +152,7 @@ def _judged(grades: Sequence[int], *_: object) -> float:
 
 
 def _persisting(gains: Sequence[float], measure: Measure) -> float:
-    """RBP = (1 - p) times the sum over documents at ranks r of gain_r p^(r-1) (Moffat and Zobel 2008, equation 3)."""
+    """Compute RBP = (1 - p) times the sum over ranks r of gain_r p^(r-1) (Moffat and Zobel 2008, equation 3)."""
     p = measure.p or 0.0
     return (1 - p) * sum(gain * p**before for before, gain in enumerate(gains) if gain)
 
@@ -162,31 +162,29 @@ def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> 
 
 
 def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """The gain of RBP if all documents without judgements, and all below the ranking, were relevant."""
+    """Compute RBP's gain if all documents without judgements, and all below the ranking, were relevant."""
     return _persisting([grade == UNJUDGED for grade in grades], measure) + (measure.p or 0.0) ** len(grades)
 
 
 def _graded_rbp(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """RBP of trec_eval 10 as it is meant: gains are grades, by the query's highest one, which 10.0 does not find."""
+    """Compute trec_eval 10's RBP as intended: gains are grades by the query's highest, which 10.0 does not find."""
     return _persisting([max(grade, 0) / max(ideal, default=1) for grade in grades], measure)
 
 
 def _graded_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """RBP's residual in trec_eval 10, which is 0 if all documents are judged."""
+    """Compute RBP's residual in trec_eval 10, which is 0 if all documents are judged."""
     unjudged = [grade < 0 for grade in grades]
     return _persisting(unjudged, measure) + (measure.p or 0.0) ** len(grades) if any(unjudged) else 0.0
 
 
 def _unjudged(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """The number of documents without judgements to the cut-off k, divided by k."""
+    """Divide the number of documents without judgements to the cut-off k by k."""
     return sum(grade < 0 for grade in grades) / (measure.cutoff or 1)
 
 
 def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """The highest precision at a rank with this recall or more, which trec_eval rounds to whole documents.
-
-    Version 10 rounds to the nearest number; 9 added .9 and truncated.
-    """
+    """Find the highest precision at a rank with this recall or more, which trec_eval rounds to whole documents."""
+    # trec_eval itself reads memory that it has not written if a query has no relevant document.
     needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.5)
     relevant, highest = 0, 0.0
     for rank, grade in enumerate(grades, 1):
@@ -202,13 +200,13 @@ def _at_recall(recall: float) -> Family:
 
 
 def _eleven_points(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """Interpolated precision, averaged over 11 levels of recall."""
+    """Average interpolated precision over 11 levels of recall."""
     points = (replace(measure, family=_at_recall(recall)) for recall in RECALL_LEVELS)
     return sum(_interpolated_precision(grades, ideal, 0, point) for point in points) / len(RECALL_LEVELS)
 
 
 def _normalised_gain(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
-    """The G of trec_eval: grades, discounted by what an ideal ranking gained more (at least 1 a rank), by its gain."""
+    """Compute trec_eval's G: grades, discounted by the excess of an ideal ranking's gain (at least 1 per rank)."""
     lost, total = 0, 0.0
     for rank, grade in enumerate(grades):
         lost += max(ideal[rank] if rank < len(ideal) else 0, 1) - max(grade, 0)
@@ -235,7 +233,7 @@ def _ndcg_at_levels(grades: Sequence[int], ideal: Sequence[int], *_: object) -> 
 
 
 def _cumulated(grades: Sequence[int]) -> list[float]:
-    """The discounted cumulative gain to each rank."""
+    """Compute the discounted cumulative gain to each rank."""
     return [*accumulate(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))]
 
 

@@ -246,7 +246,7 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
 
 
 def _trec_eval_name(measure: Measure) -> str:
-    """The measure by query that trec_eval has: the whole reciprocal rank, and what a geometric mean is of."""
+    """Return trec_eval's name of a query's measure: the whole reciprocal rank, and that under a geometric mean."""
     cutoff = None if measure.family is RECIPROCAL_RANK else measure.cutoff
     return Measure(measure.family, cutoff).trec_name.removeprefix("gm_")
 

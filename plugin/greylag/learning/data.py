@@ -206,7 +206,7 @@ class RankingData:
 
 
 def useful_features(data: RankingData) -> tuple[RankingData, list[str]]:
-    """The data without features that are trivial or duplicates by value, and the reasons for dropping them."""
+    """Drop features that are trivial or duplicates by value; return the data and the reasons."""
     kept, dropped = data.distinct
     if not kept:
         raise ParameterError("every feature is constant within every training query: there is nothing to select")

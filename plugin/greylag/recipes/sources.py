@@ -80,16 +80,26 @@ class TunedRM3:
 
 @dataclass(frozen=True)
 class FeatureSources:
-    """The features that a model may use, and the parameters of theirs that are tried."""
+    """The features that a model may use, and the parameters of theirs that are tried.
 
-    # The features of the MRF model
+    Features of words as they are written are left out if the index does not store its texts.
+
+    Parameters
+    ----------
+    pool : "sd", "fd" or "full", default "sd"
+        The features of the MRF model.
+    more : tuple of Feature, default ()
+        Other features, such as priors and runs.
+    grid : mapping, default `GRID`
+        The values to try, on at most 2,000 queries.
+    depth : int >= 1, default 200
+        Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
+        turn. They rank all documents.
+    """
+
     pool: Pool = "sd"
-    # Other features, such as priors and runs
     more: tuple[Feature, ...] = ()
-    # The values to try, on at most 2,000 queries
     grid: Grid = field(default_factory=lambda: GRID)
-    # Models are trained on this number of documents of each query, the top ones by RM3 and by the incoming ranking in
-    # turn. They rank all documents.
     depth: int = 200
 
     def __post_init__(self) -> None:
