@@ -116,10 +116,12 @@ def sample(place: Path, count: int, seed: int) -> Iterator[tuple[Path, str, str]
 
 
 def test_files(place: Path, module: Path) -> tuple[list[str], list[str]]:
-    """The test modules of a module's folder: those that name the module, and all."""
+    """The test modules of a module's folder, and others that say that they test it: those that name it, and all."""
     folder = Path("tests", *module.parent.parts[1:])
-    everything = [str(path.relative_to(place)) for path in sorted((place / folder).glob("test_*.py"))]
     name = ".".join(module.with_suffix("").parts[1:])
+    elsewhere = {path for path in place.glob("tests/greylag/**/test_*.py") if f"`{name}`" in path.read_text()}
+    found = sorted({*(place / folder).glob("test_*.py")} | elsewhere)
+    everything = [str(path.relative_to(place)) for path in found]
     return [path for path in everything if name in (place / path).read_text() or module.stem in path], everything
 
 
