@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import comb
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from greylag.index.analysis import QueryForm
 from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import run_step
 from greylag.rankers import ModelRanker, RankingModel
+from greylag.recipes.training import train as train_by
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
 from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked
 
@@ -218,8 +220,10 @@ def test_without_folds_judged_topics_alone_are_searched(
     assert alone.read_bytes() == given.read_bytes()
     assert command("train", *words, "--folds", 2, "--out-run", tmp_path / "out.run", "--out", given)[0] == 0
     assert searched == [10, 24]
+    monkeypatch.setattr("greylag.cli.training_inputs.MAX_TOPICS", 6)
+    monkeypatch.setattr("greylag.cli.train.train_by", partial(train_by, most_topics=6))
     for run in ([], ["--run", made / "bm25.run"]):  # topics that were not drawn are not scored
-        options = ["--most-topics", 6, "--folds", 2, "--out-run", tmp_path / "out.run", "--out", given]
+        options = ["--folds", 2, "--out-run", tmp_path / "out.run", "--out", given]
         told = command("train", *words, *run, *options)[1]
         assert "Means over 6 judged queries.\n" in told
         assert "missing" not in told
