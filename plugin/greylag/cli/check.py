@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from greylag.cli.options import Shared, Topics
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.evaluation.submission import DEPTH, check_submission
 
@@ -37,8 +37,8 @@ def check(
     for path in runs:
         findings = check_submission(path, asked, known=known, depth=depth)
         broken = [finding.rule for finding in findings if finding.broken]
-        tell("\n".join(map(str, findings)))
-        tell(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
+        write_line("\n".join(map(str, findings)))
+        write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
     if refused:
         raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
@@ -42,7 +42,7 @@ def compile(context: typer.Context) -> None:
     for example.
     """
     for name, seconds in steps():
-        tell(f"{seconds:6.1f} s  {name}")
+        write_line(f"{seconds:6.1f} s  {name}")
 
 
 def steps() -> Iterator[tuple[str, float]]:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from greylag.cli.options import INDEX, VECTORS, Shared
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
 from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
@@ -64,8 +64,8 @@ def diversify(
         grouped = [step for step in map(StageStep.parse, methods or ()) if "groups" in step.stage.needs]
         groups = vars(grouped[0].make(None))["groups"] if grouped else None
         where = None if embeddings else positions
-        tell(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
-        tell("Whether that is too crowded, judgements can tell: give --subtopics.")
+        write_line(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
+        write_line("Whether that is too crowded, judgements can write_line: give --subtopics.")
         return
     choice = choose_diversifier(
         first,
@@ -80,9 +80,9 @@ def diversify(
     )
     times = ", ".join(f"{name} {1000 * seconds:.2g}" for name, seconds in choice.seconds.items())
     _log.info("milliseconds a query: %s", times)  # not in the output, which is the same in every run
-    tell(str(choice))
+    write_line(str(choice))
     for line in commands(choice, run, subtopics, index or (), vectors, aspects):
-        tell(line)
+        write_line(line)
 
 
 def commands(

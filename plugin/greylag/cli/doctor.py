@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 
 
@@ -36,12 +36,12 @@ def doctor(
     for check in checks:
         failure = "missing" if check.name in JAVA_CHECKS else "fails"
         verdict = failure if not check.ok else "note" if check.remedy else "ok"
-        tell(f"{verdict:8}{check.name}: {check.detail}{check.remedy and f'; {check.remedy}'}")
+        write_line(f"{verdict:8}{check.name}: {check.detail}{check.remedy and f'; {check.remedy}'}")
     if not failed:
-        tell("greylag is ready")
+        write_line("greylag is ready")
     elif index or not set(failed) <= {*JAVA_CHECKS}:
-        tell(f"greylag is not ready: see {' and '.join(failed)} above")
+        write_line(f"greylag is not ready: see {' and '.join(failed)} above")
         raise typer.Exit(1)
     else:
         without = "fuse, evaluate, experiment demo, and Python on texts and embeddings"
-        tell(f"greylag is ready for all that needs no index ({without}); an index needs {' and '.join(failed)}")
+        write_line(f"greylag is ready for all that needs no index ({without}); an index needs {' and '.join(failed)}")

@@ -16,7 +16,7 @@ import typer
 
 from greylag import evaluation
 from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table
 from greylag.errors import FormatError, ParameterError
@@ -134,7 +134,7 @@ def evaluate(
     read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
     if predicted:
         guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
-        tell(_corrected(read, baseline, judged, guesses, correction, form))
+        write_line(_corrected(read, baseline, judged, guesses, correction, form))
         return
     judged.check(read)
     scores = judged.scores(read)
@@ -161,9 +161,9 @@ def evaluate(
     }
     if form == "html":
         whole = score_tables(scores, significance, wide=True, **notes)
-        tell(_page(whole, [(scores, significance)] if significance else []))
+        write_line(_page(whole, [(scores, significance)] if significance else []))
     else:
-        tell(table(scores, significance, form=form, **notes))
+        write_line(table(scores, significance, form=form, **notes))
 
 
 @dataclass(frozen=True)

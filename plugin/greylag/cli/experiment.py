@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from greylag.cli.options import Shared
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.core.tables import visible
 from greylag.errors import FormatError, ParameterError
 from greylag.studies import template
@@ -55,7 +55,7 @@ def experiment(
     if config is None and (check or out is not None):
         raise ParameterError("--check or --out without a file: give a file, or --init alone")
     if init is not None:
-        tell(starting_point(init))
+        write_line(starting_point(init))
         return
     if config is None:
         raise ParameterError("give an experiment file, such as demo, or --init pipeline for one to fill in")
@@ -68,15 +68,15 @@ def experiment(
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
     target = out or Path("runs") / settings.name
-    finished = run_study(study, settings, target, n_jobs=shared.jobs, progress=tell, metadata=shared.described)
-    tell(f"\n{finished.summary}")
+    finished = run_study(study, settings, target, n_jobs=shared.jobs, progress=write_line, metadata=shared.described)
+    write_line(f"\n{finished.summary}")
     if check:
         differing = deviations(finished.scores, settings.expected)
         for line in differing:
             typer.echo(visible(line), err=True)
         if differing:
             raise typer.Exit(1)
-        tell("all scores are as expected")
+        write_line("all scores are as expected")
 
 
 def starting_point(name: str) -> str:

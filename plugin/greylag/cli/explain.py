@@ -14,7 +14,7 @@ import typer
 from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.search import search_first
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table, as_text
 from greylag.errors import ParameterError
@@ -66,7 +66,7 @@ def explain(
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
     if not any((*given.values(), run, transfer)) and (form, top) == ("text", "5"):
         summary = load_model(model).summary()
-        tell("\n".join([summary, *cite(summary)]))
+        write_line("\n".join([summary, *cite(summary)]))
         return
     if index is None or topics is None or qid is None or not docid:
         missing = ", ".join(flag for flag, value in given.items() if not value)
@@ -79,11 +79,11 @@ def explain(
     ranking = _ranking(shared, model, learned, index, topics, qid, docid, run)
     explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
     if form == "json":
-        tell(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
+        write_line(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
     elif form == "html":
-        tell(_page(model, ranking, explanations, shown))
+        write_line(_page(model, ranking, explanations, shown))
     else:
-        tell(as_text(_tables(explanations, shown)[0]))
+        write_line(as_text(_tables(explanations, shown)[0]))
 
 
 def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Table]:

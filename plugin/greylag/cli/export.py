@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.rankers.export import ENGINES, engine_model
 from greylag.rankers.model import RankingModel
 
@@ -22,4 +22,4 @@ def export(
 
     Only features that the engine computes to the same value are exported. A model with others is refused.
     """
-    tell(engine_model(RankingModel.load(model), engine, text_field))
+    write_line(engine_model(RankingModel.load(model), engine, text_field))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from greylag.cli.options import MEASURE, MeasureName, OutputRun, Rule, Shared, Tag, check_rules, parse_measures
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, Fusion, cut
 from greylag.learning.letor import read_scores
@@ -92,7 +92,7 @@ def fuse(
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
         if out_model is not None:
             learned.model.save(out_model)
-        tell("\n".join(told(learned, folds)))
+        write_line("\n".join(summary_lines(learned, folds)))
         fusion, made = learned.held_out or learned.model, {"method": learned.model.method, "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
     tag = marked(tag or name, joined.tag, seen)
@@ -111,7 +111,7 @@ def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str,
     return dict(zip(names, runs, strict=True))
 
 
-def told(learned: LearnedFusion, folds: int | None) -> list[str]:
+def summary_lines(learned: LearnedFusion, folds: int | None) -> list[str]:
     """Describe a learned fusion in lines: its weights, and its scores beside those of the runs and of other fusions."""
     from greylag.evaluation import compare
     from greylag.reports import table

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 
 from greylag.adapters.ir_datasets import write_documents
 from greylag.cli.options import Shared
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.documents import stamp_documents
@@ -77,4 +77,4 @@ def index(
         origin = stamp_documents(docs, collection, fields, language, *without)
         n = build(docs, collection=collection, fields=fields, origin=origin)
     positional = PositionalIndex.from_lucene(out)
-    tell(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")
+    write_line(f"{out}: {n} documents, {positional.n_tokens} tokens, {positional.n_terms} terms")

@@ -128,7 +128,7 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
     return open_vectors(path)
 
 
-class First(NamedTuple):
+class FirstStage(NamedTuple):
     """The rankings to start from, and the tags and files of the runs that they were made of."""
 
     rankings: Run | RunFile | JoinedRuns
@@ -137,20 +137,20 @@ class First(NamedTuple):
 
 def first_rankings(
     shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, chain: Chain, part: Part
-) -> First:
+) -> FirstStage:
     """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
     opened = [shared.open_run(path, topics) for path in runs]
     before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
     if chain.fusion is not None:
-        return First(JoinedRuns(tuple(fused_runs(chain.fusion, runs, opened))), before)
+        return FirstStage(JoinedRuns(tuple(fused_runs(chain.fusion, runs, opened))), before)
     if len(runs) > 1:
         raise ParameterError(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
-    return First(opened[0], before) if runs else candidates(shared, index, topics, chain.stages[0][1], part)
+    return FirstStage(opened[0], before) if runs else candidates(shared, index, topics, chain.stages[0][1], part)
 
 
-def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> First:
+def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> FirstStage:
     """Search for the candidates of a ranker that needs no run, for the part's topics alone."""
     from greylag.cli.search import search_first
     from greylag.rankers.stages import ModelRanker
@@ -164,7 +164,7 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
-    return First(Run(rankings, searched.tag), [(searched.tag, None)])
+    return FirstStage(Run(rankings, searched.tag), [(searched.tag, None)])
 
 
 def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:

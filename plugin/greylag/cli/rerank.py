@@ -9,7 +9,15 @@ import typer
 
 from greylag.cli.model_inputs import load_model, seen_topics
 from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rule, Shared, Tag, check_rules
-from greylag.cli.ranking_inputs import Chain, First, chain_of, first_rankings, open_embeddings, over_columns, read_files
+from greylag.cli.ranking_inputs import (
+    Chain,
+    FirstStage,
+    chain_of,
+    first_rankings,
+    open_embeddings,
+    over_columns,
+    read_files,
+)
 from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
@@ -108,7 +116,7 @@ def rerank(
         write_scores(chain, listed, out, shared)
         return
     else:
-        rankings, before = First(listed, [(listed.tag, None)])
+        rankings, before = FirstStage(listed, [(listed.tag, None)])
     for _, stage in chain.stages:
         stage.check_topics(rankings)
     names = [*([] if chain.fusion else [rankings.tag]), *(name for name, _ in chain.steps)]

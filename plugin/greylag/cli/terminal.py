@@ -23,7 +23,7 @@ def above_progress() -> Iterator[None]:
         yield
 
 
-def tell(text: str) -> None:
+def write_line(text: str) -> None:
     """Print a text above the progress line."""
     with above_progress():
         typer.echo(visible(text.removesuffix("\n")))

@@ -28,8 +28,8 @@ from greylag.cli.options import (
     parse_measures,
 )
 from greylag.cli.running import check_outputs
-from greylag.cli.terminal import tell
-from greylag.cli.training_inputs import Asked, Files, read_inputs
+from greylag.cli.terminal import write_line
+from greylag.cli.training_inputs import Files, TrainRequest, read_inputs
 from greylag.core.spelling import nearest, read_call
 from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
 from greylag.diversity.recipe import options_of, parse_diversity, title_files, train_to_diversify
@@ -141,11 +141,11 @@ def train(
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
         train_diversifier(shared, model, files, named, folds)
     else:
-        wanted = Asked(name, model, objective, named, pool)
+        wanted = TrainRequest(name, model, objective, named, pool)
         train_ranker(shared, wanted, files, folds, propose="--measure" not in given)
 
 
-def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, *, propose: bool) -> None:
+def train_ranker(shared: Shared, asked: TrainRequest, files: Files, folds: int | None, *, propose: bool) -> None:
     """Train a model that ranks, write it, and say what was learned."""
     name = asked.name
     if folds and files.out_run is not None and files.index is not None:
@@ -165,7 +165,7 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
         folds=folds,
         n_jobs=shared.jobs,
         tag=marked(f"{first.tag}-{f'tuned-{name}' if name in TUNED else 'held-out'}", seen),
-        progress=tell,
+        progress=write_line,
         query_form=inputs.query_form,
     )
     if result.held_out is not None and files.out_run is not None:
@@ -176,16 +176,20 @@ def train_ranker(shared: Shared, asked: Asked, files: Files, folds: int | None, 
             metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
             write_run(tagged, path, metadata=metadata)
     if result.held_out is not None:
-        tell(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
+        write_line(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
     learned = result.fitted
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         learned = learned.noted({"searched": files.run is None})
     learned.model.save(files.out)
     if (depth := inputs.depth) is not None:
-        tell(f"Scores on training topics are of the top {depth} documents, which the model learns from; it ranks all.")
-    tell(_learned(name, result))
+        write_line(
+            f"Scores on training topics are of the top {depth} documents, which the model learns from; it ranks all."
+        )
+    write_line(_learned(name, result))
     if (validation := learned.validation) is not None:
-        tell(f"{learned.model.objective} {validation.means[0]:.4f} on {len(validation.qids)} topics for validation")
+        write_line(
+            f"{learned.model.objective} {validation.means[0]:.4f} on {len(validation.qids)} topics for validation"
+        )
 
 
 def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Feature, ...], folds: int | None) -> None:
@@ -212,9 +216,9 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
     if held_out is not None and files.out_run is not None:
         write_run(held_out, files.out_run)
     learned.model.save(files.out)
-    tell(f"{recipe.preset} on {learned}")
+    write_line(f"{recipe.preset} on {learned}")
     if scores:
-        tell(f"\n{table(scores, compare(scores, 'first stage'))}")
+        write_line(f"\n{table(scores, compare(scores, 'first stage'))}")
 
 
 def _learned(name: str, result: TrainingResult) -> str:
@@ -248,6 +252,6 @@ def propose_measure(qrels: Qrels) -> None:
     """Suggest a measure that suits the judgements better than AP."""
     relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
     if any(grade > 1 for grades in relevant for grade in grades):
-        tell("AP is maximised, which takes all grades above 0 as equal: --measure nDCG@10 distinguishes them")
+        write_line("AP is maximised, which takes all grades above 0 as equal: --measure nDCG@10 distinguishes them")
     elif sum(map(len, relevant)) <= 2 * sum(map(bool, relevant)):
-        tell("AP is maximised; with one or two relevant documents a topic, --measure RR or nDCG@10 is usual")
+        write_line("AP is maximised; with one or two relevant documents a topic, --measure RR or nDCG@10 is usual")

@@ -46,7 +46,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TrainRequest:
     """The model that is asked for."""
 
     name: str
@@ -85,7 +85,7 @@ class Inputs:
         return depth if depth is not None and depth < longest else None
 
 
-def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -> Inputs:
+def read_inputs(shared: Shared, files: Files, asked: TrainRequest, folds: int | None) -> Inputs:
     """Read the files into the arguments of `greylag.train`."""
     if files.letor is not None:
         return _from_letor(shared, files.letor, files.validation, asked)
@@ -99,7 +99,7 @@ def read_inputs(shared: Shared, files: Files, asked: Asked, folds: int | None) -
 
 
 def _from_index(
-    shared: Shared, files: Files, index: list[Path], qrels: Path, asked: Asked, folds: int | None
+    shared: Shared, files: Files, index: list[Path], qrels: Path, asked: TrainRequest, folds: int | None
 ) -> Inputs:
     if files.topics is None:
         raise ParameterError(f"give --topics: --model {asked.name} needs the queries' texts")
@@ -118,7 +118,7 @@ def _from_index(
     return Inputs(first, judged, positions, *spelt)
 
 
-def _from_runs(shared: Shared, files: Files, qrels: Path, asked: Asked) -> Inputs:
+def _from_runs(shared: Shared, files: Files, qrels: Path, asked: TrainRequest) -> Inputs:
     recipe = asked.index_free(with_runs(asked.features))
     if files.run is None:
         raise ParameterError("give a --run to rerank: without --index, nothing can be searched")
@@ -132,7 +132,7 @@ def _from_runs(shared: Shared, files: Files, qrels: Path, asked: Asked) -> Input
     return Inputs(first, shared.qrels(qrels, first, files.topics), None, recipe)
 
 
-def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: Asked) -> Inputs:
+def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: TrainRequest) -> Inputs:
     plain, data = asked.index_free(()), read_features(path, lenient=shared.lenient)
     columns, held_out = chosen_columns(path, data, asked.features), None
     if validation is not None:

@@ -177,7 +177,7 @@ def choose_diversifier(
         raise ParameterError("give an index, vectors or scores of aspects" if not steps else "a method is given twice")
     test_qids = split_folds(list(qrels), folds, seed)
     before = evaluate_by_subtopic(first, qrels, parsed)
-    tried = dict[str, _Tried]()
+    tried = dict[str, _MethodScores]()
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
         start = perf_counter()
@@ -189,11 +189,11 @@ def choose_diversifier(
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         seconds = (perf_counter() - start) / len(first) / len(stages)
         values = np.array([evaluate_by_subtopic(run, qrels, parsed).values for run in runs])
-        tried[name] = _Tried(stages, values, seconds)
+        tried[name] = _MethodScores(stages, values, seconds)
     return _compared(tried, before, parsed, [np.isin(list(qrels), qids) for qids in test_qids])
 
 
-class _Tried(NamedTuple):
+class _MethodScores(NamedTuple):
     """A method with each of its weights."""
 
     stages: list[tuple[float | None, StageStep]]  # by weight; None if the method has none
@@ -207,7 +207,7 @@ class _Tried(NamedTuple):
 
 
 def _compared(
-    tried: Mapping[str, _Tried], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
+    tried: Mapping[str, _MethodScores], before: Scores, measures: tuple[Measure, Measure], tests: Sequence[BoolArray]
 ) -> DiversifierChoice:
     """Choose among methods, from the scores of the first stage and the queries that each fold holds out."""
     sign = -1.0 if measures[0].family.lower_is_better else 1.0  # times which a value is better if it is higher

@@ -88,7 +88,7 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
         notes = _Notes(path)
         tag, groups = _read(path, topics, faults, notes, whole=True)
         queries = dict(groups)
-    notes.tell(tag)
+    notes.log(tag)
     texts = topics or {}
     return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
 
@@ -126,7 +126,7 @@ class RunFile:
             self._whole = True
             notes = self._check()
         self._check_unchanged()
-        notes.tell(self.tag)
+        notes.log(self.tag)
 
     def __len__(self) -> int:
         return len(self._qids)
@@ -379,7 +379,7 @@ class _Notes:
         self.several += len(scores) > 1
         self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
 
-    def tell(self, tag: str) -> None:
+    def log(self, tag: str) -> None:
         """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
         left_out = (
             f"{len(self.left_out)} queries that are not among the topics, such as {next(iter(self.left_out), '')!r}"

@@ -22,7 +22,7 @@ import greylag
 from greylag.cli import COMMANDS, MAX_MESSAGE, SHARED, app
 from greylag.cli.options import MEASURE, Shared
 from greylag.cli.running import OUTPUTS
-from greylag.cli.terminal import tell
+from greylag.cli.terminal import write_line
 from greylag.core.tables import visible
 from tests.greylag.cli.conftest import Command, Refused
 from tests.processes import SECONDS, run
@@ -207,7 +207,7 @@ def test_characters_that_change_the_terminal_are_escaped() -> None:
 def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) -> None:
     with tqdm(total=2, desc="folds", file=sys.stderr, ncols=60):
         before = capfd.readouterr().err
-        tell("fold 1\n")
+        write_line("fold 1\n")
         out, after = capfd.readouterr()
     assert before.count("0/2") == 1
     assert out == "fold 1\n"
