@@ -61,7 +61,9 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     context.progress(f"{FOLDS} folds, {len(tasks[0].training)} images to train on in the first")
     table = TrialTable(tuple(run_trials(MODEL, tasks, settings, n_jobs=context.n_jobs)))
     matched, M = report.matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs), max(settings.sizes)
-    tests = {quantity: report.compare_methods(table, BASELINES, METHODS[1:], quantity) for quantity in QUANTITIES}
+    tests = {
+        quantity: report.compare_methods(table, BASELINES, METHODS[1:], quantity, "task") for quantity in QUANTITIES
+    }
     sections = [
         Section(
             "Pick-best",
@@ -76,7 +78,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
             "Members",
             parts=[
                 *report.member_tables(table, METHODS, "all categories"),
-                *report.control_tables(table, matched, COULOMB, "all categories"),
+                *report.control_tables(table, matched, COULOMB, "all categories", "task"),
             ],
         ),
         Section(

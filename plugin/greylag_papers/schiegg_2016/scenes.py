@@ -214,7 +214,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         Section("Loss", parts=[
             size_table(table, METHODS, "Pick-best weighted loss by M"),
             *member_tables(table, METHODS, "test scenes"),
-            *control_tables(table, matched, COULOMB, "test scenes"),
+            *control_tables(table, matched, COULOMB, "test scenes", "task"),
         ]),
     ]  # fmt: skip
     return Outcome(

@@ -89,7 +89,7 @@ def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outco
     more = {
         name: [
             *report.member_tables(table, SHOWN, f"trained on {name}"),
-            *report.control_tables(table, matched[name], COULOMB, f"trained on {name}"),
+            *report.control_tables(table, matched[name], COULOMB, f"trained on {name}", "example"),
         ]
         for name, table in tables.items()
     }
@@ -172,7 +172,9 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
 
 def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
     """Pick-best loss by M, and the comparisons of both quantities."""
-    tests = {quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity) for quantity in QUANTITIES}
+    tests = {
+        quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity, "example") for quantity in QUANTITIES
+    }
     return [
         report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
         *(
@@ -186,7 +188,8 @@ def results(table: TrialTable) -> dict[str, Any]:
     """Return the comparisons, and the chosen candidates with their losses by test query, JSON-serialisable."""
     tests = {
         quantity: [
-            to_dict({}, test)["significance"] for test in report.compare_methods(table, BASELINES, ENSEMBLES, quantity)
+            to_dict({}, test)["significance"]
+            for test in report.compare_methods(table, BASELINES, ENSEMBLES, quantity, "example")
         ]
         for quantity in QUANTITIES
     }

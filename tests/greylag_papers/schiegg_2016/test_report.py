@@ -61,7 +61,7 @@ def test_member_tables_skip_methods_they_do_not_apply_to() -> None:
 
 
 def test_comparisons() -> None:
-    (test,) = compare_methods(TABLE, ("ssvm",), ("mcl",), "pick-best")
+    (test,) = compare_methods(TABLE, ("ssvm",), ("mcl",), "pick-best", "example")
     (row,) = comparison_table("", test).rows
     p = pytest.approx(0.5)  # both of one sign: 2 of 2^2 cases
     assert (*row[:3], cell_text(row[3], 4), *row[8:]) == ("mcl", "ssvm", "loss", "-0.3500", p, p, 2, 0, 0)
@@ -69,7 +69,7 @@ def test_comparisons() -> None:
 
 def test_only_coulomb_is_compared_with_further_baselines() -> None:
     table = TrialTable(tuple(trial("a", 0.0, [[0.1, 0.2]], name) for name in ("ssvm", "random", "mcl", "cssvm-all")))
-    tests = compare_methods(table, ("ssvm", "random"), ("random", "mcl", "cssvm-all"), "mean")
+    tests = compare_methods(table, ("ssvm", "random"), ("random", "mcl", "cssvm-all"), "mean", "example")
     assert [[found.run for found in test.comparisons] for test in tests] == [
         ["random", "mcl", "cssvm-all"], ["cssvm-all"]
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def test_random_vectors_match_the_ensemble() -> None:
         assert chosen.task == angle.task == loss.task
         assert angle.mean_angle == pytest.approx(chosen.mean_angle, rel=5e-3)
         assert loss.training <= chosen.training + 1e-12 or loss.learner == Perturbed(3, 20.0, pytest.approx(SPREADS[0]))
-    shown, tests = control_tables(table, matched, [METHOD], "here")
+    shown, tests = control_tables(table, matched, [METHOD], "here", "example")
     assert [row[0] for row in shown.rows] == [METHOD, f"{ANGLE} {METHOD}", f"{TRAINING} {METHOD}"]
     assert shown.rows[0][1:3] == pytest.approx(
         [
@@ -131,3 +131,5 @@ def test_random_vectors_match_the_ensemble() -> None:
     assert sum(tests.rows[0][10:13]) == 4  # test examples  # type: ignore[arg-type]
     by_task = control_tables(table, matched, [METHOD], "here", "task")[1]
     assert sum(by_task.rows[0][10:13]) == 2  # type: ignore[arg-type]
+    alone = table.restrict(["a"]), matched.restrict(["a"])
+    assert len(control_tables(*alone, [METHOD], "here", "task")) == 1  # one ensemble has no test
