@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import chain, pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -136,6 +135,23 @@ class FeatureSources:
 
 
 @dataclass(frozen=True, eq=False)
+class _PerProcess(Generic[T]):
+    """A value that is made when it is first used, in each process that the function is sent to."""
+
+    # Not functools.cache, whose functions are pickled by their names, which local ones lack in other processes.
+    make: Callable[[], T]
+    _made: list[T] = field(init=False, repr=False, default_factory=list)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt(self)
+
+    def __call__(self) -> T:
+        if not self._made:
+            self._made.append(self.make())
+        return self._made[0]
+
+
+@dataclass(frozen=True, eq=False)
 class PreparedSources:
     """Judged rankings and their features; each step that does not depend on the training queries is done once."""
 
@@ -194,7 +210,7 @@ class PreparedSources:
     def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
         settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
-        counted = cache(lambda: self._counted(self.rankings, baseline.features))
+        counted = _PerProcess(lambda: self._counted(self.rankings, baseline.features))
 
         def measure(parameters: FeatureParameters) -> FloatArray:
             return baseline.evaluate(counted().data(parameters), self.objective)
@@ -206,10 +222,11 @@ class PreparedSources:
         settings = parameter_grid(self.sources.grid, FEEDBACK, bm25)
         lengths = [max(1, len(self.index.query_terms(ranking.query))) for ranking in self.rankings]
 
-        @cache
-        def counted() -> CountedRankings:
+        def count() -> CountedRankings:
             first = RM3Stage(self.index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
             return self._counted(first.run(self.rankings, n_jobs=self.n_jobs).rankings, RM3_PARTS)
+
+        counted = _PerProcess(count)
 
         def measure(parameters: FeatureParameters) -> FloatArray:
             data = counted().data(parameters)

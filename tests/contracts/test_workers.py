@@ -1,0 +1,57 @@
+"""Every ranker is trained by threads, by other processes and on a cluster, with the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import joblib
+import pytest
+
+import greylag
+from greylag import LuceneIndex, PositionalIndex, Run, read_qrels, read_topics
+from greylag.recipes import parse_model
+from greylag.recipes.spelling import RANKERS
+from tests.greylag.cli.conftest import made
+
+__all__ = ["made"]
+FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(rounds=5)"}
+
+
+@contextmanager
+def backend(name: str) -> Iterator[None]:
+    """Two workers of joblib's backend."""
+    if name != "dask":
+        with joblib.parallel_config(name, n_jobs=2):
+            yield
+        return
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        yield
+
+
+@pytest.fixture(scope="module")
+def first(made: Path) -> Run:
+    topics = dict(list(read_topics(made / "topics.tsv").items())[:8])
+    return LuceneIndex(made / "index").bm25(k=30).run(topics)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("workers", ["loky", "dask"])
+@pytest.mark.parametrize("name", RANKERS)
+def test_models_do_not_depend_on_who_trains_them(
+    name: str, workers: str, made: Path, first: Run, tmp_path: Path
+) -> None:
+    recipe = parse_model(FAST.get(name, name)).recipe
+    index, qrels = PositionalIndex.from_lucene(made / "index"), read_qrels(made / "qrels.txt")
+    files = []
+    for where in ("threading", workers):
+        with backend(where):
+            greylag.train(first, qrels, index, recipe).model.save(tmp_path / where)
+        files.append((tmp_path / where).read_bytes())
+    assert files[0] == files[1]
