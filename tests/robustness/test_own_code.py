@@ -31,7 +31,7 @@ class Flip(Stage):
             os.kill(os.getpid(), 9)
         return ranking.first(range(len(ranking))[::SIGN])
 """
-IMPATIENT = "import greylag.runtime.cache as log; log.PATIENCE = 0.0; from greylag.__main__ import main; main()"
+IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 
 
 def write_helper(folder: Path, sign: int, stop: int = 0) -> None:
