@@ -9,7 +9,8 @@ import numpy as np
 
 from benchmarks.growth import greylag_process
 from benchmarks.harness import DATA, FULL, Row, cpu_seconds
-from greylag.rankers.fusion_model import LEARNED
+from greylag.fusion import LEARNED
+from greylag.rankers import FusionRanker
 from greylag.recipes.learned_fusion import learn_fusion
 from greylag.trec import read_qrels, read_run, write_rankings
 from greylag.trec.runs import JoinedRuns, RunFile
@@ -39,7 +40,7 @@ def cost_rows(folder: Path, runs: int, topics: int) -> Iterator[Row]:
 
         def fuse() -> None:
             learned = learn_fusion(opened, qrels, folds=folds)  # noqa: B023
-            fusion = learned.held_out or learned.model
+            fusion = learned.held_out or FusionRanker(learned.model)
             write_rankings(fusion, JoinedRuns(tuple(opened.values())), folder / "fused.run", tag="fused", n_jobs=1)
 
         yield Row(f"{shape}, {label} and written / reading", cpu_seconds(fuse, 1) / reading, "x", "at most 10")

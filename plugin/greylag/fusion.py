@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 
 import numpy as np
 
@@ -33,8 +34,7 @@ CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
     """Rank all documents by the sum of 1 / (60 + rank) over the rankings that contain them, with ranks from 1."""
-    docids, (terms,) = _by_document(rankings, _reciprocal_ranks)
-    return _ranked(rankings, docids, _sums(terms))
+    return PooledRankings(rankings).fuse("rrf")
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> Ranking:
@@ -42,48 +42,66 @@ def comb_sum(rankings: Sequence[Ranking]) -> Ranking:
 
     A ranking whose scores are equal adds nothing.
     """
-    docids, (terms,) = _by_document(rankings, _scaled_scores)
-    return _ranked(rankings, docids, _sums(terms))
+    return PooledRankings(rankings).fuse("combsum")
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> Ranking:
     """Rank all documents by the sum of `comb_sum`, times the number of rankings that contain the document."""
-    docids, (terms, ranks) = _by_document(rankings, _scaled_scores, _reciprocal_ranks)
-    return _ranked(rankings, docids, _sums(terms) * np.count_nonzero(ranks, axis=1))
+    return PooledRankings(rankings).fuse("combmnz")
 
 
-def fusion_columns(rankings: Sequence[Ranking]) -> tuple[tuple[str, ...], FloatArray]:
-    """The columns of a learned fusion: the documents of any ranking, shape (n,), and their values, shape (n, 2 runs).
+@dataclass(frozen=True, eq=False)
+class PooledRankings:
+    """The documents of one or more rankings of a query, in the order in which they first appear, which breaks ties.
 
-    Column 2j is the score in ranking j, scaled to [0, 1] as in `comb_sum`; column 2j + 1 is 60 / (60 + rank), with
-    ranks from 1. Both are 0 for documents that the ranking lacks. Documents are in the order in which ties are broken.
+    Parameters
+    ----------
+    rankings : sequence of Ranking
     """
-    docids, (scores, ranks) = _by_document(rankings, _scaled_scores, _reciprocal_ranks)
-    return docids, np.stack([scores, CONSTANT * ranks], axis=2).reshape(len(docids), 2 * len(rankings))
 
+    rankings: Sequence[Ranking]
 
-def _scaled_scores(ranking: Ranking) -> FloatArray:
-    return unit_range(ranking.scores)
+    def __post_init__(self) -> None:
+        if len({(ranking.qid, ranking.query) for ranking in self.rankings}) != 1:
+            qids = ", ".join(repr(ranking.qid) for ranking in self.rankings) or "none"
+            raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
 
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The rows of the documents in what follows."""
+        return {docid: row for row, docid in enumerate(dict.fromkeys(chain(*(r.docids for r in self.rankings))))}
 
-def _reciprocal_ranks(ranking: Ranking) -> FloatArray:
-    return 1 / (CONSTANT + 1.0 + np.arange(len(ranking)))
+    @cached_property
+    def scaled(self) -> FloatArray:
+        """The score of each document in each ranking, scaled to [0, 1], shape (n, rankings); 0 where it is lacking."""
+        return self._terms(lambda ranking: unit_range(ranking.scores))
 
+    @cached_property
+    def reciprocal_ranks(self) -> FloatArray:
+        """1 / (60 + rank) of each document in each ranking, shape (n, rankings); 0 where it is lacking."""
+        return self._terms(lambda ranking: 1 / (CONSTANT + 1.0 + np.arange(len(ranking))))
 
-def _by_document(
-    rankings: Sequence[Ranking], *terms_of: Callable[[Ranking], FloatArray]
-) -> tuple[tuple[str, ...], list[FloatArray]]:
-    """List all documents, shape (n,), and terms of each kind, shape (n, rankings), 0 where a ranking lacks one."""
-    if len({(ranking.qid, ranking.query) for ranking in rankings}) != 1:
-        qids = ", ".join(repr(ranking.qid) for ranking in rankings) or "none"
-        raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
-    numbers: dict[str, int] = {}  # of documents, in the order in which they first appear
-    rows = [[numbers.setdefault(docid, len(numbers)) for docid in ranking.docids] for ranking in rankings]
-    terms = [np.zeros((len(numbers), len(rankings))) for _ in terms_of]
-    for column, (ranking, of_ranking) in enumerate(zip(rankings, rows, strict=True)):
-        for kind, term_of in zip(terms, terms_of, strict=True):
-            kind[of_ranking, column] = term_of(ranking)
-    return tuple(numbers), terms
+    def scores(self, method: str, places: Sequence[int] | None = None) -> FloatArray:
+        """The scores by a key of `FUSIONS`, shape (n,), of all rankings or of those at these places alone."""
+        columns = slice(None) if places is None else list(places)
+        if method == "rrf":
+            return _sums(self.reciprocal_ranks[:, columns])
+        sums = _sums(self.scaled[:, columns])
+        return sums if method == "combsum" else sums * np.count_nonzero(self.reciprocal_ranks[:, columns], axis=1)
+
+    def rank(self, scores: FloatArray) -> Ranking:
+        """The documents ranked by their scores, shape (n,)."""
+        return Ranking.sort(self.rankings[0].qid, self.rankings[0].query, tuple(self.rows), scores)
+
+    def fuse(self, method: str) -> Ranking:
+        """The documents ranked by a key of `FUSIONS`."""
+        return self.rank(self.scores(method))
+
+    def _terms(self, term_of: Callable[[Ranking], FloatArray]) -> FloatArray:
+        terms = np.zeros((len(self.rows), len(self.rankings)))
+        for column, ranking in enumerate(self.rankings):
+            terms[[self.rows[docid] for docid in ranking.docids], column] = term_of(ranking)
+        return terms
 
 
 def _sums(terms: FloatArray) -> FloatArray:
@@ -94,12 +112,10 @@ def _sums(terms: FloatArray) -> FloatArray:
     return np.fromiter(map(math.fsum, terms.tolist()), np.float64, len(terms))
 
 
-def _ranked(rankings: Sequence[Ranking], docids: tuple[str, ...], scores: FloatArray) -> Ranking:
-    return Ranking.sort(rankings[0].qid, rankings[0].query, docids, scores)
-
-
 FUSIONS: Mapping[str, Fusion] = {"rrf": reciprocal_rank_fusion, "combsum": comb_sum, "combmnz": comb_mnz}
 """The methods of fusion by name."""
+LEARNED = "learned"
+"""The name of learned weights beside those of runs and of `FUSIONS`."""
 
 
 def _fusion(method: str | Fusion) -> Fusion:
@@ -117,7 +133,8 @@ class PooledSources(Source):
     sources : tuple of callables from a Query to a Ranking
         At least one, such as ``(lucene.bm25(), lucene.ql(), GivenRun(run))``.
     method : str or Fusion, default "rrf"
-        A key of `FUSIONS`, or a `greylag.rankers.FusionModel` that was learned for these sources, in their order.
+        A key of `FUSIONS`, or a `greylag.rankers.FusionRanker` of a model that was learned for these sources, in their
+        order.
     k : int >= 1, optional
         The number of documents to keep; all by default.
     """

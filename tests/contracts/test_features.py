@@ -18,7 +18,7 @@ RANKINGS = [samples.ranking(seed, N, f"q{seed}") for seed in range(4)]
 SPELLINGS = (
     "FI/term/LM FI/term/BM25 SD/ordered/LM-O-1 SD/unordered/BM25-U-8 FD/ordered/LM-O-4 FI/expansion/BM25 FI/term/early "
     "written:words written:characters latent score reciprocal-rank document:length document:entropy document:common "
-    "prior:PRIOR prior:PRIOR:log:0.5 run:RUN "
+    "prior:PRIOR prior:PRIOR:log:0.5 run:RUN fused:rrf(RUN) fused:combmnz(RUN,AGAIN) "
     "vectors:(documents=VECTORS,queries=QUERIES) stage:mmr(k=3) stage:manifold(depth=9) stage:rm3>>coverage "
     "score@minmax FI/term/LM@z run:RUN@rank"
 ).split()
@@ -37,10 +37,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     known = [f"d{number}" for number in range(N - 3)]
     (folder / "prior").write_text("".join(f"{docid} {rng.random()}\n" for docid in known))
     write_run(Run(tuple(ranking.select(rng.random(N) < 0.7) for ranking in RANKINGS), "other"), folder / "run")
+    write_run(Run(tuple(ranking.head(9) for ranking in RANKINGS[1:]), "again"), folder / "again")
     for name, ids in (("documents", known), ("queries", [ranking.qid for ranking in RANKINGS])):
         rows = [json.dumps({"id": one, "vector": rng.random(3).tolist()}) for one in ids]
         (folder / f"{name}.jsonl").write_text("\n".join(rows))
-    places = {"PRIOR": "prior", "RUN": "run", "VECTORS": "documents.jsonl", "QUERIES": "queries.jsonl"}
+    places = {
+        "PRIOR": "prior",
+        "RUN": "run",
+        "AGAIN": "again",
+        "VECTORS": "documents.jsonl",
+        "QUERIES": "queries.jsonl",
+    }
     return {name: str(folder / place) for name, place in places.items()}
 
 

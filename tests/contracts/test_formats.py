@@ -15,11 +15,11 @@ from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import FormatError, GreylagError, ModelError
 from greylag.features.evidence import Prior
+from greylag.features.fused_runs import run_columns
 from greylag.features.spec import FeatureSpec
 from greylag.index import PositionalIndex
 from greylag.index.analysis import QueryForm
 from greylag.learning.letor import read_features
-from greylag.rankers.fusion_model import FusionModel
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
@@ -42,7 +42,8 @@ def read_prior(path: Path) -> Any:
 LINEAR = RankingModel((FeatureSpec("FI", "term", "LM"),), (0.5,), fingerprint="f", provenance={"seed": 1})
 SMALL = replace(next(iter(PRESETS.values())), document_features=("score",))
 DIVERSITY = DiversityModel(SMALL, ((0.25,) * SMALL.n_features,), k=5, fingerprint="f")
-FUSION = FusionModel(("bm25", "dense"), weights=((0.5, 1.0), (2.0, -0.25)), objective="nDCG@10")
+RUNS = ("bm25", "dense")
+FUSION = RankingModel(run_columns(RUNS), (0.5, 1.0, 2.0, -0.25), objective="nDCG@10", runs=RUNS)
 SHORTENED = replace(LINEAR, query_form=QueryForm(True, frozenset({"goose"})))
 LETOR = b"1 qid:7 1:0.5 2:2.0 # d1 1=one 2=two\n0 qid:7 1:0.0 2:-1.0 # d2\n"
 XML = b'<web>\n<topic number="1">\n<query>goose</query></topic></web>\n'
@@ -64,7 +65,7 @@ FORMATS = {
     "prior": Format(read_prior, b"a 0.5\nb 2\n"),
     "linear model": Format(RankingModel.load, LINEAR, RankingModel.save, ModelError),
     "linear model of shortened queries": Format(RankingModel.load, SHORTENED, RankingModel.save, ModelError),
-    "fusion model": Format(FusionModel.load, FUSION, FusionModel.save, ModelError),
+    "linear model of runs": Format(RankingModel.load, FUSION, RankingModel.save, ModelError),
     "diversity model": Format(DiversityModel.load, DIVERSITY, DiversityModel.save, ModelError),
 }
 ALL = pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)

@@ -12,9 +12,8 @@ import typer
 from greylag.cli.options import MEASURE, MeasureName, OutputRun, Rule, Shared, Tag, check_rules, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
-from greylag.fusion import FUSIONS, Fusion, cut
+from greylag.fusion import FUSIONS, LEARNED, Fusion, cut
 from greylag.learning.letor import read_scores
-from greylag.rankers.fusion_model import LEARNED
 from greylag.ranking import SEEN, Run, marked
 from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile
@@ -86,6 +85,7 @@ def fuse(
     name, seen = str(fusion), ""
     if qrels is not None:
         from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
+        from greylag.rankers.stages import FusionRanker
         from greylag.recipes.learned_fusion import learn_fusion
 
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
@@ -93,7 +93,8 @@ def fuse(
         if out_model is not None:
             learned.model.save(out_model)
         write_line("\n".join(summary_lines(learned, folds)))
-        fusion, made = learned.held_out or learned.model, {"method": learned.model.method, "folds": folds}
+        fusion = learned.held_out or FusionRanker(learned.model)
+        made = {"method": learned.fitted.chosen[0], "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
     tag = marked(tag or name, joined.tag, seen)
     metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=before)

@@ -16,24 +16,20 @@ from greylag.trec.runs import run_tag
 
 if TYPE_CHECKING:
     from greylag.diversity.model import DiversityModel
-    from greylag.rankers.fusion_model import FusionModel
     from greylag.rankers.model import RankingModel
 
-    Model = RankingModel | FusionModel | DiversityModel
+    Model = RankingModel | DiversityModel
 _log = logging.getLogger("greylag")
 
 
 def load_model(path: Path) -> Model:
     """Load a model of any kind."""
-    from greylag.rankers.fusion_model import FusionModel
     from greylag.rankers.model import RankingModel
 
     content = read_content(path)  # once: it may be a pipe
-    kinds: list[type[RankingModel | FusionModel]] = [RankingModel, FusionModel]
-    for kind in kinds:
-        if content.get("kind") == kind.kind:
-            return kind.of_content(path, content)
-    from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kinds do not need
+    if content.get("kind") == RankingModel.kind:
+        return RankingModel.of_content(path, content)
+    from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kind does not need
 
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)

@@ -6,10 +6,9 @@ Models, and the search for candidates, are imported where they are needed: a sta
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,25 +26,12 @@ from greylag.trec.runs import JoinedRuns, RunFile
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
     from greylag.diversity.model import DiversityModel
-    from greylag.rankers.fusion_model import FusionModel
     from greylag.rankers.model import RankingModel
+    from greylag.rankers.stages import FusionRanker
 _log = logging.getLogger("greylag")
 
 
-@dataclass(frozen=True)
-class Chain:
-    """The fusion of several runs, if there is one, and the stages after it, each with its name."""
-
-    fusion: FusionModel | None
-    stages: Sequence[tuple[str, Stage]]
-
-    @property
-    def steps(self) -> list[tuple[str, Callable[[Any], Ranking]]]:
-        """The fusion, as ``fused``, and the stages."""
-        return [*([] if self.fusion is None else [("fused", self.fusion)]), *self.stages]
-
-
-def chain_of(
+def stages_of(
     model: Model | None,
     steps: Sequence[StageStep],
     index: PositionalIndex | None,
@@ -53,21 +39,24 @@ def chain_of(
     replaced: Mapping[str, str],
     *,
     transfer: bool,
-) -> Chain:
-    """Return the stages of a model and then of the steps, with files in place of those that the model names."""
-    fusion, stages = None, list[tuple[str, Stage]]()
-    if model is not None:
-        from greylag.rankers.fusion_model import FusionModel
-
-        if isinstance(model, FusionModel):
-            fusion = model
-        else:
-            stages.append(model_stage(model, replaced, index, transfer=transfer))
-    if (replaced or transfer) and not stages:
+) -> list[tuple[str, Stage]]:
+    """The stages of a model that fuses none and then of the steps, with files in place of those that it names."""
+    if (replaced or transfer) and model is None:
         raise ParameterError(
             "--file and --transfer go with --model, of features or diversity; a stage takes transfer=true"
         )
-    return Chain(fusion, [*stages, *((step.name, step.make(index, vectors=vectors)) for step in steps)])
+    first = [] if model is None else [model_stage(model, replaced, index, transfer=transfer)]
+    return [*first, *((step.name, step.make(index, vectors=vectors)) for step in steps)]
+
+
+def fusion_of(model: Model | None) -> FusionRanker | None:
+    """The fusion by a model of runs; None for another, or none."""
+    if model is None:
+        return None
+    from greylag.rankers.model import RankingModel
+    from greylag.rankers.stages import FusionRanker
+
+    return FusionRanker(model) if isinstance(model, RankingModel) and model.runs else None
 
 
 def model_stage(
@@ -136,18 +125,23 @@ class FirstStage(NamedTuple):
 
 
 def first_rankings(
-    shared: Shared, runs: Sequence[Path], index: Sequence[Path], topics: Path | None, chain: Chain, part: Part
+    shared: Shared,
+    runs: Sequence[Path],
+    index: Sequence[Path],
+    topics: Path | None,
+    ranker: FusionRanker | Stage,
+    part: Part,
 ) -> FirstStage:
     """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
     opened = [shared.open_run(path, topics) for path in runs]
     before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
-    if chain.fusion is not None:
-        return FirstStage(JoinedRuns(tuple(fused_runs(chain.fusion, runs, opened))), before)
+    if not isinstance(ranker, Stage):
+        return FirstStage(JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before)
     if len(runs) > 1:
         raise ParameterError(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
-    return FirstStage(opened[0], before) if runs else candidates(shared, index, topics, chain.stages[0][1], part)
+    return FirstStage(opened[0], before) if runs else candidates(shared, index, topics, ranker, part)
 
 
 def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> FirstStage:
@@ -167,22 +161,22 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     return FirstStage(Run(rankings, searched.tag), [(searched.tag, None)])
 
 
-def fused_runs(model: FusionModel, paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
+def fused_runs(names: Sequence[str], paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
     """Order the runs as the model's, by tag or name of file; the others keep their order."""
     # A warning names the run that is taken for another if its name differs.
-    if len(runs) != len(model.runs):
-        raise ParameterError(f"the model fuses {len(model.runs)} runs, {', '.join(model.runs)}: give --run for each")
+    if len(runs) != len(names):
+        raise ParameterError(f"the model fuses {len(names)} runs, {', '.join(names)}: give --run for each")
     left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
     for path, run in zip(paths, runs, strict=True):
         # The mark tells of topics, and is no part of the name that the model knows.
-        name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in model.runs), None)
+        name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in names), None)
         if name is not None:
             if name in placed:
                 raise ParameterError(f"{placed[name]} and {path} are both {name}: give each run of the model once")
             placed[name] = path
     others = [path for path in paths if path not in placed.values()]
-    unknown = dict(zip([name for name in model.runs if name not in placed], others, strict=True))
+    unknown = dict(zip([name for name in names if name not in placed], others, strict=True))
     if unknown:
         taken = ", ".join(f"{path} as {name}" for name, path in unknown.items())
         _log.warning(f"names of runs are not those of the model, so that their order counts: {taken}")
-    return [left[(placed | unknown)[name]] for name in model.runs]
+    return [left[(placed | unknown)[name]] for name in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +11,19 @@ import typer
 from greylag.cli.model_inputs import load_model, seen_topics
 from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rule, Shared, Tag, check_rules
 from greylag.cli.ranking_inputs import (
-    Chain,
     FirstStage,
-    chain_of,
     first_rankings,
+    fusion_of,
     open_embeddings,
     over_columns,
     read_files,
+    stages_of,
 )
 from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
-from greylag.pipeline import Pipeline
+from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Run, marked
 from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
@@ -107,34 +108,37 @@ def rerank(
         learned, listed = over_columns(learned, letor, lenient=shared.lenient)
     steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
-    chain = chain_of(learned, steps, positions, open_embeddings(vectors, steps), replaced, transfer=transfer)
-    if topics is None and (asking := next((name for name, stage in chain.stages if stage.reads_query), None)):
+    if (fusion := fusion_of(learned)) is not None:
+        learned = None
+    ranked = stages_of(learned, steps, positions, open_embeddings(vectors, steps), replaced, transfer=transfer)
+    if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
-        rankings, before = first_rankings(shared, run or (), index or (), topics, chain, asked)
+        ranker = fusion or ranked[0][1]
+        rankings, before = first_rankings(shared, run or (), index or (), topics, ranker, asked)
     elif out.suffix == ".scores":
-        write_scores(chain, listed, out, shared)
+        write_scores(ranked, listed, out, shared)
         return
     else:
         rankings, before = FirstStage(listed, [(listed.tag, None)])
-    for _, stage in chain.stages:
+    for _, stage in ranked:
         stage.check_topics(rankings)
-    names = [*([] if chain.fusion else [rankings.tag]), *(name for name, _ in chain.steps)]
+    names = ["fused" if fusion else rankings.tag, *(name for name, _ in ranked)]
     used = [path for path in shared.inputs if str(path) not in replaced]
     seen = seen_topics(used, rankings, "" if positions is None else positions.fingerprint)
     tag = marked(visible("-".join(names)) if tag is None else tag, seen)
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
     step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(name for name, _ in before)}
     metadata = shared.metadata(step, before=before)
-    ranker: Pipeline[Any] = Pipeline(tuple(rank for _, rank in chain.steps))
-    write_rankings(ranker, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
+    pipeline: Pipeline[Any] = Pipeline((*([fusion] if fusion else []), *(stage for _, stage in ranked)))
+    write_rankings(pipeline, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
-def write_scores(chain: Chain, run: Run, out: Path, shared: Shared) -> None:
+def write_scores(stages: Sequence[tuple[str, Stage]], run: Run, out: Path, shared: Shared) -> None:
     """Write the scores of a model alone, one per line, in the order of the run."""
     from greylag.rankers.stages import ModelRanker
 
-    (_, ranker), *others = chain.stages
+    (_, ranker), *others = stages
     if others or not isinstance(ranker, ModelRanker):
         raise ParameterError(f"{out} has a score a line, which is that of the --model: leave --stage out")
     seen_topics(shared.inputs, run, "")

@@ -9,6 +9,7 @@ from .feature import Feature as Feature
 from .feature import Normalised as Normalised
 from .feature import PythonFeature as PythonFeature
 from .feature import unique_features as unique_features
+from .fused_runs import FusedRuns as FusedRuns
 from .named_files import FeatureText as FeatureText
 from .spec import EXPANSION as EXPANSION
 from .spec import FeatureSpec as FeatureSpec

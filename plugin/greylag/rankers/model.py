@@ -14,6 +14,7 @@ from greylag.core.tables import html_text
 from greylag.errors import ModelError, ParameterError
 from greylag.features.column import Column
 from greylag.features.feature import Feature, Function, supply
+from greylag.features.fused_runs import FusedRuns
 from greylag.features.learned.base import LearnedFeature, learned_features, read_learned
 from greylag.features.learned.translation import Translation, TranslationLayout
 from greylag.features.learned.trees import Trees, TreesLayout
@@ -46,6 +47,7 @@ class _Layout(TypedDict):
     collection: _Collection
     fingerprint: str
     query_form: NotRequired[dict[str, Any]]
+    runs: NotRequired[list[str]]
     learned: NotRequired[dict[str, TreesLayout | TranslationLayout]]
     provenance: Provenance
 
@@ -72,6 +74,8 @@ class RankingModel(SavedModel):
         The fingerprint of the training collection; "" for any collection.
     query_form : QueryForm, default ``QueryForm()``
         How queries are shortened before features are computed.
+    runs : tuple of str, default ()
+        The names of the runs that it fuses, in their order: all features are `FusedRuns` of these. () if it reranks.
     provenance : mapping, default {}
         How the model was made: version, learner, training queries and so on. Serialisable as JSON.
     """
@@ -89,6 +93,7 @@ class RankingModel(SavedModel):
     collection: Mapping[str, float] = field(default_factory=dict)
     fingerprint: str = ""
     query_form: QueryForm = QueryForm()
+    runs: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,6 +101,11 @@ class RankingModel(SavedModel):
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
         if not np.isfinite(self.weights).all():
             raise ModelError(f"weights must be finite, not {self.weights}")
+        if len(set(self.runs)) != len(self.runs):
+            raise ModelError(f"each of the runs {', '.join(self.runs)} needs a name of its own")
+        for feature in self.features if self.runs else ():
+            if not (isinstance(feature, FusedRuns) and set(feature.runs) <= set(self.runs)):
+                raise ModelError(f"{feature} is no fusion of the model's runs {', '.join(self.runs)}")
 
     def __repr__(self) -> str:
         return f"<{self._outline()}>"
@@ -242,6 +252,7 @@ class RankingModel(SavedModel):
             "collection": dict(self.collection),
             "fingerprint": self.fingerprint,
             **({} if self.query_form == QueryForm() else {"query_form": self.query_form.as_dict()}),
+            **({"runs": list(self.runs)} if self.runs else {}),
             **({"learned": learned} if learned else {}),
             "provenance": dict(self.provenance),
         }
@@ -261,6 +272,7 @@ class RankingModel(SavedModel):
             collection=content["collection"],
             fingerprint=content["fingerprint"],
             query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
+            runs=tuple(content.get("runs", ())),
             provenance=content["provenance"],
         )
 

@@ -1,7 +1,8 @@
-"""Reranking stages: by a linear model, by RM3, or by any estimator with ``predict``."""
+"""Stages: by a linear model, also of runs to fuse, by RM3, or by any estimator with ``predict``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -11,8 +12,10 @@ import numpy as np
 from greylag.core import missing_documents
 from greylag.errors import ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
+from greylag.features.fused_runs import FusedRuns
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
+from greylag.fusion import PooledRankings
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import weighted_sum
 from greylag.learning.model_files import check_collection
@@ -54,6 +57,8 @@ class ModelRanker(Stage):
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
             object.__setattr__(self, "model", RankingModel.load(self.model))
+        if self.model.runs:
+            raise ModelError(f"the model fuses the runs {', '.join(self.model.runs)}: use FusionRanker, or --model")
         if self.index is not None:
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
@@ -72,6 +77,37 @@ class ModelRanker(Stage):
         """Score documents in the order of the ranking, shape (n,)."""
         values = self._extractor(self.model.query_form.apply(ranking), self.model.weights)
         return weighted_sum(values, np.array(self.model.weights))
+
+
+@dataclass(frozen=True)
+class FusionRanker:
+    """Fuses rankings of a query by a model of runs: a method for `greylag.fuse_runs` and `greylag.PooledSources`.
+
+    All documents that a run has are ranked; a run that lacks one adds nothing to its score. Ties go to the document
+    that appears in an earlier ranking, then to the one that is ranked higher there.
+
+    Parameters
+    ----------
+    model : RankingModel
+        With `RankingModel.runs`, such as `greylag.learn_fusion` gives.
+    """
+
+    model: RankingModel
+
+    def __post_init__(self) -> None:
+        if not self.model.runs:
+            raise ModelError("the model reranks a run and fuses none: use ModelRanker")
+
+    def __call__(self, rankings: Sequence[Ranking], /) -> Ranking:
+        """Fuse rankings, one of each run in the order of the model's runs, empty where a run has no documents."""
+        names = self.model.runs
+        if len(rankings) != len(names):
+            raise ParameterError(f"the model fuses {', '.join(names)}: pass {len(names)} rankings in this order")
+        pooled = PooledRankings(rankings)
+        columns = [
+            feature.of_pooled(pooled, names) for feature in self.model.features if isinstance(feature, FusedRuns)
+        ]
+        return pooled.rank(weighted_sum(np.column_stack(columns), np.array(self.model.weights)))
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,7 @@ def choose(
     *,
     baselines: Sequence[System] = (),
     incumbent: Members = (),
+    averages: bool = True,
     n_jobs: int | None = None,
 ) -> Choice:
     """Score all candidates, and averages of the best, on queries not learned from, and choose the best."""
@@ -248,7 +249,7 @@ def choose(
     # held-out mean, with equal weights. The best is chosen, of equally good ones the smallest; but if there is an
     # incumbent, only if its mean is higher by more than `LEAD_IN_ERRORS` standard errors of their differences. `folds`
     # hold out each of `qids` once. The first candidate is a baseline, as are `baselines`, of which the best is what
-    # others are compared with.
+    # others are compared with. Without `averages`, none is tried.
     left_out = dict[System, str]()
     weights, held_out = list[dict[System, FloatArray]](), list[RankingData]()
     for training, held in folds:
@@ -269,12 +270,12 @@ def choose(
     # An average that lacks a member is not the one that was named beforehand.
     known = incumbent if set(incumbent) <= set(singles) else ()
     qids = tuple(qids)
-    scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known)
+    scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known, averages)
     every = np.arange(len(qids))
     order = scored.order(every)
-    averages = [order[:size] for size in range(2, len(order) + 1)]
+    tried = [order[:size] for size in range(2, len(order) + 1 if averages else 2)]
     named = [known] if len(known) > 1 else []
-    values = {members: scored.values(members) for members in [*((system,) for system in singles), *averages, *named]}
+    values = {members: scored.values(members) for members in [*((system,) for system in singles), *tried, *named]}
     measure = parse_measure(str(objective))
     scores = {str(system): Scores((measure,), qids, values[(system,)][:, None], (), ()) for system in singles}
     compared = [system for system in baselines if system in singles] or singles[:1]
@@ -299,6 +300,7 @@ class _Scored:
     folds: Sequence[tuple[RankingData, Mapping[System, FloatArray]]]  # held-out data, and weights
     singles: Sequence[System]
     incumbent: Members
+    averages: bool
     _kept: dict[frozenset[System], FloatArray] = field(init=False, repr=False, default_factory=dict)
 
     def values(self, members: Members) -> FloatArray:
@@ -328,7 +330,7 @@ class _Scored:
     def choose(self, queries: IntArray) -> Members:
         """Choose a system by these queries."""
         order = self.order(queries)
-        sizes = range(1, len(order) + 1)
+        sizes = range(1, len(order) + 1 if self.averages else 2)
         best = max(
             (order[:size] for size in sizes), key=lambda members: round(self.values(members)[queries].mean(), 12)
         )

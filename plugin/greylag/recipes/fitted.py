@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from greylag.core.tables import html_text, visible
 from greylag.evaluation.scores import Scores
@@ -13,6 +13,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
+from greylag.ranking import Ranking
 from greylag.recipes.choice import Candidate, Choice
 
 
@@ -57,7 +58,7 @@ class Fitted:
     validation: Scores | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Fitted:
+    def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Self:
         """Make the result of learning weights on these queries; `chosen` are the model's features by default."""
         names = tuple(map(str, model.features))
         return cls(model, tuple(queries), model.training_scores[-1], chosen or names, **more)
@@ -87,11 +88,11 @@ class Fitted:
     def _repr_html_(self) -> str:
         return html_text(str(self))
 
-    def stage(self, index: PositionalIndex | None) -> ModelRanker:
+    def stage(self, index: PositionalIndex | None) -> Callable[[Ranking], Ranking]:
         """Return the stage that ranks by the model."""
         return ModelRanker(self.model, index)
 
-    def noted(self, entries: Mapping[str, Any]) -> Fitted:
+    def noted(self, entries: Mapping[str, Any]) -> Self:
         """Add entries to the model's provenance."""
         return replace(self, model=_noted(self.model, entries))
 

@@ -137,11 +137,7 @@ class PreparedColumns:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
         whole, recipe = self.data.select_queries(qids), self.recipe
         data, learner, provenance = whole, recipe.learner, dict[str, Any]()
-        if len(data.qids) < MIN_TOPICS:
-            raise ParameterError(
-                f"{len(data.qids)} topics with a relevant document are too few to learn from, since what they prefer "
-                f"may be chance: judge at least {MIN_TOPICS}, of which folds leave some out"
-            )
+        check_number(data.qids)
         single = self._alone(data)  # before preselection, which may drop a baseline's column
         if recipe.preselection is not None:
             provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
@@ -199,6 +195,15 @@ class PreparedColumns:
         if len(scaled) > 1:
             every.append(Candidate(System("sum of scaled runs"), scaled, (1.0,) * len(scaled)))
         return sorted(every, key=mean, reverse=True)
+
+
+def check_number(qids: Sequence[str]) -> None:
+    """Refuse to learn from fewer topics than `MIN_TOPICS`."""
+    if len(qids) < MIN_TOPICS:
+        raise ParameterError(
+            f"{len(qids)} topics with a relevant document are too few to learn from, since what they prefer may be "
+            f"chance: judge at least {MIN_TOPICS}, of which folds leave some out"
+        )
 
 
 def with_relevant(data: RankingData, rel: int, name: str = "training") -> RankingData:

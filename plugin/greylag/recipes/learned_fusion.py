@@ -3,7 +3,7 @@
 With m_j(d) the score of document d in run j, scaled to [0, 1] over the documents that the run has for the topic, and
 r_j(d) its rank there, from 1,
 
-    score(d) = sum over runs j of a_j m_j(d) + b_j 60 / (60 + r_j(d)),
+    score(d) = sum over runs j of a_j m_j(d) + b_j / (60 + r_j(d)),
 
 in which a run that lacks the document adds nothing. `ListwiseRegression` finds a and b.
 
@@ -16,38 +16,40 @@ scores is better than reciprocal ranks, and few judgements are enough).
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import compress
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from greylag import __version__
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, parse_measure
-from greylag.evaluation.folds import split_folds, without
-from greylag.fusion import FUSIONS, Fusion, fusion_columns
-from greylag.learning.data import Judgements, RankingData, linear_scores, positive_grades
+from greylag.evaluation import Measure, Scores, evaluate, parse_measure
+from greylag.evaluation.folds import fit_by_fold, split_folds
+from greylag.features.fused_runs import FusedRuns, run_columns
+from greylag.fusion import CONSTANT, FUSIONS, LEARNED, Fusion, GivenRun, PooledRankings, PooledSources
+from greylag.learning.data import Judgements, RankingData, positive_grades
 from greylag.learning.extraction import judged_topics
+from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
-from greylag.rankers.fusion_model import LEARNED, FusionModel
-from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.rankers.model import RankingModel
+from greylag.rankers.stages import FusionRanker
+from greylag.ranking import FloatArray, IntArray, Query, Ranking, Run
+from greylag.recipes.choice import Candidate, Choice, System, choose, cross_folds
+from greylag.recipes.fitted import Fitted
+from greylag.recipes.index_free import check_number
+from greylag.recipes.recipe import Recipe, selected_model
 from greylag.trec import at_level
 from greylag.trec.runs import JoinedRuns, RunFile
 
 DEPTH = 100
 """The documents that are learned from: those that some run has at this rank or above."""
-MIN_TOPICS = 3
-"""The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
 MIN_TOPICS_TO_CHOOSE = 25
-"""Below this many topics, the learned fusion is always used."""
-LEAD_IN_ERRORS = 2.0
-"""The standard errors by which the other has to be better in cross-validation."""
+"""Below this many topics, learned weights are always used; from it on, a fixed rule or a single run may be chosen."""
 FOLDS = 5
-"""Folds of the cross-validation that compares fusions."""
+"""Folds of the cross-validation that chooses."""
 MAX_BYTES = 1 << 27
 """Bytes of columns to learn from. With more, every second topic is left out, then three of four, and so on."""
 _log = logging.getLogger("greylag")
@@ -59,14 +61,14 @@ class HeldOutFusion:
 
     Parameters
     ----------
-    by_qid : mapping of str to FusionModel
-        The model of the other folds, for each topic that was learned from.
-    others : FusionModel
-        The model of all folds, for the other topics.
+    by_qid : mapping of str to FusionRanker
+        By the model of the other folds, for each topic that was learned from.
+    others : FusionRanker
+        By the model of all folds, for the other topics.
     """
 
-    by_qid: Mapping[str, FusionModel]
-    others: FusionModel
+    by_qid: Mapping[str, FusionRanker]
+    others: FusionRanker
 
     def __call__(self, rankings: Sequence[Ranking], /) -> Ranking:
         """Fuse a query's rankings."""
@@ -74,11 +76,11 @@ class HeldOutFusion:
 
 
 class LearnedFusion(NamedTuple):
-    """A learned fusion, and what cross-validation says of it.
+    """A learned fusion, and its scores in cross-validation.
 
     Parameters
     ----------
-    model : FusionModel
+    fitted : Fitted
         Learned from all topics.
     held_out : HeldOutFusion or None
         None without folds.
@@ -88,14 +90,14 @@ class LearnedFusion(NamedTuple):
         topics and documents that are learned from.
     """
 
-    model: FusionModel
+    fitted: Fitted
     held_out: HeldOutFusion | None
     scores: Mapping[str, Scores]
 
     @property
-    def queries(self) -> tuple[str, ...]:
-        """The topics whose scores are known."""
-        return self.scores[LEARNED].qids
+    def model(self) -> RankingModel:
+        """The model that was learned from all topics."""
+        return self.fitted.model
 
     @property
     def best_run(self) -> str:
@@ -114,10 +116,10 @@ def learn_fusion(
 ) -> LearnedFusion:
     """Learn to fuse runs from judged topics.
 
-    The weights are those of `ListwiseRegression` over the columns of `greylag.fusion.fusion_columns`, on the documents
-    that some run has among its first 100. From 25 topics on, each fixed rule and each single run is compared with it in
-    cross-validation over the topics; the best of them takes its place if it is better by two standard errors of the
-    mean paired difference.
+    The weights are those of `ListwiseRegression` over two columns a run: its scores in [0, 1] and 1 / (60 + rank), on
+    the documents that some run has among its first 100. From 25 topics on, each fixed rule and each single run is
+    compared with them in cross-validation over the topics; the best takes their place if it is better by two standard
+    errors of the mean paired difference.
 
     Parameters
     ----------
@@ -144,119 +146,148 @@ def learn_fusion(
     >>> fusion = learn_fusion({"bm25": bm25, "dense": dense}, qrels, folds=5)  # doctest: +SKIP
     >>> fuse_runs([bm25, dense], fusion.held_out, tag="held-out")  # doctest: +SKIP
     """
-    named = _named(runs)
-    objective, joined = Objective.parse(measure), JoinedRuns(tuple(named.values()))
-    objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
-    levelled = at_level(qrels, objective.rel)
-    judged = {qid: levelled[qid] for qid in judged_topics(joined, qrels, objective.rel)}
-    learner = ListwiseRegression(objective, penalty=penalty or (5.0 if len(named) < 4 else 30.0))
-    topics = _Topics.gather(tuple(named), joined, judged, learner, seed)
-    qids = topics.data.qids
-    if len(qids) < MIN_TOPICS:
-        raise ParameterError(
-            f"{len(qids)} topics with a relevant document in a run's first {DEPTH} are too few to learn a fusion from: "
-            f"what they prefer may be chance; judge at least {MIN_TOPICS}, or fuse without judgements"
-        )
-    _check_runs(named, topics.data)
+    recipe = FusionRecipe(_named(runs), measure, seed=seed, penalty=penalty)
+    prepared = recipe.prepare(None, qrels)
+    qids, measured = prepared.data.qids, parse_measure(str(prepared.learner.objective))
+    held_out, fitted = None, prepared.fit(qids)
     if folds is None:
-        values, measured = topics.values(qids), parse_measure(str(objective))
         # On what was learned from: without folds, no file is read a second time.
-        scores = {
-            name: Scores.single(measured, dict(zip(qids, of_one.tolist(), strict=True)))
-            for name, of_one in values.items()
-        }
-        return LearnedFusion(_noted(topics.model(qids, values), min(FOLDS, len(qids)), scores), None, scores)
-    by_qid = dict[str, FusionModel]()
-    for part in split_folds(qids, folds, seed):
-        by_qid |= dict.fromkeys(part, topics.model(without(qids, part)))
-    held_out = HeldOutFusion(by_qid, topics.model(qids))
-    scores = _scores(tuple(named), joined, judged, objective, held_out)
-    return LearnedFusion(_noted(held_out.others, folds, scores), held_out, scores)
+        choice = fitted.choice or prepared.choose(prepared.data)
+        values = {str(system): of_system for (system,), of_system in choice.values.items()} | prepared.alone()
+        scores = {name: Scores.single(measured, dict(zip(qids, v.tolist(), strict=True))) for name, v in values.items()}
+    else:
+        parts, by_qid = split_folds(qids, folds, seed), dict[str, FusionRanker]()
+        for part, of_fold in zip(parts, fit_by_fold(prepared.fit, qids, parts), strict=True):
+            by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))
+        held_out = HeldOutFusion(by_qid, FusionRanker(fitted.model))
+        alone = {name: itemgetter(number) for number, name in enumerate(recipe.runs)}
+        scores = _scores({**alone, **FUSIONS, LEARNED: held_out}, recipe.joined, prepared.judged, measured)
+    noted = {"folds": folds or min(FOLDS, len(qids)), **scores[LEARNED].by_measure}
+    return LearnedFusion(fitted.noted({"held_out": noted}), held_out, scores)
 
 
 @dataclass(frozen=True)
-class _Topics:
-    """The judged topics: what is learned from, and the measure by the systems that learn nothing."""
+class FusionRecipe(Recipe):
+    """Weights for runs, as `learn_fusion` learns them, for `cross_validate` of rankings that pool these runs.
 
-    names: tuple[str, ...]
+    Parameters
+    ----------
+    runs : mapping of str to Run or RunFile, default {}
+        By name; see `over`.
+    objective : Objective or str, default "nDCG@10"
+    seed : int, default 0
+    penalty : float > 0, optional
+        As in `learn_fusion`.
+    k : int >= 1, optional
+        The number of documents to keep of what is fused; all by default.
+    """
+
+    needs_index: ClassVar[bool] = False
+
+    runs: Mapping[str, Run | RunFile] = field(default_factory=dict, hash=False)
+    objective: Objective | str = "nDCG@10"
+    _: KW_ONLY
+    seed: int = 0
+    penalty: float | None = None
+    k: int | None = None
+
+    @property
+    def joined(self) -> JoinedRuns:
+        """The runs side by side."""
+        return JoinedRuns(tuple(self.runs.values()))
+
+    def over(self, sources: Sequence[Run]) -> FusionRecipe:
+        """Return the recipe for a first stage that pools these runs."""
+        return replace(self, runs=_named(sources))
+
+    def prepare(
+        self, rankings: Run | None, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None
+    ) -> PreparedFusion:
+        """Read the runs a query at a time, and keep as many topics as there is room for; `rankings` are not read."""
+        objective, joined, names = self.measure, self.joined, tuple(self.runs)
+        objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
+        levelled = at_level(qrels, objective.rel)
+        judged = {qid: levelled[qid] for qid in judged_topics(joined, qrels, objective.rel)}
+        data = _data(names, joined, judged, objective.rel)
+        check_number(data.qids)
+        _check_runs(self.runs, data)
+        learner = ListwiseRegression(objective, penalty=self.penalty or (5.0 if len(names) < 4 else 30.0))
+        return PreparedFusion(self, judged, data, learner)
+
+
+@dataclass(frozen=True)
+class FittedFusion(Fitted):
+    """As `Fitted`, with the recipe, whose runs are fused."""
+
+    recipe: FusionRecipe = field(default=FusionRecipe(), compare=False)
+
+    def stage(self, index: Any) -> Callable[[Ranking], Ranking]:
+        """Return the function that fuses the runs for the query of a ranking."""
+        runs = tuple(GivenRun(cast(Run, run)) for run in self.recipe.runs.values())
+        source = PooledSources(runs, method=FusionRanker(self.model), k=self.recipe.k)
+        return lambda ranking: source(Query(ranking.qid, ranking.query))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedFusion:
+    """A `FusionRecipe`, its judged topics, and what is learned from: columns of each run, and of each fixed rule."""
+
+    recipe: FusionRecipe
+    judged: Judgements
     data: RankingData
-    fixed: Mapping[str, FloatArray]  # shape (q,), by name of run or rule
     learner: ListwiseRegression
-    seed: int
 
-    @classmethod
-    def gather(
-        cls, names: tuple[str, ...], joined: JoinedRuns, judged: Judgements, learner: ListwiseRegression, seed: int
-    ) -> _Topics:
-        """Read the runs, and keep as many topics as there is room for, at equal distances."""
-        objective, kept, step, number, taken = Objective.parse(learner.objective), list[_Topic](), 1, 0, 0
-        for rankings in joined.rankings:
-            if (judgements := judged.get(rankings[0].qid)) is None:
-                continue
-            docids, columns = fusion_columns(rankings)
-            # Odd columns are 60 / (60 + rank): the documents that some run has at `DEPTH` or above.
-            near = np.flatnonzero((columns[:, 1::2] >= 60 / (60 + DEPTH)).any(axis=1))
-            grades = np.array([judgements.get(docids[row], 0) for row in near], dtype=np.int64)
-            if not (objective.rel <= grades).any():
-                continue
-            number += 1
-            if (number - 1) % step:
-                continue
-            known = tuple(docids[row] for row in near)
-            fixed = _values(_systems(names), rankings, judgements, objective, frozenset(known))
-            relevant = positive_grades(judgements.values())
-            kept.append(_Topic(rankings[0].qid, known, columns[near], grades, relevant, fixed))
-            taken += kept[-1].columns.nbytes
-            # Each doubling drops every second of the topics so far, and of those to come: distances stay equal, and the
-            # number of topics need not be known beforehand.
-            if taken > MAX_BYTES and len(kept) > 2 * MIN_TOPICS_TO_CHOOSE:
-                step, kept = 2 * step, kept[::2]
-                taken = sum(topic.columns.nbytes for topic in kept)
-        if step > 1:
-            _log.info("learned from %d of %d topics, at equal distances: more do not fit the memory", len(kept), number)
-        specs = tuple(f"{name}:{what}" for name in names for what in ("score", "rank"))
-        data = RankingData(
-            specs, tuple(topic.qid for topic in kept), np.cumsum([0, *(len(topic.docids) for topic in kept)]),
-            tuple(docid for topic in kept for docid in topic.docids),
-            np.concatenate([np.empty((0, len(specs))), *(topic.columns for topic in kept)]),
-            np.concatenate([np.empty(0, dtype=np.int64), *(topic.grades for topic in kept)]),
-            tuple(topic.relevant for topic in kept),
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The systems to choose from: runs alone, by their ranks, rules, and learned weights."""
+        names = tuple(self.recipe.runs)
+        fixed = {**{name: FusedRuns("rrf", (name,)) for name in names}, **_rules(names)}
+        return [
+            *(Candidate(System(name), (str(feature),), (1.0,)) for name, feature in fixed.items()),
+            Candidate(System(LEARNED), tuple(map(str, run_columns(names))), learner=self.learner),
+        ]
+
+    def alone(self) -> dict[str, FloatArray]:
+        """Evaluate each topic by each run alone, shape (q,): of the documents that it has."""
+        values, data = {}, self.data
+        for number, name in enumerate(self.recipe.runs):
+            column = 2 * number + 1  # of its ranks
+            has = data.columns[column] > 0
+            own = replace(
+                data, docids=tuple(compress(data.docids, has)), features=data.features[has], grades=data.grades[has],
+                offsets=np.append(0, np.cumsum(has))[data.offsets],
+            )  # fmt: skip
+            values[name] = Objective.parse(self.learner.objective).evaluate(own, own.columns[column])
+        return values
+
+    def choose(self, data: RankingData) -> Choice:
+        """Compare all systems in cross-validation; learned weights are chosen unless another leads clearly.
+
+        A run alone is compared as it would rank: the documents that others have follow its own.
+        """
+        folds = cross_folds(data, split_folds(data.qids, min(FOLDS, len(data.qids)), self.recipe.seed))
+        *fixed, learned = self.candidates
+        alone = [candidate.system for candidate in fixed]
+        return choose(
+            folds, data.qids, [*fixed, learned], Objective.parse(self.learner.objective), baselines=alone,
+            incumbent=(learned.system,), averages=False,
         )  # fmt: skip
-        fixed_values = {name: np.array([topic.fixed[name] for topic in kept]) for name in _systems(names)}
-        return cls(names, data, fixed_values, learner, seed)
 
-    def weights(self, qids: Sequence[str]) -> FloatArray:
-        """Learn the weights from these topics, shape (2 runs,)."""
-        return self.learner.fit(self.data.select_queries(qids)).over(self.data)
-
-    def values(self, qids: Sequence[str]) -> dict[str, FloatArray]:
-        """Evaluate each topic, shape (q,), by all systems; by the learned when the topic is held out."""
-        objective, learned = Objective.parse(self.learner.objective), dict[str, float]()
-        for part in split_folds(qids, min(FOLDS, len(qids)), self.seed):
-            test, weights = self.data.select_queries(part), self.weights(without(qids, part))
-            of_part = objective.evaluate(test, linear_scores(test, range(len(weights)), weights))
-            learned |= dict(zip(part, of_part.tolist(), strict=True))
-        numbers = {qid: number for number, qid in enumerate(self.data.qids)}
-        rows = [numbers[qid] for qid in qids]
-        fixed = {name: values[rows] for name, values in self.fixed.items()}
-        return {**fixed, LEARNED: np.array([learned[qid] for qid in qids])}
-
-    def model(self, qids: Sequence[str], values: Mapping[str, FloatArray] | None = None) -> FusionModel:
-        """Make the model of these topics, chosen by the values of cross-validation over them."""
-        chosen = LEARNED if len(qids) < MIN_TOPICS_TO_CHOOSE else chosen_system(values or self.values(qids))
-        provenance = {
-            "greylag": __version__, "learner": type(self.learner).__name__, "penalty": self.learner.penalty,
-            "queries": list(qids), "chosen": chosen,
-        }  # fmt: skip
-        model = FusionModel(
-            self.names, LEARNED, ((0.0, 0.0),) * len(self.names), str(self.learner.objective), provenance
-        )
-        if chosen in FUSIONS:
-            return replace(model, method=chosen, weights=())
-        if chosen in self.names:  # by its ranks alone, which are its order
-            return replace(model, weights=tuple((0.0, float(name == chosen)) for name in self.names))
-        pairs: Any = tuple(map(tuple, self.weights(qids).reshape(-1, 2).tolist()))
-        return replace(model, weights=pairs)
+    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> FittedFusion:
+        """Learn from these topics; the result does not depend on `n_jobs`."""
+        data, names = self.data.select_queries(qids), tuple(self.recipe.runs)
+        check_number(data.qids)
+        choice = self.choose(data) if len(data.qids) >= MIN_TOPICS_TO_CHOOSE else None
+        (chosen,) = choice.chosen if choice else (System(LEARNED),)
+        candidate = next(candidate for candidate in self.candidates if candidate.system == chosen)
+        columns = data.columns_of(candidate.features)
+        if candidate.learner is None:
+            value = float(Objective.parse(self.learner.objective).evaluate(data, data.columns[columns[0]]).mean())
+            selection = Selection(tuple(columns), (candidate.weights,), (value,))
+        else:  # the first columns
+            selection = self.learner.fit(data.select_features(columns))
+        model = replace(selected_model(selection, data, self.learner, {}), runs=names)
+        return FittedFusion.of(model, data.qids, (str(chosen),), choice=choice, recipe=self.recipe)
 
 
 class _Topic(NamedTuple):
@@ -267,63 +298,65 @@ class _Topic(NamedTuple):
     columns: FloatArray
     grades: IntArray
     relevant: IntArray  # grades of all relevant documents
-    fixed: Mapping[str, float]
 
 
-def chosen_system(values: Mapping[str, FloatArray]) -> str:
-    """Return the system with the highest mean of the values (q,), if it beats the learned by two standard errors."""
-    best = max((name for name in values if name != LEARNED), key=lambda name: float(values[name].mean()))
-    gains = values[best] - values[LEARNED]
-    return best if gains.mean() > LEAD_IN_ERRORS * gains.std(ddof=1) / np.sqrt(len(gains)) else LEARNED
+def _rules(names: tuple[str, ...]) -> dict[str, FusedRuns]:
+    return {method: FusedRuns(method, names) for method in FUSIONS}
 
 
-def _systems(names: Sequence[str]) -> dict[str, Fusion]:
-    """List the systems that learn nothing: each run alone, and each rule."""
-    return {**{name: itemgetter(number) for number, name in enumerate(names)}, **FUSIONS}
+def _data(names: tuple[str, ...], joined: JoinedRuns, judged: Judgements, rel: int) -> RankingData:
+    """Make the columns of as many topics as there is room for, at equal distances."""
+    features = (*run_columns(names), *_rules(names).values())
+    kept, step, number, room = list[_Topic](), 1, 0, MAX_BYTES // (16 * len(names))
+    for rankings in joined.rankings:
+        if (judgements := judged.get(rankings[0].qid)) is None:
+            continue
+        topic = _topic(rankings, judgements, names, features)
+        if not (rel <= topic.grades).any():
+            continue
+        number += 1
+        if (number - 1) % step:
+            continue
+        kept.append(topic)
+        # Each doubling drops every second of the topics so far, and of those to come: distances stay equal, and the
+        # number of topics need not be known beforehand.
+        if sum(len(topic.docids) for topic in kept) > room and len(kept) > 2 * MIN_TOPICS_TO_CHOOSE:
+            step, kept = 2 * step, kept[::2]
+    if step > 1:
+        _log.info("learned from %d of %d topics, at equal distances: more do not fit the memory", len(kept), number)
+    return RankingData(
+        features, tuple(topic.qid for topic in kept), np.cumsum([0, *(len(topic.docids) for topic in kept)]),
+        tuple(docid for topic in kept for docid in topic.docids),
+        np.concatenate([np.empty((0, len(features))), *(topic.columns for topic in kept)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(topic.grades for topic in kept)]),
+        tuple(topic.relevant for topic in kept),
+    )  # fmt: skip
+
+
+def _topic(
+    rankings: Sequence[Ranking], judgements: Mapping[str, int], names: Sequence[str], features: Sequence[FusedRuns]
+) -> _Topic:
+    """Describe the documents of a topic that some run has at `DEPTH` or above."""
+    pooled = PooledRankings(rankings)
+    near = np.flatnonzero((pooled.reciprocal_ranks >= 1 / (CONSTANT + DEPTH)).any(axis=1))
+    docids = tuple(map([*pooled.rows].__getitem__, near.tolist()))
+    columns = np.column_stack([feature.of_pooled(pooled, names)[near] for feature in features])
+    grades = np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64)
+    return _Topic(rankings[0].qid, docids, columns, grades, positive_grades(judgements.values()))
 
 
 def _scores(
-    names: Sequence[str], joined: JoinedRuns, judged: Judgements, objective: Objective, held_out: HeldOutFusion
+    systems: Mapping[str, Fusion], joined: JoinedRuns, judged: Judgements, measure: Measure
 ) -> dict[str, Scores]:
     """Evaluate each judged topic by each system, over all documents."""
-    systems: dict[str, Fusion] = {**_systems(names), LEARNED: held_out}
     values: dict[str, dict[str, float]] = {name: {} for name in systems}
     for rankings in joined.rankings:
-        qid = rankings[0].qid
-        if qid not in judged:
-            continue
-        for name, value in _values(systems, rankings, judged[qid], objective).items():
-            values[name][qid] = value
-    measure = parse_measure(str(objective))
-    return {name: Scores.single(measure, of_one) for name, of_one in values.items()}
-
-
-def _values(
-    systems: Mapping[str, Fusion],
-    rankings: Sequence[Ranking],
-    judgements: Mapping[str, int],
-    objective: Objective,
-    among: Collection[str] | None = None,
-) -> dict[str, float]:
-    """Evaluate a topic by each system, over all documents or those that are named."""
-    ranked = [
-        [docid for docid in fuse(rankings).docids if among is None or docid in among][: objective.depth]
-        for fuse in systems.values()
-    ]
-    # Each system's ranking stands as a query, so that one call evaluates all of them.
-    docids = tuple(chain.from_iterable(ranked))
-    data = RankingData(
-        (), tuple(systems), np.cumsum([0, *map(len, ranked)]), docids, np.empty((len(docids), 0)),
-        np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64),
-        (positive_grades(judgements.values()),) * len(systems),
-    )  # fmt: skip
-    values = objective.evaluate(data, -np.arange(float(len(docids))))
-    return dict(zip(systems, values.tolist(), strict=True))
-
-
-def _noted(model: FusionModel, folds: int, scores: Mapping[str, Scores]) -> FusionModel:
-    held_out = {"folds": folds, **scores[LEARNED].by_measure}
-    return replace(model, provenance={**model.provenance, "held_out": held_out})
+        if (qid := rankings[0].qid) in judged:
+            grades = {qid: dict(judged[qid])}
+            for name, fuse in systems.items():
+                run = Run((fuse(rankings),))
+                values[name][qid] = float(evaluate(run, grades, [measure]).means[0]) if run[qid].docids else 0.0
+    return {name: Scores.single(measure, of_system) for name, of_system in values.items()}
 
 
 def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[str, Run | RunFile]:

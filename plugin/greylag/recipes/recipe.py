@@ -66,6 +66,10 @@ class Recipe(ABC):
         """The names of the baselines that it tunes beside the model; none by default."""
         return ()
 
+    def over(self, sources: Sequence[Run]) -> Recipe:
+        """Return the recipe for a first stage that pools these runs, by default the same."""
+        return self
+
     @property
     def measure(self) -> Objective:
         """The measure that is maximised."""

@@ -5,10 +5,10 @@ Rankers, searches, features and stages are spelt as on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import getsourcefile
-from typing import Annotated, Any, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from pydantic import model_validator
@@ -16,23 +16,21 @@ from pydantic import model_validator
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic
-from greylag.evaluation.folds import split_folds, without
+from greylag.evaluation.folds import split_folds
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText, stage_files
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
-from greylag.fusion import fuse_runs
 from greylag.index.analysis import QueryForm
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.searches import MODELS
 from greylag.pipeline import Pipeline, Stage
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run, marked
+from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
 from greylag.recipes.baselines import TUNED
-from greylag.recipes.fitted import Fitted
-from greylag.recipes.learned_fusion import LearnedFusion, learn_fusion
-from greylag.recipes.recipe import Recipe
+from greylag.recipes.learned_fusion import FusionRecipe
+from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import parse_model
 from greylag.reports import table, to_dict
 from greylag.runtime.inputs import Names
@@ -50,17 +48,7 @@ FUSION = "fusion"
 """The model that weighs the rankings of the first stage, which no index and no features are needed for."""
 
 
-@dataclass(frozen=True)
-class FusionOptions:
-    """The options of ``fusion``.
-
-    Parameters
-    ----------
-    penalty : float, optional
-        As in `learn_fusion`.
-    """
-
-    penalty: float | None = None
+FUSION_OPTIONS = parameters(FusionRecipe, "objective", "seed", "k")
 
 
 def stages_of(text: str) -> list[StageStep]:
@@ -80,7 +68,7 @@ def read_model(text: str) -> None:
     """Check the spelling of a model."""
     name, options = read_call(text)
     if name == FUSION:
-        read_options(name, options, parameters(FusionOptions))
+        read_options(name, options, FUSION_OPTIONS)
     else:
         parse_model(text)
 
@@ -165,11 +153,12 @@ class Settings(CollectionSettings):
         """The names and spellings of the stages; names are without modules."""
         return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
 
-    def recipe(self, text: str) -> Recipe | FusionOptions:
-        """Make the recipe of a model; the features, pool and preselection are those of the main model."""
+    def recipe(self, text: str) -> Recipe:
+        """Make the recipe of a model; the features and the pool are those of the main model."""
         name, options = read_call(text)
         if name == FUSION:
-            return FusionOptions(**read_options(name, options, parameters(FusionOptions)))
+            chosen, seed, k = read_options(name, options, FUSION_OPTIONS), self.training.seed, self.first_stage.hits
+            return FusionRecipe(objective=self.training.objective, seed=seed, k=k, **chosen)
         given: dict[str, Any] = {}
         if text == self.model:
             given = {"features": self.own_features, "pool": self.pool}
@@ -242,19 +231,6 @@ SCORED_SEARCHES = ("bm25", "ql")
 """The searches that are scored beside a first stage that is a search."""
 
 
-class Validated(NamedTuple):
-    """The models of the folds, each learned from the topics of the others, and the rankings of its topics."""
-
-    run: Run
-    fitted: tuple[Fitted | LearnedFusion, ...]
-    folds: tuple[tuple[str, ...], ...]
-
-    @property
-    def models(self) -> tuple[Any, ...]:
-        """The model of each fold."""
-        return tuple(fitted.model for fitted in self.fitted)
-
-
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
     stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
@@ -299,17 +275,15 @@ def score(
     return scores
 
 
-def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> Validated:
+def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
     """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others.
 
     `system` is the place among `Settings.systems`, by default that of the main model.
     """
     tag, text = settings.systems[system]
-    recipe, option = settings.recipe(text), settings.training
+    recipe, option = settings.recipe(text).over(opened.sources), settings.training
     folds = option.folds if settings.test_topics is None else [opened.tested]
-    if isinstance(recipe, FusionOptions):
-        return _fuse(settings, recipe, tag, opened, context.progress)
-    validated = training.cross_validate(
+    return training.cross_validate(
         recipe,
         opened.first,
         opened.qrels,
@@ -321,28 +295,6 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
         provenance={"experiment": settings.name},
         progress=context.progress,
     )
-    return Validated(validated.run, validated.fitted, validated.folds)
-
-
-def _fuse(
-    settings: Settings, option: FusionOptions, tag: str, opened: OpenCollection, progress: Callable[[str], None]
-) -> Validated:
-    """Fuse the first stage's rankings, each fold by weights learned from the topics of the others."""
-    training, qids = settings.training, list(opened.first)
-    split = settings.test_topics is not None
-    folds = [opened.tested] if split else split_folds(qids, training.folds, training.seed)
-    rankings, every = dict[str, Ranking](), list[LearnedFusion]()
-    for number, fold in enumerate(folds, 1):
-        rest = without(qids, fold)
-        others = {run.tag: run.select_queries(rest) for run in opened.sources}
-        fitted = learn_fusion(others, opened.qrels, training.objective, seed=training.seed, penalty=option.penalty)
-        every.append(fitted)
-        progress(f"fold {number}: {fitted.model.summary().splitlines()[0]}")
-        tested = [run.select_queries(fold) for run in opened.sources]
-        fused = fuse_runs(tested, fitted.model, k=settings.first_stage.hits)
-        rankings |= {ranking.qid: ranking for ranking in fused.rankings}
-    run = Run(tuple(rankings[qid] for qid in qids if qid in rankings), marked(tag, opened.first.tag))
-    return Validated(run, tuple(every), tuple(map(tuple, folds)))
 
 
 def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
@@ -360,9 +312,9 @@ def _beside(settings: Settings, opened: OpenCollection, context: Context) -> lis
     ]
 
 
-def _kept(model: Any, opened: OpenCollection) -> Any:
-    """Return the model to save: one of features shortens queries as the study did."""
-    return replace(model, query_form=opened.query_form) if isinstance(model, RankingModel) else model
+def _kept(model: RankingModel, opened: OpenCollection) -> RankingModel:
+    """Return the model to save: one that reranks shortens queries as the study did."""
+    return model if model.runs else replace(model, query_form=opened.query_form)
 
 
 def tuned_name(model: str) -> str:

@@ -13,14 +13,13 @@ from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.learned_fusion import LearnedFusion
 from greylag.reports.charts import result, rounds_chart, verdicts
 from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges, most_changed, no_reasons, query_changes, reasons
 from greylag.reports.report import Section
 from greylag.studies.collection import OpenCollection
-from greylag.studies.tables import Table, comparison_table, fusion_table, means, means_table, models_table
+from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
 from greylag.trec import SubtopicQrels
 
 TOP_K = 10  # documents of a ranking
@@ -36,7 +35,8 @@ feature's standard deviation within a query, in per cent of the sum over feature
 SD/unordered/BM25-U-4 means: BM25 counts neighbouring terms of the query (SD; FD: any terms of it; FI: single ones)
 where they stand in any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
 _FUSIONS = """\
-The weights of each fold's fusion: of a ranking's scores, scaled to [0, 1], and of 60 / (60 + rank)."""
+The shares of each ranking in the fusion of each fold: weight times the standard deviation within a query, in per cent
+of the sum. combsum is a ranking's scores, scaled to [0, 1], and rrf is 1 / (60 + rank)."""
 _QUERIES = f"""\
 Open a query to see the top {TOP_K} documents of both rankings. Relevant documents are highlighted, and words of the
 query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
@@ -55,7 +55,7 @@ class Ranked:
     scores: Mapping[str, Mapping[str, Scores]]
     collection: OpenCollection
     # One for each fold, whose test queries are `folds`
-    fitted: Sequence[Fitted | LearnedFusion]
+    fitted: Sequence[Fitted]
     folds: Sequence[Sequence[str]]
     # The system of these models
     main: str
@@ -63,8 +63,8 @@ class Ranked:
 
     @property
     def rankers(self) -> list[Fitted]:
-        """The fitted models, if they are of features."""
-        return [fitted for fitted in self.fitted if isinstance(fitted, Fitted)]
+        """The fitted models, if they rerank."""
+        return [fitted for fitted in self.fitted if not fitted.model.runs]
 
     def tests(self, kind: str) -> Significance:
         """Compare each step with the step before, by scores of this kind."""
@@ -127,8 +127,8 @@ def _learned(ranked: Ranked) -> Section:
     """Describe the models."""
     title = "What was learned"
     if not (rankers := ranked.rankers):
-        fusions = [fitted.model for fitted in ranked.fitted if isinstance(fitted, LearnedFusion)]
-        return Section(title, _FUSIONS, [fusion_table("Weights", fusions)])
+        fusions = [fitted.model for fitted in ranked.fitted]
+        return Section(title, _FUSIONS, [models_table("Share of each ranking", fusions, ordered=False)])
     chosen = [(fold, fitted.chosen[0]) for fold, fitted in enumerate(rankers, 1) if fitted.choice]
     choice, models = Table("The automatic choice", ("fold", "chosen"), chosen), [fitted.model for fitted in rankers]
     return Section(title, _MODELS, [choice, *_rounds(models), models_table("Order and share of features", models)])

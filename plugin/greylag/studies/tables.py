@@ -8,7 +8,6 @@ from greylag.core.tables import Table as Table  # noqa: PLC0414 (public here)
 from greylag.core.tables import as_text as as_text  # noqa: PLC0414 (public here)
 from greylag.evaluation import Scores
 from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
-from greylag.rankers.fusion_model import FusionModel
 from greylag.rankers.model import RankingModel
 
 
@@ -61,15 +60,3 @@ def models_table(caption: str, models: Sequence[RankingModel], *, ordered: bool 
     frequent = sorted(cells, key=lambda feature: -len(cells[feature]))
     rows = [[feature, *map(cells[feature].get, range(len(models)))] for feature in frequent]
     return Table(caption, ("feature", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)
-
-
-def fusion_table(caption: str, models: Sequence[FusionModel]) -> Table:
-    """Tabulate the weights of each run in the fusion of each fold, of scores and of ranks. A fixed rule has none."""
-    names = dict.fromkeys(name for model in models for name in model.runs)
-    weights = [dict(zip(model.runs, model.weights or [None] * len(model.runs), strict=True)) for model in models]
-    rows = [
-        (name, *(model.method if pair is None else f"{pair[0]:+.3f}, {pair[1]:+.3f}"
-                 for model, pair in zip(models, (by_run.get(name) for by_run in weights), strict=True)))
-        for name in names
-    ]  # fmt: skip
-    return Table(caption, ("ranking", *(f"fold {fold}" for fold in range(1, len(models) + 1))), rows)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import evaluate
-from greylag.fusion import fuse_runs
-from greylag.rankers.fusion_model import LEARNED, FusionModel
+from greylag.features.fused_runs import FusedRuns
+from greylag.fusion import LEARNED, fuse_runs
+from greylag.rankers import FusionRanker, RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_qrels, read_run, write_qrels, write_run
 from tests.greylag.cli.conftest import Command, Refused, unremarked
@@ -61,10 +62,10 @@ def test_a_fusion_is_learned_held_out_and_kept(tmp_path: Path, command: Command,
     held_out = read_run(out)
     assert held_out.tag == "fused-held-out"
     (score,) = evaluate(held_out, read_qrels(tmp_path / "qrels.txt"), ["nDCG@10"]).by_measure.values()
-    assert FusionModel.load(model).provenance["held_out"]["nDCG@10"] == pytest.approx(score, abs=1e-9)
+    assert RankingModel.load(model).provenance["held_out"]["nDCG@10"] == pytest.approx(score, abs=1e-9)
     assert f"{score:.4f}" in told
     assert all(name in told for name in ("run0", "run1", "rrf", "combsum"))
-    assert command("explain", model)[1].startswith(FusionModel.load(model).summary())
+    assert command("explain", model)[1].startswith(RankingModel.load(model).summary())
 
 
 def test_without_folds_the_run_says_that_it_saw_its_topics(
@@ -99,7 +100,7 @@ def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command
     code, _, errors = command("rerank", *words)
     assert code == 0
     assert f"{tmp_path / 'a'} as run0, {tmp_path / 'b'} as run1" in errors
-    expected = fuse_runs([read_run(tmp_path / name) for name in "ab"], FusionModel.load(model))
+    expected = fuse_runs([read_run(tmp_path / name) for name in "ab"], FusionRanker(RankingModel.load(model)))
     assert [each.docids for each in read_run(out).rankings] == [each.docids for each in expected.rankings]
 
 
@@ -111,7 +112,7 @@ def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[
     assert "are the same run" in refused("fuse", *judged, "--run", judged[1], *out)
     assert "8 queries cannot be split into 9 folds" in refused("fuse", *judged, *out, "--folds", 9)
     assert "would be written twice" in refused("fuse", *judged, *out, "--out-model", tmp_path / "out.run")
-    FusionModel(("x", "y"), "rrf").save(tmp_path / "fusion.json")
+    RankingModel((FusedRuns("rrf", ("x", "y")),), (1.0,), runs=("x", "y")).save(tmp_path / "fusion.json")
     words = ["--model", tmp_path / "fusion.json", *out]
     assert "fuses 2 runs, x, y" in refused("rerank", *words, *judged[:2])
     assert "go with --model, of features" in refused("rerank", *words, *judged[:4], "--transfer")

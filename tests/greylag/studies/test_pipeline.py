@@ -18,7 +18,7 @@ from greylag.evaluation import evaluate, holm, paired_test, split_folds
 from greylag.evaluation.significance import p_text
 from greylag.features.spelling import parse_features
 from greylag.index import RM3Search
-from greylag.rankers import FusionModel, ModelRanker, RankingModel
+from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import SEEN
 from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fusion
 from greylag.recipes.spelling import parse_model
@@ -227,11 +227,11 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
             run.tag: Run(tuple(ranking for ranking in run.rankings if ranking.qid not in fold), run.tag) for run in runs
         }
         model = learn_fusion(training, opened.qrels, "nDCG@10").model
-        saved = FusionModel.load(out / "models" / f"fold-{number}.json")
-        assert (saved.runs, saved.method) == (model.runs, model.method)
+        saved = RankingModel.load(out / "models" / f"fold-{number}.json")
+        assert (saved.runs, saved.features) == (model.runs, model.features)
         assert np.array(saved.weights) == pytest.approx(np.array(model.weights), rel=1e-4)  # files have float32
         for qid in fold:
-            assert fused[qid].docids == saved([run[qid] for run in runs]).docids[:50]
+            assert fused[qid].docids == FusionRanker(saved)([run[qid] for run in runs]).docids[:50]
     after = read_run(out / "Backwards.run")
     for qid, ranking in fused.items():
         assert after[qid].docids == (*ranking.docids[:2], *ranking.docids[:1:-1])
@@ -240,7 +240,7 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
     assert all(diverse[qid].docids[:5] == xquad(ranking).docids[:5] for qid, ranking in fused.items())
     page = (out / "report.html").read_text()
     assert "fusion fuses the first stage" in page
-    assert "The weights of each fold" in page
+    assert "The shares of each ranking in the fusion" in page
 
 
 def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several: Path, opened: OpenCollection) -> None:

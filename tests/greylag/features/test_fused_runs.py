@@ -1,0 +1,55 @@
+"""Features of fused runs: values, spellings, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag.errors import FormatError, ParameterError
+from greylag.features.extract import FeatureExtractor
+from greylag.features.fused_runs import FusedRuns
+from greylag.features.spelling import parse_feature, parse_features
+from greylag.fusion import FUSIONS, fuse_runs
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_run, write_run
+
+ONE = Run((Ranking("1", "", ("a", "b"), [2.0, 1.0]), Ranking("2", "", ("e",), [1.0])), "one")
+TWO = Run((Ranking("1", "", ("c", "b", "d"), [9.0, 8.0, 5.0]),), "two")
+POOL = Ranking("1", "", ("z", "d", "c", "b", "a"), np.arange(5.0, 0.0, -1.0))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    for run in (ONE, TWO):
+        write_run(run, tmp_path / run.tag)
+    return [str(tmp_path / "one"), str(tmp_path / "two")]
+
+
+@pytest.mark.parametrize("method", FUSIONS)
+def test_values_are_the_scores_of_the_fusion(method: str, files: list[str]) -> None:
+    feature = parse_feature(f"fused:{method}({','.join(files)})")
+    fused = fuse_runs([read_run(file) for file in files], method)["1"]
+    expected = dict(zip(fused.docids, fused.scores.tolist(), strict=True))
+    extractor = FeatureExtractor(None, (feature,))
+    assert extractor(POOL)[:, 0].tolist() == [expected.get(docid, 0.0) for docid in POOL.docids]
+    assert extractor(Ranking("3", "", ("a",), [1.0])).tolist() == [[0.0]]  # a query that neither has
+
+
+def test_the_columns_of_one_run_by_hand(files: list[str]) -> None:
+    features = parse_features(f"fused:combsum({files[1]}),fused:rrf({files[1]})")
+    expected = [[0, 0], [0, 1 / 63], [1, 1 / 61], [0.75, 1 / 62], [0, 0]]
+    np.testing.assert_allclose(FeatureExtractor(None, features)(POOL), expected, rtol=1e-15)
+
+
+def test_files_are_replaced(files: list[str]) -> None:
+    feature = FusedRuns("rrf", ("x.run", "y.run"))
+    assert feature.files() == ["x.run", "y.run"]
+    assert feature.place_files(dict(zip(feature.runs, files, strict=True)).__getitem__).runs == tuple(files)
+    with pytest.raises(FormatError, match=r"x\.run"):
+        FeatureExtractor(None, (feature,))(POOL)
+
+
+@pytest.mark.parametrize("text", ["fused:rrf", "fused:rrf()", "fused:borda(a)", "fused:rrf(a,,b)", "fused:rrf(a(b))"])
+def test_wrong_spellings_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="fused:"):
+        parse_feature(text)
