@@ -16,7 +16,7 @@ from greylag.recipes.spelling import RANKERS
 from tests.greylag.cli.conftest import made
 
 __all__ = ["made"]
-FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(rounds=5)"}
+FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(trees=5)"}
 
 
 @contextmanager
