@@ -14,28 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column(Evidence):
-    """A column of a feature file, spelt ``column:NAME``, or by its number alone.
-
-    A model has only the name. `RankingModel.with_columns` gives it the values of a file at hand.
-
-    Parameters
-    ----------
-    name : str
-        As in the file, such as ``25``.
-    values : callable, optional
-        From a `Ranking` to the values of its documents. Not compared.
-
-    Examples
-    --------
-    >>> str(Column("25"))
-    'column:25'
-    """
+    """A column of a feature file, spelt ``column:NAME``, or by its number alone."""
 
     form: ClassVar[str] = "column:{name}"
     uses_ranking: ClassVar[bool] = False
     needs_index: ClassVar[bool] = False
     reads_query: ClassVar[bool] = False
 
+    # A model has only the name; `RankingModel.with_columns` gives it the values of a file at hand.
     name: str
     values: Values | None = field(default=None, compare=False, repr=False)
 

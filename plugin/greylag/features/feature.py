@@ -110,13 +110,7 @@ class Feature(_Joins):
 
 
 class FeatureUnion(_Joins, tuple[Feature, ...]):
-    """Features side by side, the columns of a matrix: the tuple that ``feature ** feature`` makes.
-
-    Examples
-    --------
-    >>> union = Score() ** parse_feature("FI/term/LM") ** ManifoldRanker(index)  # doctest: +SKIP
-    >>> FeatureExtractor(index, union)  # doctest: +SKIP
-    """
+    """Features side by side, the columns of a matrix: the tuple that ``feature ** feature`` makes."""
 
     __slots__ = ()
 

@@ -16,19 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenForm(Evidence):
-    """The share of the query's idf that the document covers by words as they are written, spelt ``written:UNIT``.
+    """The share of the query's idf that the document covers by words as they are written, spelt ``written:UNIT``."""
 
-    sum of idf(u) over the units u of the query that the document has / sum of idf(u) over all units of the query, with
-    idf(u) = log(1 + (N - df + 0.5) / (df + 0.5)); 0 if the query has no word. Words are in lower case, not stemmed, and
-    stop words are among them.
-
-    Parameters
-    ----------
-    unit : "words" or "characters"
-        The different words, or the different n-grams of 3 to 5 characters of words with "_" at both ends: those of
-        "heat" are _he, hea, eat, at_, _hea, heat, eat_, _heat and heat_.
-    """
-
+    # sum of idf(u) over the units u of the query that the document has / sum over all units of the query, with idf(u) =
+    # log(1 + (N - df + 0.5) / (df + 0.5)); 0 if the query has no word. Words are in lower case, not stemmed, and stop
+    # words are among them. Characters are n-grams of 3 to 5 of words with "_" at both ends, such as _he and eat_.
     form: ClassVar[str] = "written:{unit}"
     uses_ranking: ClassVar[bool] = False
 

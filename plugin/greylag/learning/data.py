@@ -264,21 +264,9 @@ def centred(data: RankingData) -> FloatArray:
 
 
 def measure_spreads(values: FloatArray, offsets: IntArray) -> FloatArray:
-    """Compute the standard deviations of values within queries: their root mean squares around the query means.
-
-    Between queries, features and scores differ by much more, which changes no ranking.
-
-    Parameters
-    ----------
-    values : float array, shape (n, f)
-        Such as ``data.features``, or scores as one column.
-    offsets : int array, shape (q + 1,)
-        The rows of each query, as in `RankingData`.
-
-    Returns
-    -------
-    float array, shape (f,)
-    """
+    """Compute root mean squares of values, shape (n, f), around means within queries, shape (f,)."""
+    # Between queries, features and scores differ by much more, which changes no ranking. `offsets`, shape (q + 1,), has
+    # the rows of each query, as in `RankingData`.
     squares = np.zeros(values.shape[1])
     for first, end in pairwise(offsets.tolist()):
         if end > first:

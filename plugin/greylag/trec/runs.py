@@ -94,28 +94,9 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
 
 
 class RunFile:
-    """A run in a file: checked at once, then read a query at a time. Iterating gives the qids.
+    """A run in a file: checked at once, then read query by query. Iterating gives the qids."""
 
-    If the lines of a query are apart, the whole run is read.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, plain or gzipped, which can be read twice.
-    topics : mapping of str to str, optional
-        Query texts by qid.
-
-    Attributes
-    ----------
-    tag : str
-        The tag of the first line.
-
-    Raises
-    ------
-    FormatError
-        If `read_run` refuses the file.
-    """
-
+    # If the lines of a query are apart, the whole run is read. `tag` is that of the first line.
     def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
         # The first pass checks every line and keeps the qids alone; the second reads a query at a time.
@@ -159,15 +140,10 @@ class RunFile:
 
 @dataclass(frozen=True)
 class JoinedRuns:
-    """Several runs side by side, to combine the rankings of each query. Iterating gives the qids.
+    """Several runs side by side, to combine the rankings of each query. Iterating gives the qids."""
 
-    Parameters
-    ----------
-    runs : tuple of Run or RunFile
-        Queries are in the order of the first run; those that it lacks follow. Runs in files are read a query at a time,
-        and as far as their order differs, queries wait in memory.
-    """
-
+    # Queries are in the order of the first run; those that it lacks follow. As far as the order of files differs,
+    # queries wait in memory.
     runs: tuple[Run | RunFile, ...]
 
     @cached_property
