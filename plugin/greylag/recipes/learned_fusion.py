@@ -168,19 +168,7 @@ def learn_fusion(
 
 @dataclass(frozen=True)
 class FusionRecipe(Recipe):
-    """Weights for runs, as `learn_fusion` learns them, for `cross_validate` of rankings that pool these runs.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run or RunFile, default {}
-        By name; see `over`.
-    objective : Objective or str, default "nDCG@10"
-    seed : int, default 0
-    penalty : float > 0, optional
-        As in `learn_fusion`.
-    k : int >= 1, optional
-        The number of documents to keep of what is fused; all by default.
-    """
+    """Weights for runs by name, as `learn_fusion` learns them, for `cross_validate` of rankings that pool them."""
 
     needs_index: ClassVar[bool] = False
 
@@ -189,7 +177,7 @@ class FusionRecipe(Recipe):
     _: KW_ONLY
     seed: int = 0
     penalty: float | None = None
-    k: int | None = None
+    k: int | None = None  # documents to keep of what is fused
 
     @property
     def joined(self) -> JoinedRuns:
