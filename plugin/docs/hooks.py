@@ -60,7 +60,7 @@ brackets `bm25(k1=[0.6,0.9])`. Quote parentheses in a shell. `train --model help
 `train --model "mrf(help)"` the options of one with defaults, types and meanings; likewise `search --model`.
 
 `--out` is the main output of a command: the index, run, features, model or folder that it is for. Further outputs are
-`--out-KIND`: the held-out run of `train --out-run`, the model of `fuse --out-model`, the chart of `evaluate
+named by their kind: the held-out run of `train --out-run`, the model of `fuse --out-model`, the chart of `evaluate
 --out-figure`. Commands without `--out` print. AP is maximised, and shown first, unless `--measure` names another
 measure; `diversify` chooses by alpha-nDCG@10.
 """
