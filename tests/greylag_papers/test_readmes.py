@@ -23,6 +23,7 @@ from greylag_papers.contrasts import contrasts
 from tests.greylag_papers.verdicts import (
     EQUIVALENCES,
     MARGIN,
+    MIN_UNITS,
     claim_rows,
     counted,
     difference_verdict,
@@ -141,7 +142,8 @@ def test_figures_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
         "documents": {"mean": 46.2941},
         "random": {"loss": 0.4695},
         "share": {"all": 0.8},
-        "below": {"k": 5, "most": 6, "of": 6},
+        "below": {"k": 5, "most": 6, "contrary": 0, "of": 6},
+        "above": {"k": 5, "contrary": 1, "of": 6},
     }
     monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
     for kind, claim, name, answer in (
@@ -152,9 +154,30 @@ def test_figures_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
         ("always", {"at_least": 0.8}, "share: all", "not refuted"),
         ("always", {"at_most": 0.5}, "share: all", "no"),
         ("significant", {}, "below: k", "cannot tell"),
+        ("significant", {}, "below: most", "yes"),
+        ("significant", {}, "above: k", "no"),
         ("sign", {}, "below: k", "cannot tell"),  # p = 14 / 64
         ("sign", {}, "below: most", "yes"),  # p = 2 / 64
         ("measured", {"at_most": "random: loss"}, "share: all", "cannot tell"),
         ("measured", {}, "share: all", "cannot tell"),
     ):
         assert counted(kind, claim, "file", 0, name)[3] == answer
+
+
+def test_few_units_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05}
+    rows = {"a / b": {**row, "n": MIN_UNITS - 1}, "a / c": {**row, "n": MIN_UNITS}}
+    monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
+    claim = {"files": ["file"], "higher": [*rows], "but": {"file": "c is odd"}}
+    assert [found[-2] for found in claim_rows(claim)] == [
+        f"cannot tell: fewer than {MIN_UNITS} units, but c is odd",
+        "yes, but c is odd",
+    ]
+
+
+def test_what_is_said_of_the_baselines_of_figure_4() -> None:
+    """Beside the "yes" of `synthetic.svmdiv` stands how good the baseline is."""
+    losses = expected("synthetic.svmdiv")
+    ks = [str(k) for k in range(1, 16)]
+    assert [k for k in ks if losses["essential-pages"][k] <= losses["random"][k]] == ["15"]
+    assert [k for k in ks if losses["svmdiv"][k] < losses["coverage"][k]] == ["1", "2", "3"]

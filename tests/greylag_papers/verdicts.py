@@ -8,13 +8,15 @@ An entry of `claims.yaml` has one of these kinds, with the rows that judge it:
 - not_lower, not_higher: the one of them that the claim needs (non-inferiority).
 - best: whether lambda = .5 reaches the best lambda. A tie is "yes".
 - always: what one counterexample refutes, with `at_least` or `at_most`.
-- significant: a number of tests that all have to be significant.
+- significant: a number of tests that all have to be significant, each by itself. "no" if one is to the contrary, after
+  Holm's correction over them.
 - sign: a number of units for which it is so, by the sign test.
 - printed: a figure of the paper that is computed again, equal to the digits that are printed there.
 - measured: a figure that no test goes with. Its verdict is "cannot tell".
 - stated: the verdict of a test or benchmark of the repository.
 
-`because`, for a claim or for single rows, says why a row cannot tell whatever it holds.
+A test over fewer than MIN_UNITS units cannot tell. `because`, for a claim or for single rows, says why a row cannot
+tell whatever it holds. `but`, for files, is what a reader has to know beside the verdict.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from greylag.evaluation import SIGNIFICANCE_LEVEL, detectable_difference, holm
 from greylag.studies.config import shipped_file
 
 MARGIN = 0.05  # of the baseline's mean
+MIN_UNITS = 10  # of a test of a mean difference
 ROUNDED = 5e-5  # the error of a figure in experiment files
 ENDS = ("least", "most")
 UNKNOWN = "cannot tell"
@@ -155,7 +158,9 @@ def counted(kind: str, claim: Mapping[str, Any], file: str, place: int, name: st
         of = expected(file)[name.rsplit(": ", 1)[0]]["of"]
         figure += f"{shown:g} of {of:g}"
         if kind == "significant":
-            return figure, f"{of:g} differences", "", "yes" if shown == of else UNKNOWN
+            contrary = expected(file)[name.rsplit(": ", 1)[0]]["contrary"]
+            answer = "yes" if shown == of else "no" if contrary else UNKNOWN
+            return f"{figure}, contrary {contrary:g}", f"{of:g} differences", "", answer
         p = min(1.0, 2 * float(special.bdtr(min(shown, of - shown), of, 0.5)))
         return figure, "sign test", p_value(p), yes_or_no(shown > of / 2) if p < SIGNIFICANCE_LEVEL else UNKNOWN
     for side, sign in (("at_least", 1), ("at_most", -1)):
@@ -182,6 +187,7 @@ def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     names: list[str] = [claim[kind]] if isinstance(claim[kind], str) else claim[kind]
     reasons = claim.get("because", {})
     reasons = dict.fromkeys(names, reasons) if isinstance(reasons, str) else reasons
+    remarks = {file: f", but {remark}" for file, remark in claim.get("but", {}).items()}
     for file in claim["files"]:
         judged = (
             [("", "")] * len(names)
@@ -202,5 +208,8 @@ def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
                 figures = f"{where}{': ' * bool(where)}{run} {number(row['mean'])}, {other} {number(row['against'])}"
                 test = EQUIVALENCES.get(kind, "difference")
                 cells = [f"{row['n']:g}", figures, test, p, number(row["detectable"])]
+                if row["n"] < MIN_UNITS:
+                    answer = f"{UNKNOWN}: fewer than {MIN_UNITS} units"
             own = papers_own(claim["own_test"], kind, row) if "own_test" in claim and "p" in row else ""
-            yield file, *cells, f"{UNKNOWN}: {reasons[name]}" if name in reasons else answer, own
+            answer = f"{UNKNOWN}: {reasons[name]}" if name in reasons else answer
+            yield file, *cells, answer + remarks.get(file, ""), own
