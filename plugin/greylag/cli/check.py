@@ -9,7 +9,7 @@ import typer
 
 from greylag.cli.options import Shared, Topics
 from greylag.cli.terminal import write_line
-from greylag.errors import ParameterError
+from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.submission import DEPTH, check_submission
 
 
@@ -25,7 +25,7 @@ def check(
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 
-    Each rule is a line. The exit code is 2 if TREC would refuse a run. Nothing is repaired.
+    All runs are checked, with a line for each rule. The exit code is 2 if TREC would refuse one. Nothing is repaired.
     """
     shared: Shared = context.obj
     asked, known = shared.topics(topics), None
@@ -35,10 +35,17 @@ def check(
         known = LuceneIndex(index).known_docids
     refused = []
     for path in runs:
-        findings = check_submission(path, asked, known=known, depth=depth)
-        broken = [finding.rule for finding in findings if finding.broken]
-        write_line("\n".join(map(str, findings)))
+        try:
+            findings = check_submission(path, asked, known=known, depth=depth)
+        except GreylagError as error:  # such as an empty file; the runs after it are checked, too
+            write_line(f"{'refused':8}file: {error}")
+            broken = ["file"]
+        else:
+            write_line("\n".join(map(str, findings)))
+            broken = [finding.rule for finding in findings if finding.broken]
         write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
     if refused:
-        raise ParameterError(f"TREC would refuse {', '.join(refused)}: see the rules above")
+        raise ParameterError(
+            f"{len(refused)} of {len(runs)} runs would be refused, for the reasons above: {', '.join(refused)}"
+        )

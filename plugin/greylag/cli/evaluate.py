@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures
+from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures, process_runs
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table
@@ -131,7 +132,8 @@ def evaluate(
     check_rules(context, RULES)
     judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
     # The baseline has the first row; it may be among the runs, too.
-    read = {str(path): shared.run(path, topics) for path in dict.fromkeys([*([baseline] if baseline else []), *runs])}
+    files = dict.fromkeys(map(str, [*([baseline] if baseline else []), *runs]))
+    read = process_runs(files, lambda name: shared.run(Path(name), topics))
     if predicted:
         guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
         write_line(_corrected(read, baseline, judged, guesses, correction, form))
@@ -177,23 +179,29 @@ class JudgedFile:
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, evaluation.Scores]:
         """Score runs by the names of their files."""
-        scores = {}
-        for name, run in runs.items():
+
+        def score(name: str) -> evaluation.Scores:
             try:
-                scores[name] = self.evaluate(run, self.qrels, self.measures)
+                return self.evaluate(runs[name], self.qrels, self.measures)
             except ParameterError as error:  # no query in common
                 raise FormatError(Path(name), None, str(error)) from None
-        return scores
+
+        return process_runs(runs, score)
 
     def check(self, runs: Mapping[str, Run]) -> None:
         """Warn of judgements by which nearly all scores are 0; refuse them if nothing can be scored."""
+
+        def check(name: str) -> list[str]:
+            try:
+                return [f"{name}: {warning}" for warning in check_agreement(runs[name], self.qrels)]
+            except ParameterError as error:
+                raise FormatError(self.path, None, f"{name}: {error}") from None
+
         try:
             warnings = check_levels(self.measures, self.qrels)
-            for name, run in runs.items():
-                warnings += [f"{name}: {warning}" for warning in check_agreement(run, self.qrels)]
         except ParameterError as error:
             raise FormatError(self.path, None, str(error)) from None
-        for warning in warnings:
+        for warning in chain(warnings, *process_runs(runs, check).values()):
             _log.warning("%s: %s", self.path, warning)
 
 

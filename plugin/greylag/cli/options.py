@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 import typer
 
 from greylag.core.spelling import Parameter, spell
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
@@ -25,6 +25,7 @@ SPELLING = "NAME(OPTION=VALUE,...)"
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
 _log = logging.getLogger("greylag")
+K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -167,6 +168,23 @@ def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
         level = str(replace(lowest, rel=2))
         _log.warning(f"{lowest} counts grade 1 of {qrels} as relevant; published figures do not: give {level}")
     return [measure for _, measure in measures]
+
+
+def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
+    """Process every run before any is refused: several have a line for each that is, and one with their number."""
+    done, errors = dict[K, V](), list[GreylagError]()
+    for run in (runs := list(runs)):
+        try:
+            done[run] = process(run)
+        except GreylagError as error:
+            errors.append(error)
+    if len(runs) == 1 and errors:
+        raise errors[0]
+    if errors:
+        for error in errors:
+            _log.error("%s", error)
+        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be used, as said above: mend or leave them out")
+    return done
 
 
 class Rule(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(
     assert f"{made / 'bm25.run'}: follows the rules" in shown
     code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
+
+
+def test_runs_after_one_that_cannot_be_read_are_checked(command: Command, made: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.run").write_text("")
+    (tmp_path / "latin.run").write_bytes(b"1 Q0 \xe4 1 1 x\n")
+    names = [tmp_path / "empty.run", made / "bm25.run", tmp_path / "latin.run"]
+    code, shown, err = command("check", "--topics", made / "topics.tsv", *names)
+    verdicts = [line for line in shown.splitlines() if re.match(r"/\S+: (refused|follows)", line)]
+    assert verdicts == [
+        f"{names[0]}: refused for file",
+        f"{names[1]}: follows the rules",
+        f"{names[2]}: refused for file",
+    ]
+    assert "refused file: " + str(names[0]) + ": is empty" in shown
+    assert (code, err.count("\n"), "2 of 3 runs" in err) == (2, 1, True)
 
 
 @pytest.mark.parametrize(

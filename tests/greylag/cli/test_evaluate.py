@@ -144,6 +144,26 @@ def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> Non
     assert "no query in common" in refused("evaluate", "--qrels", other, made / "bm25.run")
 
 
+def test_all_runs_are_read_before_any_is_refused(
+    command: Command, made: Path, runs: list[Path], tmp_path: Path
+) -> None:
+    """Each bad file has a line, whether it cannot be read or scored, and the last line has their number."""
+    (tmp_path / "empty.run").write_text("")
+    (tmp_path / "latin.run").write_bytes(b"1 Q0 \xe4 1 1 x\n")
+    (tmp_path / "other.run").write_text("999 Q0 d1 1 1 x\n")
+    words = ["evaluate", "--qrels", made / "qrels.txt", runs[0]]
+    code, out, err = command(*words, tmp_path / "empty.run", runs[1], tmp_path / "latin.run", "nowhere.run")
+    lines = err.splitlines()
+    assert (code, out, len(lines)) == (2, "", 4)
+    assert all(line.startswith("greylag: error: ") for line in lines)
+    for line, reason in zip(lines, ("empty.run: is empty", "latin.run:1: ", "nowhere.run: ", "3 of 5"), strict=True):
+        assert reason in line
+    code, out, err = command(*words, tmp_path / "other.run", runs[1])
+    assert (code, out) == (2, "")
+    assert "other.run: run 'x' and the judgements have no query in common" in err.splitlines()[0]
+    assert "1 of 3 runs" in err.splitlines()[1]
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -323,7 +343,7 @@ def test_judgements_that_do_not_belong_to_the_run(
         return ["evaluate", "--qrels", tmp_path / "q", made / "bm25.run"]
 
     told = refused(*words([[docid, "0", qid, grade] for qid, _, docid, grade in rows]))
-    assert f"{tmp_path / 'q'}: the judgements' documents" in told
+    assert f"{tmp_path / 'q'}: {made / 'bm25.run'}: the judgements' documents" in told
     assert "no document of the run is judged" in refused(*words([[qid, "0", f"x{d}", g] for qid, _, d, g in rows]))
     assert command(*words(rows))[::2] == (0, "")
     assert "240 of 264 judged topics" in command(*words([*rows, *([f"t{n}", "0", "x", "1"] for n in range(240))]))[2]
