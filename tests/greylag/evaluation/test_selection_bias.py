@@ -10,7 +10,7 @@ from scipy import stats
 from greylag.errors import ParameterError
 from greylag.evaluation import BestOfMany, Scores, best_of_many, compare, detectable_difference, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
-from greylag.evaluation.selection_bias import FLIPS, simultaneous
+from greylag.evaluation.selection_bias import FLIPS, simultaneous, widening
 from greylag.ranking import FloatArray
 
 AP, LOSS = parse_measure("AP"), parse_measure("subtopic-loss@5")
@@ -40,6 +40,43 @@ def best(values: FloatArray, queries: list[int]) -> int:
     return max(range(len(values)), key=lambda j: (round(fmean(values[j, q] for q in queries), 12), -j))
 
 
+def t_of_choice(values: FloatArray, seed: int) -> float | None:
+    """|t| of the choice before it is widened; None if the baseline is chosen."""
+    choice, unseen, error = chosen_by_definition(values, seed)
+    return abs(fmean(unseen) - fmean(values[0])) / error if choice else None
+
+
+@pytest.mark.parametrize("worse", [0.0, 3.0])
+def test_intervals_are_widened_by_what_the_choice_is_worth_by_chance(
+    worse: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The definition, one draw at a time; a system that is far worse stays so."""
+    monkeypatch.setattr("greylag.evaluation.selection_bias.NULL_CHOICES", 40)
+    gains, n = np.random.default_rng(2).standard_normal((12, 15)), 15
+    gains[0] = 0.0
+    gains[11] -= worse
+    below = [math.sqrt(n) * fmean(row) < -math.sqrt(2 * math.log(math.log(n))) * stdev(row) for row in gains.tolist()]
+    assert below[11] or not worse
+    means = gains.mean(axis=1, keepdims=True)
+    kept, centred = means * np.array(below)[:, None], gains - means
+    signs = 2.0 * np.random.default_rng(3).integers(0, 2, (40, n)) - 1.0
+    found = [t_of_choice(centred * row + kept, 3) for row in signs]
+    peaks = sorted((t for t in found if t is not None), reverse=True)
+    assert 20 < len(peaks) <= 40
+    critical = peaks[int(SIGNIFICANCE_LEVEL * len(peaks))] / float(stats.t.isf(0.025, n - 1))
+    assert critical > 1
+    assert widening(gains, 3) == pytest.approx(critical)
+
+
+def test_the_more_alike_systems_the_wider() -> None:
+    gains = np.random.default_rng(1).standard_normal((60, 200))
+    gains = gains - gains[0]
+    factors = [widening(gains[:systems], 0) for systems in (2, 60)]
+    assert factors[0] == 1.0  # never narrower than Student's
+    assert 1.03 < factors[1] < 1.15
+    assert widening(np.zeros((3, 9)), 0) == 1.0
+
+
 def chosen_by_definition(values: FloatArray, seed: int) -> tuple[int, list[float], float]:
     """The choice, the scores of queries by choices without them, and the larger standard error."""
     n = values.shape[1]
@@ -65,6 +102,7 @@ def test_the_choice_is_scored_on_queries_that_had_no_part_in_it(seed: int, gain:
     c, difference = found.comparison, fmean(unseen) - fmean(values[0])
     assert c is not None
     assert (c.mean, c.difference) == (pytest.approx(found.mean), pytest.approx(difference))
+    error *= widening(values - values[0], 3)
     margin = float(stats.t.isf(0.025, values.shape[1] - 1)) * error
     assert c.interval == pytest.approx((difference - margin, difference + margin))
     assert c.corrected_p == pytest.approx(2 * stats.t.sf(abs(difference) / error, values.shape[1] - 1))
