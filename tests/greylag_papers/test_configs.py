@@ -26,7 +26,7 @@ SYSTEMS = {
 JUDGING = {"p", "share", "of"}  # rows that claims are judged by, which are not systems
 MEASURED = [
     "reuters21578.mmr", "rec_newsgroups.mmr", "rec_newsgroups.manifold", "usps.manifold",
-    "ambient.svmdiv", "demo.svmdiv", "div400.svmdiv",
+    "ambient.svmdiv", "div400.svmdiv",
 ]  # fmt: skip
 
 
@@ -49,8 +49,7 @@ def test_expected_scores(
     data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     collection = name.partition(".")[0].replace("div400", "div400_dev")
-    if collection != "demo":
-        monkeypatch.setenv("GREYLAG_DATA", str(data(collection).parent))
+    monkeypatch.setenv("GREYLAG_DATA", str(data(collection).parent))
     study, settings = load(shipped_file(name))
     assert settings.expected
     assert deviations(run_study(study, settings, tmp_path, n_jobs=2).scores, settings.expected) == []

@@ -23,6 +23,13 @@ def test_the_demo_and_its_expected_scores(command: Command, tmp_path: Path, monk
     assert (tmp_path / "demo" / "models" / "fold-6.json").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(path.stem for path in DEMO.glob("*.yaml")))
+def test_the_files_of_the_demonstration_pass_their_own_check(name: str, command: Command, tmp_path: Path) -> None:
+    code, out, err = command("experiment", name, "--out", tmp_path / "out", "--check")
+    assert (code, out.endswith("all scores are as expected\n")) == (0, True), err
+
+
 def test_a_check_that_fails(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     text = (DEMO / "demo.yaml").read_text()
