@@ -29,7 +29,9 @@ from tests.greylag_papers.verdicts import (
     difference_verdict,
     equivalence,
     expected,
+    missed_gain,
     number,
+    p_value,
     papers_own,
     verdicts,
 )
@@ -112,6 +114,9 @@ def test_verdicts() -> None:
     assert difference_verdict("best", {**unsure, "mean": 0.3}) == "yes"
     # a gain of a half would be .15, two standard errors (.0175) and more above .1; one of .4 is .12
     assert [difference_verdict("higher", unsure, gain) for gain in (0.4, 0.5)] == ["cannot tell", "no"]
+    missed = p_value(missed_gain("higher", unsure, 0.5))
+    assert verdicts("higher", [unsure], 0.5) == [(f"{p_value(0.2)}; gain {missed}", "no")]
+    assert missed_gain("higher", unsure, 0.5) == pytest.approx(0.0032, abs=5e-4)  # t = 2.85 with 49 degrees of freedom
     spread = {**better, "least difference": 0.05, "most difference": 0.2, "least p": 0.001, "most p": 0.04}
     for row, answer in (
         (spread, "yes"),

@@ -13,6 +13,7 @@ import yaml
 from greylag import ParameterError
 from greylag.cli import main
 from greylag.evaluation import evaluate
+from greylag.features import FeatureParameters, candidate_pool, redundant_features
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.studies import load
 from greylag.studies.collection import FirstStage
@@ -23,6 +24,12 @@ from greylag_papers.metzler_2007.learning import Split
 from tests.greylag.studies import samples as studies
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_config
+
+
+def test_the_size_of_the_pool() -> None:
+    """The paper has 48 features left; with its literal windows and cliques of three terms, 50 are."""
+    pool, inquery = candidate_pool("full"), FeatureParameters(profile="inquery", max_clique=3)
+    assert (len(pool), len(pool) - len(redundant_features(pool, range(1, 20), inquery))) == (54, 50)
 
 
 def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
