@@ -51,7 +51,18 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of th
 
 
 class _Command(TyperCommand):
-    """A command whose help may be that of one of its options."""
+    """A command whose help may be that of one of its options, and whose options have one value unless they say so."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line; refuse an option that has a value already."""
+        # click keeps the last value, so that a second --baseline would replace the first in silence.
+        words = list(args)
+        rest: list[str] = super().parse_args(ctx, args)
+        order = [one for one in self.make_parser(ctx).parse_args(args=words)[2] if _has_one_value(one)]
+        for option in order:
+            if order.count(option) > 1:
+                raise _UsageError(f"{option.opts[-1]} is given {order.count(option)} times: give it once", ctx)
+        return rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -88,6 +99,11 @@ class _Commands(TyperGroup):
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _has_one_value(parameter: Any) -> bool:
+    """Return whether a parameter is an option with a value, of which it keeps the last."""
+    return parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag or parameter.count)
 
 
 def _after_command(option: Any) -> Any:

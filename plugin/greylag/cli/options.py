@@ -171,7 +171,7 @@ def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
 
 
 def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
-    """Process every run before any is refused: several have a line for each that is, and one with their number."""
+    """Process every run before any is refused; several bad runs have a line each, and one with their number."""
     done, errors = dict[K, V](), list[GreylagError]()
     for run in (runs := list(runs)):
         try:
@@ -180,10 +180,12 @@ def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
             errors.append(error)
     if len(runs) == 1 and errors:
         raise errors[0]
+    if len(errors) == 1:
+        raise ParameterError(f"{errors[0]} (1 of {len(runs)} runs; the others are fine)")
     if errors:
-        for error in errors:
-            _log.error("%s", error)
-        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be used, as said above: mend or leave them out")
+        for reason in errors:
+            _log.error("%s", reason)
+        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be scored: mend them or leave them out")
     return done
 
 

@@ -107,6 +107,12 @@ def test_version(command: Command) -> None:
         ([f"--jobs={'9' * 5000}", "doctor"], "--jobs"),
         (["--jobs", "1.5", "doctor"], "--jobs"),
         (["doctor", "--jobs", "0"], "0 is neither -1 nor from 1 to 1024"),
+        (["doctor", "--jobs", "1", "--jobs", "1"], "--jobs is given 2 times: give it once (see greylag doctor --help)"),
+        (
+            ["evaluate", "a", "--baseline", "b", "--qrels", "c", "--baseline=d", "-m", "AP", "-m", "RR"],
+            "--baseline is given 2 times: give it once",
+        ),
+        (["train", "--out", "a", "-m", "AP", "--measure", "RR"], "--measure is given 2 times"),
         (["doctor", "--version"], "No such option: --version"),
         (["fuse", "--metadata", "absent.yml", "--run", "x", "--run", "y", "--out", "z"], "absent.yml: cannot be read"),
     ],
