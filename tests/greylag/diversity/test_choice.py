@@ -1,10 +1,13 @@
 """The choice of a diversifier, against the same cross-validation written out."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import greylag
 from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
 from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
 from greylag.errors import ParameterError
@@ -13,8 +16,9 @@ from greylag.evaluation.selection_bias import unseen_scores
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import ArrayVectors
 from greylag.ranking import FloatArray, IntArray, Run
+from greylag.runtime import read_json_lines
 from greylag.stages import StageStep
-from greylag.trec import SubtopicQrels
+from greylag.trec import SubtopicQrels, read_aspects, read_run, read_subtopic_qrels
 from tests.greylag.diversity import samples
 
 N = 15
@@ -200,3 +204,26 @@ def test_the_recommendation_is_corrected_for_the_choice() -> None:
     assert corrected is not None
     assert corrected.verdict in str(found)
     assert found.recommended == (found.best if corrected.significant else NONE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["ambient", "div400_dev"])
+def test_the_gains_on_the_page(name: str, data: Callable[[str], Path]) -> None:
+    """The table of "From passages to a method" is what `choose_diversifier` finds."""
+    folder = data(name)
+    records = (record for _, record in read_json_lines(folder / "docs.jsonl.gz"))
+    index = PositionalIndex.from_texts({str(r["id"]): f"{r.get('title', '')}\n{r['contents']}" for r in records})
+    first, qrels = read_run(folder / "candidates.run"), read_subtopic_qrels(folder / "qrels.subtopics.txt")
+    methods = {"MMR": "mmr", "MSD": "msd", "DPP": "dpp", "xQuAD": "xquad", "PM-2": "pm2"}
+    methods |= {"Essential Pages": "essential-pages", "coverage": "coverage"}
+    aspects = read_aspects(folder / "subtopics.tsv")
+    choice = choose_diversifier(first, qrels, index=index, aspects=aspects, methods=[*methods.values()])
+    found = {NONE: [f"{choice.scores[NONE].means[0]:.3f}".lstrip("0"), ""]}
+    gains, costs = ({c.run: c for c in tests.comparisons} for tests in (choice.gains, choice.costs))
+    for label, method in methods.items():
+        gain, star = gains[method], "*" * gains[method].significant
+        found[label] = [f"{gain.mean:.3f}".lstrip("0") + star, f"{costs[method].difference:+.3f}".replace("0.", ".")]
+    page = (Path(greylag.__file__).parents[1] / "docs" / "tutorials" / "nuggets.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    columns = slice(1, 3) if name == "ambient" else slice(3, 5)
+    assert {row[0]: row[columns] for row in rows if row[0] in found} == found
