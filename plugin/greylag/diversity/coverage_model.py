@@ -228,7 +228,7 @@ class CoverageModel:
         return subtopic_gain(truth).picks(self.k)
 
     def infer(self, x: Candidates, weights: FloatArray) -> IntArray:
-        """Choose greedily by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if no gain is negative."""
+        """Choose greedily by w' Psi (Algorithm 1); at least 1 - 1/e of the optimum if nothing is worth less than 0."""
         return word_coverage(x, weights).picks(self.k)
 
     def infer_augmented(self, x: Candidates, truth: Subtopics, weights: FloatArray) -> IntArray:

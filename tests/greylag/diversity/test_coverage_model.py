@@ -1,5 +1,6 @@
 """The model of SVM-div and its candidates against their definitions and exhaustive search."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Literal
@@ -45,6 +46,25 @@ def test_greedy_reaches_its_guarantee(seed: int) -> None:
     weights = rng.random(x.features.n_features)
     best = max(model.joint_feature(x, np.array(y)) @ weights for y in combinations(range(n), k))
     assert model.joint_feature(x, model.infer(x, weights)) @ weights >= (1 - 1 / np.e) * best
+
+
+def test_greedy_has_no_guarantee_with_words_worth_less_than_nothing() -> None:
+    """Three documents share a word of value -1 and have one of value 1 each: none gains alone, two or three do."""
+    values = np.array([-1.0, 1.0, 1.0, 1.0, 0.01, 0.01, 0.01])
+    covered = np.zeros((6, 7))
+    covered[:3, 0] = 1.0  # the word that they share
+    covered[np.arange(6), np.arange(1, 7)] = 1.0
+    features, model = CoverageFeatures(tuple(Criterion("count", n) for n in range(1, 8)), (0.1,)), CoverageModel(3)
+    x = Candidates(features, csr_matrix(covered), np.arange(7).reshape(-1, 1), np.zeros((6, 0)))
+
+    def value(y: Sequence[int]) -> float:
+        return float(model.joint_feature(x, np.array(y, dtype=np.int64)) @ values)
+
+    for size in range(4):
+        for y in combinations(range(6), size):  # no gain of any set is negative
+            assert all(value([*y, more]) >= value(y) for more in {*range(6)} - {*y})
+    found, best = value(model.infer(x, values).tolist()), max(map(value, combinations(range(6), 3)))
+    assert (found, best) == (pytest.approx(0.03), pytest.approx(2.0))
 
 
 @pytest.mark.parametrize("seed", range(60))
