@@ -29,6 +29,16 @@ TEXTS = {
     "runid": "the run's tag",
     "relstring": "the grades of the first documents",
 }  # what trec_eval prints beside measures
+RANX_NAMES = {"r_precision": "Rprec", "f1": "SetF", "mrr": "RR", "precision": "SetP", "recall": "SetR"}
+RANX_NAMES_WITH_CUTOFF = {"mrr": "RR", "precision": "P", "hit_rate": "Success"}
+"""ranx's names of measures that it defines as greylag does, over the whole ranking and at a cut-off."""
+RANX_ALONE = {
+    "hits": "P@10, which divides it by 10, or num_rel_ret, the sum over all queries",
+    "dcg": "nDCG",
+    "dcg_burges": "nDCG, whose gains are the grades themselves",
+    "ndcg_burges": "nDCG, whose gains are the grades themselves",
+}
+"""Measures of ranx that greylag lacks, and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,13 +337,13 @@ TRANSLATED_PARAMETERS = {"cutoff", "recall", *PARAMETERS}
 
 
 def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
-    """Parse a measure: by the usual spelling (``nDCG@10``), trec_eval's (``ndcg_cut_10``), or that of ir_measures.
+    """Parse a measure, as greylag (``nDCG@10``), trec_eval (``ndcg_cut_10``), ir_measures and ranx (``mrr``) spell it.
 
     Names are case-insensitive, but for trec_eval's ``rbp`` and ir_measures' ``RBP``; ``-`` and ``_`` are
-    interchangeable. A cut-off, any positive integer, follows ``@``,
-    ``_`` or ``.``. ``AP(rel=2)``, ``nDCG(judged_only=True)@10`` and ``RBP(rel=2,p=0.95)@10`` give the parameters of
-    `Measure`. Names that greylag lacks, such as ``SetP(relative=True)``, and measure objects are those of ir_measures,
-    which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
+    interchangeable. A cut-off, any positive integer, follows ``@``, ``_`` or ``.``. ``AP(rel=2)``,
+    ``nDCG(judged_only=True)@10`` and ``RBP(rel=2,p=0.95)@10`` give the parameters of `Measure`; ``map-l2`` is ranx's
+    spelling of a level. Names that greylag lacks, such as ``SetP(relative=True)``, and measure objects are those of
+    ir_measures, which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
 
     Parameters
     ----------
@@ -366,6 +376,8 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     """Split the parameters in brackets off a name; return the whole text if it has unknown ones."""
+    if level := re.fullmatch(r"([^()]+)-l([0-9]{1,9})", text):  # as ranx spells it
+        return level[1], {"rel": level[2]}
     match = re.fullmatch(r"([^()]*)\(([^()]*)\)([^()]*)", text)
     pairs = [part.replace(" ", "").partition("=") for part in match[2].split(",")] if match else []
     given = {name: value for name, _, value in pairs}
@@ -430,8 +442,10 @@ def _explain_unknown(name: str, base: str) -> str:
         return f"measure {name!r} needs a cut-off, as in {_CUTOFF_FAMILIES_BY_NAME[base].name}@10"
     if base in _FAMILIES_BY_NAME:
         return f"measure {name!r} takes no cut-off; write {_FAMILIES_BY_NAME[base].name}" + (
-            ", or RBP@10" if base == "rbp" else ""
+            ", or RBP@10, or RBP(p=0.95)" if base == "rbp" else ""
         )
+    if base in RANX_ALONE:
+        return f"measure {name!r} is one of ranx: write {RANX_ALONE[base]}"
     if base in TEXTS:
         return f"{name!r} is no measure, but what trec_eval prints of {TEXTS[base]}: leave it out"
     spellings = {**_FAMILIES_BY_NAME, **_CUTOFF_FAMILIES_BY_NAME}
@@ -449,5 +463,9 @@ _CUTOFF_FAMILIES_BY_NAME = {
     for family in FAMILIES
     if family.cut
     for name in (family.name, family.whole or family.name, re.sub(r"[@_]\{\}$", "", family.cut))
+}
+_FAMILIES_BY_NAME |= {name: _FAMILIES_BY_NAME[_normalise(ours)] for name, ours in RANX_NAMES.items()}
+_CUTOFF_FAMILIES_BY_NAME |= {
+    name: _CUTOFF_FAMILIES_BY_NAME[_normalise(ours)] for name, ours in RANX_NAMES_WITH_CUTOFF.items()
 }
 _CUTOFF_FAMILIES_BY_NAME["i_rec"] = _CUTOFF_FAMILIES_BY_NAME["s_recall"]  # as NTCIR calls it
