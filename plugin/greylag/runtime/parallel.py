@@ -39,6 +39,10 @@ Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 WINDOW = 256
 """Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
 _MAX_WINDOW = 4096
+MAX_LOSSES = 3
+"""How often the functions that died with their workers are sent again, in a window."""
+WAITING_SECONDS = 10
+"""Seconds to wait for another worker of a cluster."""
 _PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
 
@@ -161,7 +165,7 @@ def parallel_map(
             # Threads share the function itself. Other processes get it pickled, once for all items; with loky they may
             # outlive a change of the working folder, so that they get its path.
             call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
-            compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend.supports_return_generator)
+            compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend)
     return _mapped(compute, items, size, what, total, position.keeper, path)
 
 
@@ -227,29 +231,58 @@ def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Pos
     return compute
 
 
-def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], has_generator: bool) -> Compute:
+def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], backend: Any) -> Compute:
     """Compute in the workers of joblib's backend."""
+    cluster = getattr(backend, "client", None)  # of Dask
 
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         from joblib import Parallel, delayed
 
         parallel = Parallel(
             **options,
-            return_as="generator_unordered" if has_generator else "list",  # of Ray, for one
+            return_as="generator_unordered" if backend.supports_return_generator else "list",  # of Ray, for one
             mmap_mode="c",  # scipy sorts the indices of sparse matrices in place
         )
-        try:
-            for numbered, records in parallel(delayed(call)(call.content, *item, *shared) for item in items):
-                # Worker processes have no handlers: their messages are logged here.
-                for record in records:
-                    logging.getLogger(record.name).handle(record)
-                yield numbered
-        except (OSError, CancelledError) as error:
-            if type(error).__module__.startswith("distributed"):
-                raise DependencyError(f"the cluster is lost ({error}): start it, and run the command again") from None
-            raise
+        left, losses = dict(items), 0
+        while left:
+            try:
+                content = call.content if cluster is None else _sent(cluster, call.content)
+                calls = [delayed(call)(content, *item, *shared) for item in left.items()]
+                for numbered, records in parallel(calls):
+                    # Worker processes have no handlers: their messages are logged here.
+                    for record in records:
+                        logging.getLogger(record.name).handle(record)
+                    del left[numbered[0]]
+                    yield numbered
+            except (OSError, CancelledError) as error:
+                if not type(error).__module__.startswith("distributed"):
+                    raise
+                losses += 1
+                if losses > MAX_LOSSES or cluster is None or not _has_workers(cluster):
+                    reason = f"the cluster is lost ({error}): start it, and run the command again"
+                    raise DependencyError(reason) from None
 
     return compute
+
+
+def _sent(cluster: Any, content: Any) -> Any:
+    """Send the content of a call to all workers of a Dask cluster; `CommClosedError` if one dies meanwhile."""
+    # Not left to joblib, which sends it to one worker, and waits for ever if that one dies.
+    try:
+        return cluster.scatter(content, broadcast=True, hash=False)
+    except KeyError as error:  # of the scheduler, which no longer knows the worker
+        from distributed.comm import CommClosedError
+
+        raise CommClosedError(f"worker {error} is gone") from None
+
+
+def _has_workers(cluster: Any) -> bool:
+    """Wait a while for the workers of a Dask cluster; False if there are none or the scheduler does not answer."""
+    try:
+        cluster.wait_for_workers(1, timeout=WAITING_SECONDS)
+    except (OSError, ValueError, TimeoutError):
+        return False
+    return True
 
 
 class _Call:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -264,6 +265,28 @@ def test_a_lost_cluster_is_said_in_one_line(kind: type[Exception]) -> None:
 
     with pytest.raises(DependencyError, match=r"the cluster is lost \(closed\)"):
         list(parallel_map(lost, range(3), what="items", n_jobs=2))
+
+
+def slow(number: int) -> int:
+    time.sleep(0.1)
+    return number
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("workers", "delay"), [(1, 0.02), (1, 0.3), (2, 0.02), (2, 0.3)])
+def test_a_worker_that_dies_with_the_function_is_replaced(workers: int, delay: float) -> None:
+    """The only one that has it, or one to which it is being sent."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=2, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        victim = next(iter(cluster.workers.values())).process.process.pid
+        killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
+        killer.start()
+        assert list(parallel_map(slow, range(20), what="items")) == [*range(20)]
+        killer.join()
 
 
 @pytest.fixture(scope="module")
