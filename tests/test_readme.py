@@ -44,9 +44,8 @@ def test_gains_without_judgements_are_those_that_the_study_expects() -> None:
         " ".join(README.read_text().split()),
     )
     for depth, found in zip((1000, 100), shown, strict=True):
-        rows = {
-            name: row for name, row in expected.items() if name.endswith(f"nDCG@10, top {depth}, general less BM25")
-        }
+        kind = f"nDCG@10, top {depth}, general less BM25"
+        rows = {name: row for name, row in expected.items() if name.endswith(kind)}
         ours = [row for row in rows.values() if "difference" in row]
         gains = [row["difference"] for row in ours]
         figures = min(gains), max(gains), rows[f"all, {kind}"]["mean"]
