@@ -26,7 +26,6 @@ from greylag.diversity import (
     EssentialPages,
     GroupLimit,
     RandomOrder,
-    SubtopicOracle,
     SVMDiv,
     XQuAD,
 )
@@ -41,7 +40,7 @@ from greylag.pipeline import Composable, Pipeline, Source
 from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import GeneralRanker
-from tests.contracts.test_stages import ASPECTS, FEEDBACK, QRELS, Sum
+from tests.contracts.test_stages import ASPECTS, FEEDBACK, Sum
 from tests.greylag.diversity import samples
 from tests.test_structure import public_names
 
@@ -92,7 +91,6 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     MSD: lambda f: MSD(f.index),
     PM2: lambda f: PM2(f.index, ASPECTS),
     XQuAD: lambda f: XQuAD(f.index, ASPECTS),
-    SubtopicOracle: lambda f: SubtopicOracle(QRELS),
     RandomOrder: lambda f: RandomOrder(7),
     SVMDiv: lambda f: SVMDiv(samples.MODEL, f.index),
 }

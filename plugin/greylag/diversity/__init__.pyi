@@ -3,6 +3,7 @@ from .candidates import candidates_from_counts as candidates_from_counts
 from .choice import DiversifierChoice as DiversifierChoice
 from .choice import choose_diversifier as choose_diversifier
 from .coverage import Coverage as Coverage
+from .coverage import subtopic_gain as subtopic_gain
 from .coverage import unweighted_coverage as unweighted_coverage
 from .coverage_model import PRESETS as PRESETS
 from .coverage_model import Candidates as Candidates
@@ -17,8 +18,6 @@ from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
 from .msd import MSD as MSD
-from .oracle import SubtopicOracle as SubtopicOracle
-from .oracle import subtopic_gain as subtopic_gain
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
-from greylag.evaluation.subtopics import covered_columns
+from greylag.evaluation.subtopics import Subtopics, covered_columns
 from greylag.greedy import TIE_TOLERANCE
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
@@ -140,3 +140,8 @@ def _pick(
         values[columns[starts[best] : ends[best]]] = 0.0
         other_values[other_columns[other_starts[best] : other_ends[best]]] = 0.0
     return picked
+
+
+def subtopic_gain(subtopics: Subtopics) -> CoverageGain:
+    """Make the gain in the weight of covered subtopics."""
+    return CoverageGain(subtopics.coverage, subtopics.weights)

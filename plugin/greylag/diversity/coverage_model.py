@@ -30,8 +30,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from greylag.core.checks import check_counts
-from greylag.diversity.coverage import CoverageGain
-from greylag.diversity.oracle import subtopic_gain
+from greylag.diversity.coverage import CoverageGain, subtopic_gain
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation.subtopics import Subtopics
 from greylag.ranking import FloatArray, IntArray

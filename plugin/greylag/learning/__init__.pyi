@@ -7,7 +7,6 @@ from .extraction import judged_topics as judged_topics
 from .extraction import training_data as training_data
 from .greedy import GreedyCommittee as GreedyCommittee
 from .greedy import GreedySelection as GreedySelection
-from .greedy import choose_learner as choose_learner
 from .learner import Learner as Learner
 from .learner import Selection as Selection
 from .learner import after_each_round as after_each_round

@@ -35,7 +35,6 @@ from greylag.learning import (
     RankingData,
     Selection,
     after_each_round,
-    choose_learner,
     useful_features,
 )
 from greylag.learning.linesearch import Objective
@@ -54,6 +53,7 @@ from greylag.studies import (
 )
 from greylag.studies import Settings as Part
 from greylag.trec import at_level
+from greylag_papers.metzler_2007.choice import choose_learner
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
