@@ -26,6 +26,10 @@ def load_model(path: Path) -> Model:
     """Load a model of any kind."""
     from greylag.rankers.model import RankingModel
 
+    if not path.exists() and (kind := model_kind(str(path))):
+        raise ModelError(
+            f"{path} is not a file: a model is a file, which `greylag train --model {kind} --out FILE` writes"
+        )
     content = read_content(path)  # once: it may be a pipe
     if content.get("kind") == RankingModel.kind:
         return RankingModel.of_content(path, content)
@@ -34,6 +38,14 @@ def load_model(path: Path) -> Model:
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)
     raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
+
+
+def model_kind(spelling: str) -> str | None:
+    """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
+    from greylag.cli.train import MODELS  # slow to import, for errors alone
+
+    name = spelling.partition("(")[0].strip()
+    return name if name in MODELS else None
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:

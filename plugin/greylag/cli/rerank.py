@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from greylag.cli.model_inputs import load_model, seen_topics
+from greylag.cli.model_inputs import load_model, model_kind, seen_topics
 from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rule, Shared, Tag, check_rules
 from greylag.cli.ranking_inputs import (
     FirstStage,
@@ -42,6 +42,19 @@ RULES = [
 ]
 
 
+def _refuse_models(texts: list[str] | None) -> list[str] | None:
+    """Refuse a model to train under the name of a stage."""
+    # When the option is read, before files are looked for in the spellings.
+    for text in texts or ():
+        name = text.partition("(")[0].strip()
+        if name not in registered_stages() and ":" not in name and (kind := model_kind(name)):
+            raise ParameterError(
+                f"{kind} is a model, not a stage: train it by `greylag train --model {kind} --out FILE`, and give "
+                "--model FILE"
+            )
+    return texts
+
+
 def rerank(
     context: typer.Context,
     out: OutputRun,
@@ -70,6 +83,7 @@ def rerank(
         list[str] | None,
         typer.Option(
             "--stage",
+            callback=_refuse_models,
             metavar="NAME(OPTION=VALUE,...)",
             help=f"Rerank by a stage: {', '.join(registered_stages())}. Several are applied one after another, after "
             "the --model.",

@@ -21,11 +21,13 @@ class Provenance(TypedDict, total=False):
     learner: str
     baseline: str
     tuned: list[str]
+    baselines: dict[str, dict[str, float]]
     training_score: float
     queries: list[str]
     validation: list[str]
     validation_score: float
     columns: list[str]
+    spreads: list[float]
     held_out: dict[str, float]
     preset: str
     searched: bool

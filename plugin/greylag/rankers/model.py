@@ -129,7 +129,7 @@ class RankingModel(SavedModel):
             if "training_score" in origin:
                 lines[-1] += f", {self.objective} {origin['training_score']:.4f} in training"
         if "validation_score" in origin:
-            queries = len(origin["validation"])
+            queries = len(origin.get("validation", ()))
             lines.append(f"{self.objective} {origin['validation_score']:.4f} on {queries} queries for validation")
         if "documents" in self.collection:
             documents, fingerprint = self.collection["documents"], self.fingerprint[:12] or "none"

@@ -393,6 +393,12 @@ def test_the_mark_of_training_topics_is_not_lost(
         (["--stage", "mmr(seed=1)"], "seed"),
         (["--stage", "mmr(k=0"], "not of the form"),
         (["--stage", "tea"], "unknown stage 'tea'"),
+        (
+            ["--stage", "mmr", "--stage", "sdm(mu=9)"],
+            "sdm is a model, not a stage: train it by `greylag train --model sdm",
+        ),
+        (["--model", "mrf(mu=9)"], "a model is a file, which `greylag train --model mrf --out FILE` writes"),
+        (["--model", "absent.json"], "absent.json: cannot be read"),
         (["--stage", "mmr", "--tag", ""], "tag"),
     ],
 )

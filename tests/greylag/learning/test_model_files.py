@@ -99,6 +99,10 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+GONE = object()
+"""In place of a value, that its entry is deleted."""
+
+
 def places(content: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Where values are in JSON."""
     yield at
@@ -129,12 +133,19 @@ def outcome(kind: type[SavedModel], path: Path) -> str | None:
                 "held_out": {"folds": 3, "AP": 0.5}, "searched": True,
             },
         ),
+        RankingModel(
+            parse_features("fused:rrf(a),fused:combsum(b)"), (1.0, -0.5), objective="AP", runs=("a", "b"),
+            provenance={
+                "learner": "x", "queries": ["1"], "validation": ["2"], "validation_score": 0.5, "spreads": [0.1, 0.2],
+                "baselines": {"RM3": {"stage:rm3": 1.0}}, "columns": ["1"], "held_out": {"folds": 3},
+            },
+        ),
         DiversityModel(
             CoverageFeatures([("count", 1)], [0.5], document_features=["score"]), ((1.0, 2.0),), 3,
             provenance={"method": "svmdiv", "queries": ["1"], "validation": ["2"]},
         ),
     ],
-    ids=["linear", "diversity"],
+    ids=["linear", "fusion", "diversity"],
 )  # fmt: skip
 def test_odd_values_are_one_line_or_harmless(model: SavedModel, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
@@ -142,12 +153,14 @@ def test_odd_values_are_one_line_or_harmless(model: SavedModel, tmp_path: Path) 
     content = json.loads(path.read_text())
     refused = 0
     for at in places(content):
-        for odd in ODD:
+        for odd in (*ODD, *([GONE] if at else [])):
             changed = deepcopy(content)
             above = changed
             for key in at[:-1]:
                 above = above[key]
-            if at:
+            if odd is GONE and at:
+                del above[at[-1]]
+            elif at:
                 above[at[-1]] = odd
             path.write_text(json.dumps(changed if at else odd))
             message = outcome(type(model), path)
