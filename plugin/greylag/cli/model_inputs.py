@@ -42,10 +42,11 @@ def load_model(path: Path) -> Model:
 
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
-    from greylag.cli.train import MODELS  # slow to import, for errors alone
+    from greylag.diversity.recipe import LEARNERS  # slow to import, for errors alone
+    from greylag.recipes.spelling import RANKERS
 
     name = spelling.partition("(")[0].strip()
-    return name if name in MODELS else None
+    return name if name in RANKERS or name in LEARNERS else None
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:
