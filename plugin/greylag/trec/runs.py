@@ -413,6 +413,8 @@ class _Lines:
 
     scores: dict[str, float] = field(default_factory=dict)
     ranks: list[int] = field(default_factory=list)  # in the order of the scores
+    numbers: list[int] = field(default_factory=list)  # of the lines, in that order
+    duplicate: bool = False
     last: float = math.inf
     rise: tuple[int, str] | None = None  # the first line whose score is above the one before it, and the reason
 
@@ -425,7 +427,11 @@ class _Lines:
             if score is None:
                 continue
             if docid in self.scores:
-                faults.repair(line, f"duplicate document {docid!r} for query {qid.decode()!r}", "keeps the first")
+                reason = f"duplicate document {docid!r} for query {qid.decode()!r}"
+                if not self.duplicate:  # only the first is reported, and looking for a line takes time
+                    reason += f", which is on line {self.numbers[list(self.scores).index(docid)]}, too"
+                self.duplicate = True
+                faults.repair(line, reason, "keeps the first")
                 continue
             if score > self.last and not self.rise:
                 reason = f"score {text.decode()} is higher than the one before it, {self.last}, and ranks differ"
@@ -433,6 +439,7 @@ class _Lines:
             if not rank.isdigit():
                 faults.repair(line, f"rank {rank.decode()!r} is not an integer", "ignores it")
             self.scores[docid] = self.last = score
+            self.numbers.append(line)
             self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else 0)
 
     def check_order(self, faults: Faults) -> None:

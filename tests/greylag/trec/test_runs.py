@@ -91,10 +91,26 @@ def test_float32_ties_are_broken_by_docid_descending(tmp_path):
         ("1 Q0 a 1 3 t\n1 Q0 b 2 -4e38 t\n", 2, "score -4e38 exceeds float32", "a b"),
         ("1 Q0 b 1 inf t\n1 Q0 a 2 3 t\n", 1, "score inf exceeds float32", "b a"),
         ("1 Q0 a 1 3 t\n1 Q0 b 2 4 t\n", 2, "score 4 is higher than the one before it, 3.0", "b a"),
-        ("1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n", 3, "duplicate document 'a' for query '1'", "a b"),
+        (
+            "1 Q0 a 1 3 t\n1 Q0 b 2 2 t\n1 Q0 a 3 1 t\n",
+            3,
+            "duplicate document 'a' for query '1', which is on line 1, too",
+            "a b",
+        ),
+        (
+            "1 Q0 b 1 3 t\n1 Q0 a 2 2 t\n1 Q0 a 3 1 t\n1 Q0 b 4 0 t\n",
+            3,
+            "duplicate document 'a' for query '1', which is on line 2, too",
+            "b a",
+        ),
         ("1 Q0 a 2 3 t\n1 Q0 b 1 4 t\n1 Q0 c 2 2 t\n", 2, "score 4 is higher than the one before it, 3.0", "b a c"),
         ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 b 2 4 t\n", 3, "score 4 is higher than the one before it, 3.0", "b a"),
-        ("1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 a 2 2 t\n", 3, "duplicate document 'a' for query '1'", "a"),
+        (
+            "1 Q0 a 1 3 t\n2 Q0 a 1 1 t\n1 Q0 a 2 2 t\n",
+            3,
+            "duplicate document 'a' for query '1', which is on line 1, too",
+            "a",
+        ),
         ("1 a 1\n2 a 1\n1 b 3\n2 b 2\n1 c 2\n", 5, "score 0.5 is higher than the one before it, 0.3", "a c b"),
     ],
 )
