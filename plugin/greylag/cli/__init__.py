@@ -57,7 +57,15 @@ class _Command(TyperCommand):
         """Parse the words of the command line; refuse an option that has a value already."""
         # click keeps the last value, so that a second --baseline would replace the first in silence.
         words = list(args)
-        rest: list[str] = super().parse_args(ctx, args)
+        try:
+            rest: list[str] = super().parse_args(ctx, args)
+        except _UsageError as error:
+            if unknown := getattr(error, "option_name", ""):
+                from greylag.cli.options import nearest_spelling
+
+                if ours := nearest_spelling(unknown, self.params):
+                    raise _UsageError(f"No such option: {unknown}; write {ours}", ctx) from None
+            raise
         order = [one for one in self.make_parser(ctx).parse_args(args=words)[2] if _has_one_value(one)]
         for option in order:
             if order.count(option) > 1:

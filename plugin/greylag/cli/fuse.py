@@ -33,7 +33,9 @@ def fuse(
     out: OutputRun,
     method: Annotated[
         Literal["rrf", "combsum", "combmnz"] | None,
-        typer.Option("--method", help="Reciprocal ranks, 1 / (60 + rank), the default, or sums of scores."),
+        typer.Option(
+            "--method", case_sensitive=False, help="Reciprocal ranks, 1 / (60 + rank), the default, or sums of scores."
+        ),
     ] = None,
     qrels: Annotated[
         Path | None,

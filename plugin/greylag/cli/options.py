@@ -24,6 +24,13 @@ SPELLING = "NAME(OPTION=VALUE,...)"
 """How an option that takes a spelling is shown."""
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
+OTHER_NAMES = {
+    **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k"), "--hits"),
+    **dict.fromkeys(("o", "output"), "--out"),
+    **dict.fromkeys(("queries", "query"), "--topics"),
+    **dict.fromkeys(("threads", "workers", "n-jobs"), "--jobs"),
+}
+"""What other programs call the options."""
 _log = logging.getLogger("greylag")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -221,10 +228,11 @@ def check_rules(context: typer.Context, rules: Iterable[Rule]) -> None:
 
 
 class Kind(NamedTuple):
-    """Something with a name and options, such as a model: a line about it, and its options."""
+    """Something with a name and options, such as a model: a line about it, its options, and what precedes its name."""
 
     summary: str
     options: Mapping[str, Parameter]
+    prefix: str = ""
 
 
 class Described(Protocol):
@@ -258,7 +266,25 @@ def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.Ca
             raise typer.Exit
         return text
 
+    vars(show)["kinds"] = kinds  # for the error of an option that does not exist
     return show
+
+
+def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
+    """Return what works in place of an option that a command lacks, such as --k1; None if nothing is alike."""
+    name = option.strip("-")
+    known = {one.opts[-1]: one for one in parameters}
+    if (ours := OTHER_NAMES.get(name)) in known:
+        return ours
+    for flag, parameter in known.items():
+        kinds: Mapping[str, Described] = vars(parameter.callback or object).get("kinds", {})
+        for kind, one in kinds.items():
+            spelt = getattr(one, "prefix", "") + kind
+            if kind == name:
+                return f"{flag} {spelt}"
+            if name in one.options and name not in kinds:
+                return f'{flag} "{spelt}({name}=VALUE)"'
+    return None
 
 
 def _described(parameter: Parameter) -> tuple[str, str]:

@@ -22,7 +22,10 @@ from greylag.trec.runs import tell_empty
 
 SEARCH_KINDS = {
     **{name: Kind(f"search by {name}", parameters(kind, "k")) for name, kind in MODELS.items()},
-    **{name: Kind(f"expand the query, as in bm25+{name}", parameters(kind)) for name, kind in EXPANSIONS.items()},
+    **{
+        name: Kind(f"expand the query, as in bm25+{name}", parameters(kind), "bm25+")
+        for name, kind in EXPANSIONS.items()
+    },
 }
 
 

@@ -26,6 +26,9 @@ def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> N
     assert command("fuse", *words) == (0, "", "")
     expected = fuse_runs([read_run(path) for path in paths], "combmnz", k=2)
     assert read_run(out)["1"].docids == expected["1"].docids
+    written = out.read_bytes()
+    assert command("fuse", *("CombMNZ" if word == "combmnz" else word for word in words)) == (0, "", "")
+    assert out.read_bytes() == written
     assert "which it would replace" in refused("fuse", "--run", paths[0], "--out", paths[0])
 
 
