@@ -111,6 +111,7 @@ class Rows(NamedTuple):
 
     data: RankingData  # the model's features, then those of the baselines
     tuned: RankingData  # BM25 for every k1 and b of the grid, a column each
+    learned: tuple[str, ...]  # the topics that weights are learned from
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,12 @@ class Opened:
 
     def parts(self, features: Sequence[Feature]) -> list[RankingData]:
         """What is learned from, with these features alone."""
-        columns = [[rows.data.specs.index(feature) for feature in features] for rows in self.rows.values()]
-        return [rows.data.select_features(own) for rows, own in zip(self.rows.values(), columns, strict=True)]
+        return [
+            rows.data.select_features([rows.data.specs.index(feature) for feature in features]).select_queries(
+                rows.learned
+            )
+            for rows in self.rows.values()
+        ]
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
@@ -143,7 +148,7 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
     others = (*parse_features(_RM3), *baselines.SDM.features, *parse_features("score"))
     features = tuple(dict.fromkeys([*parse_features(settings.features), *others]))
 
-    def rows(run: Run) -> Rows:
+    def rows(run: Run, learned: tuple[str, ...]) -> Rows:
         data = CountedRankings(run.rankings, opened.qrels, opened.index, features).data(FeatureParameters())
         counted = CountedRankings(run.rankings, opened.qrels, opened.index, baselines.BM25.features)
         grid = [
@@ -151,10 +156,13 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
             for parameters in baselines.parameter_grid(baselines.GRID, baselines.BM25.tuned, FeatureParameters())
         ]
         names = tuple(f"BM25 {place}" for place in range(len(grid)))
-        return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])))
+        return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])), learned)
 
+    # Fewer topics are learned from at 1000 documents than are ranked.
     by_depth = rankings_by_depth(opened.first, opened.qrels)
-    return Opened({depth: rows(run) for depth, run in by_depth.items()}, opened.index.fingerprint)
+    judged = judged_topics(opened.first, opened.qrels)
+    cut = {depth: Run(tuple(opened.first[qid].head(depth) for qid in judged)) for depth in by_depth}
+    return Opened({depth: rows(cut[depth], tuple(run)) for depth, run in by_depth.items()}, opened.index.fingerprint)
 
 
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
