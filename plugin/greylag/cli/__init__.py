@@ -38,7 +38,7 @@ COMMANDS = {
     "evaluate": "Score runs and test their differences.",
     "check": "Check runs by TREC's rules for submissions.",
     "experiment": "Run a study from an experiment file, such as the demo.",
-    "compile": "Compile the loops of ranking ahead.",
+    "compile": "Compile the ranking loops ahead of time.",
     "doctor": "Check Java, Pyserini and an index.",
 }
 MAX_MESSAGE = 2000
@@ -162,14 +162,16 @@ def _greylag(
             "--scheduler", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT. Results do not change."
         ),
     ] = None,
-    field: Annotated[str, typer.Option("--field", help="Field of TREC topics to search for: title or desc.")] = "title",
+    field: Annotated[
+        str, typer.Option("--field", help="Field of TREC topics that is the query: title or desc.")
+    ] = "title",
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")
     ] = False,
     metadata_file: Annotated[
         Path | None,
         typer.Option(
-            "--metadata", metavar="FILE", help="Write ir_metadata into runs, with the fields of this YAML file."
+            "--metadata", metavar="FILE", help="Add ir_metadata to written runs, with the fields of this YAML file."
         ),
     ] = None,
     version: Annotated[

@@ -19,9 +19,9 @@ def check(
     topics: Topics,
     index: Annotated[
         list[Path] | None,
-        typer.Option("--index", help="Index of the collection: report documents that it lacks."),
+        typer.Option("--index", help="Index of the collection, to report documents that it lacks."),
     ] = None,
-    depth: Annotated[int, typer.Option("--depth", min=1, help="Most documents per topic.")] = DEPTH,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="Maximum number of documents per topic.")] = DEPTH,
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 

@@ -36,10 +36,10 @@ _MORE = "document:length,document:entropy,written:words,written:characters,laten
 
 
 def compile(context: typer.Context) -> None:
-    """Compile the loops of ranking ahead, for all processes; half a minute or more.
+    """Compile the ranking loops ahead of time, for all processes. It takes half a minute or more.
 
-    Without it, the first command that needs a loop compiles it, which takes seconds. It is for an image of a service,
-    for example.
+    Otherwise, the first command that needs a loop compiles it, which takes seconds. Use it to build the image of a
+    service, for example.
     """
     for name, seconds in steps():
         write_line(f"{seconds:6.1f} s  {name}")

@@ -41,8 +41,9 @@ def diversify(
         list[str] | None,
         typer.Option(
             "--method",
-            help="A stage to try, such as mmr or xquad(scale=max); can be repeated. By default all diversifiers that "
-            "need no more than what is given.",
+            help="Stage to try, such as mmr or xquad(scale=max); can be repeated. By default, all "
+            "diversifiers that the "
+            "other options allow.",
         ),
         STAGE_FILES,
     ] = None,
@@ -51,8 +52,8 @@ def diversify(
 ) -> None:
     """Compare and tune diversifiers. Without judgements, measure redundancy at the top of a run.
 
-    With --subtopics, each method's weight is tuned in cross-validation over topics, and the held-out rankings are
-    compared with the run as it is. The last line is the command that applies the best method to all topics.
+    With --subtopics, the weight of each method is tuned in cross-validation over topics, and its held-out rankings are
+    compared with the run itself. The last line is a command that applies the best method to all topics.
     """
     shared: Shared = context.obj
     if index is None and vectors is None and (aspects is None or subtopics is None):
@@ -65,7 +66,7 @@ def diversify(
         groups = vars(grouped[0].make(None))["groups"] if grouped else None
         where = None if embeddings else positions
         write_line(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
-        write_line("Whether that is too crowded, judgements can write_line: give --subtopics.")
+        write_line("Whether that is too crowded, only judgements can say: give --subtopics.")
         return
     choice = choose_diversifier(
         first,

@@ -15,14 +15,14 @@ def doctor(
     context: typer.Context,
     index: Annotated[
         list[Path] | None,
-        typer.Option("--index", help="Index to check, too. Given several times: the shards of one collection."),
+        typer.Option("--index", help="Index to check, too. Repeat it for the shards of one collection."),
     ] = None,
 ) -> None:
-    """Check Java, Pyserini and an index, and say what to do about what is missing.
+    """Check Java, Pyserini and an index, and say how to mend what is missing.
 
-    The last line says whether greylag is ready, or what is missing. The exit code is 1 if something fails, or if an
-    --index is given and Java or Pyserini is missing; all that needs no index works without these. A note is about
-    Pyserini's own searchers, which greylag does not need.
+    The last line says whether greylag is ready, or what is missing. The exit code is 1 if a check fails, or if --index
+    is given and Java or Pyserini is missing; without an index, neither is needed. Notes are about Pyserini's own
+    searchers, which greylag does not need.
     """
     from greylag.index import PositionalIndex
     from greylag.index.lucene.doctor import JAVA_CHECKS, diagnose

@@ -67,41 +67,41 @@ Measures = Annotated[
     typer.Option("-m", "--measure", help="Measure, such as AP, nDCG@10 or a trec_eval name; can be repeated."),
 ]
 OnlyTopics = Annotated[
-    Path | None, typer.Option("--topics", help="Score these topics alone, such as the test part of a split.")
+    Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
 ]
 Baseline = Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")]
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
 TheCorrection = Annotated[
-    Correction, typer.Option("--correction", help="Correction of p: Holm, or Benjamini & Hochberg.")
+    Correction, typer.Option("--correction", help="Correction of p values: Holm, or Benjamini and Hochberg.")
 ]
 TheFamily = Annotated[
-    ComparisonFamily, typer.Option("--family", help="Correct over all comparisons, or over those by each measure.")
+    ComparisonFamily, typer.Option("--family", help="Correct over all comparisons, or separately for each measure.")
 ]
 Margin = Annotated[
     float | None,
-    typer.Option("--margin", help="Test, too, whether runs are the same within this difference, such as 0.01."),
+    typer.Option("--margin", help="Also test whether runs are equivalent within this difference, such as 0.01."),
 ]
-Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show what documents without judgements could change.")]
+Unjudged = Annotated[bool, typer.Option("--unjudged", help="Show how much documents without judgements could change.")]
 Predicted = Annotated[
     Path | None,
     typer.Option(
-        "--predicted", help="Predicted judgements, as by a language model, of the topics of --qrels and others."
+        "--predicted", help="Predicted judgements, such as a language model's, of the topics of --qrels and of others."
     ),
 ]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")]
 TheShape = Annotated[
     Shape,
-    typer.Option("--format", help="Form of the tables; LaTeX needs booktabs, JSON has everything, HTML is a page."),
+    typer.Option("--format", help="Format of the tables. LaTeX needs booktabs, JSON has everything, HTML is a page."),
 ]
 TheFigure = Annotated[
     Path | None,
     typer.Option(
-        "--out-figure", help="Write a chart of changes by topic, too: .svg; .pdf or .png by the extra figures."
+        "--out-figure", help="Also draw a chart of changes by topic: .svg, or with the extra `figures` .pdf or .png."
     ),
 ]
 BySubtopic = Annotated[
-    bool, typer.Option("--subtopics", help="The judgements are by subtopic or nugget: columns or JSON lines.")
+    bool, typer.Option("--subtopics", help="Judgements are by subtopic or nugget: columns or JSON lines.")
 ]
 
 
@@ -126,7 +126,7 @@ def evaluate(
 ) -> None:
     """Score runs and, with --baseline or --all-pairs, test their differences.
 
-    Judgements are of documents, unless --subtopics says that they are by subtopic.
+    Judgements are of documents or, with --subtopics, by subtopic. All runs are read before one is refused.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)

@@ -34,20 +34,22 @@ def experiment(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Output folder (default runs/NAME).")] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 1 unless the scores are those that the file expects.")
+        bool, typer.Option("--check", help="Exit with code 1 if the scores are not those that the file expects.")
     ] = False,
     init: Annotated[
         str | None,
         typer.Option(
-            "--init", metavar="NAME", help="Print an experiment file to start from: of a study, or one of greylag's."
+            "--init",
+            metavar="NAME",
+            help="Print an experiment file to start from: that of a study, or one of greylag's.",
         ),
     ] = None,
 ) -> None:
     """Run the study that an experiment file describes, from documents and topics to scores and a report.
 
-    To see one: greylag experiment demo, a whole pipeline on a small collection that comes with greylag.
+    Try `greylag experiment demo`, a whole pipeline on a small collection that comes with greylag.
 
-    For a collection of your own: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
+    For your own collection: greylag experiment --init pipeline > mine.yaml, fill it in, and run it.
     """
     shared: Shared = context.obj
     if init is not None and config is not None:

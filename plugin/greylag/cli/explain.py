@@ -42,25 +42,29 @@ def explain(
     qid: Annotated[str | None, typer.Option("--qid", help="Query identifier.")] = None,
     docid: Annotated[
         list[str] | None,
-        typer.Option("--docid", help="Document identifier. Given twice: the first compared with the second."),
+        typer.Option("--docid", help="Document identifier; give two to compare them."),
     ] = None,
-    top: Annotated[str, typer.Option("--top", help="Number of features shown, or all, with all cliques.")] = "5",
+    top: Annotated[str, typer.Option("--top", help="Number of features to show, or all, with all cliques.")] = "5",
     form: Annotated[
         Literal["text", "json", "html"],
-        typer.Option("--format", help="Form of the breakdown; JSON has everything, HTML is a page."),
+        typer.Option("--format", help="Format of the breakdown. JSON has everything, HTML is a page."),
     ] = "text",
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run that is reranked; needed by models with expansion features.")
+        Path | None, typer.Option("--run", help="TREC run that is reranked; models with expansion features need it.")
     ] = None,
-    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
+    transfer: Annotated[
+        bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
+    ] = False,
 ) -> None:
-    """Show what a model learned, from what, and how well; with --qid and --docid, break down a document's score.
+    """Show a model's weights, training data and scores; with --qid and --docid, break down a document's score.
 
-    A model ends with what to cite, as BibTeX. The breakdown is by features and cliques, with the counts behind each.
+    A model's description ends with references in BibTeX. The breakdown is by features and cliques, with the counts
+    behind each.
 
-    A contribution is weight times value. Below each feature are its cliques, by contribution. A clique's weight is its
-    feature's, times the number of times that the query has the clique or, for a feedback term, times the term's
-    probability. tf, cf and df are the frequency in the document, the collection frequency and the document frequency.
+    A contribution is weight times value. Each feature is followed by its cliques, largest contribution first. A
+    clique's weight is that of its feature, times the number of times that the query has the clique or, for a feedback
+    term, times the term's probability. tf, cf and df are the frequency in the document, the collection frequency and
+    the document frequency.
     """
     shared: Shared = context.obj
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}

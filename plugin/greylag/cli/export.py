@@ -16,10 +16,10 @@ def export(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="Linear model from `greylag train`.")],
     engine: Annotated[str, typer.Argument(help=f"Search engine: {', '.join(ENGINES)}.")],
-    text_field: Annotated[str, typer.Option("--text-field", help="The engine's field of the text.")] = "contents",
+    text_field: Annotated[str, typer.Option("--text-field", help="Name of the engine's text field.")] = "contents",
 ) -> None:
-    """Print a model as a search engine takes it: feature definitions and weights.
+    """Print a model in the format of a search engine: feature definitions and weights.
 
-    Only features that the engine computes to the same value are exported. A model with others is refused.
+    A model is refused if the engine would compute a feature to another value.
     """
     write_line(engine_model(RankingModel.load(model), engine, text_field))

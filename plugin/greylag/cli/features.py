@@ -34,7 +34,9 @@ from greylag.trec.parts import Part
 FEATURE_PARAMETERS = parameters(FeatureParameters)
 PoolOption = Annotated[
     Pool | None,
-    typer.Option("--pool", help="Pool of features: sequential dependence, full dependence, or both."),
+    typer.Option(
+        "--pool", help="Pool of features to add: those of sequential dependence, of full dependence, or both."
+    ),
 ]
 
 
@@ -51,18 +53,16 @@ def features(
         typer.Option(
             "--parameters",
             metavar="OPTION=VALUE,...",
-            help="Parameters of features, as in train --model: mu=500,profile=galago. "
-            f"They are {', '.join(FEATURE_PARAMETERS)}.",
+            help=f"Parameters of features, such as mu=500,profile=galago: {', '.join(FEATURE_PARAMETERS)}.",
         ),
     ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="Relevance judgements (a file or name), for the grades.")
-    ] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help="Judgements (a file or name), for the grades.")] = None,
     part: PartText = None,
 ) -> None:
     """Write the features of a run's documents as LETOR text or NumPy arrays.
 
-    Of a --part after the first, LETOR text does not name the features. NumPy arrays are not for cat.
+    With --part, only the LETOR text of the first part names the features, so that cat joins the parts. NumPy arrays
+    cannot be joined by cat.
     """
     shared: Shared = context.obj
     asked = Part.parse(part)

@@ -29,12 +29,14 @@ RULES = [
 
 def fuse(
     context: typer.Context,
-    run: Annotated[list[Path], typer.Option("--run", help="TREC run; give the option once for each run.")],
+    run: Annotated[list[Path], typer.Option("--run", help="TREC run; repeat the option for each.")],
     out: OutputRun,
     method: Annotated[
         Literal["rrf", "combsum", "combmnz"] | None,
         typer.Option(
-            "--method", case_sensitive=False, help="Reciprocal ranks, 1 / (60 + rank), the default, or sums of scores."
+            "--method",
+            case_sensitive=False,
+            help="rrf, the default, sums reciprocal ranks, 1 / (60 + rank); combsum and combmnz sum scores.",
         ),
     ] = None,
     qrels: Annotated[
@@ -44,11 +46,17 @@ def fuse(
     measure: MeasureName = MEASURE,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", min=2, help="Number of folds: each judged topic is fused by weights of the others."),
+        typer.Option(
+            "--folds",
+            min=2,
+            help="Number of folds: each judged topic is fused by weights learned from the other folds.",
+        ),
     ] = None,
     out_model: Annotated[
         Path | None,
-        typer.Option("--out-model", help="Write the learned model, too, for `greylag rerank` of other topics' runs."),
+        typer.Option(
+            "--out-model", help="Also write the learned model, by which `greylag rerank` fuses runs of other topics."
+        ),
     ] = None,
     hits: Annotated[
         int | None, typer.Option("--hits", help="Number of documents per query; all by default.", min=1)
@@ -56,19 +64,21 @@ def fuse(
     scored: Annotated[
         Path | None,
         typer.Option(
-            "--scores-of", metavar="FILE", help="The file of `greylag features` whose documents --run has scores of."
+            "--scores-of",
+            metavar="FILE",
+            help="Output of `greylag features`, for whose documents each --run has scores.",
         ),
     ] = None,
     tag: Tag = None,
 ) -> None:
-    """Fuse runs: all documents that one of them has, such as the candidates for reranking.
+    """Fuse runs into one with all their documents, such as the candidates for reranking.
 
     With --qrels, weights of each run's scores and ranks are learned from judged topics, and a table compares the result
-    with the runs and with fusion without learning. The run then has topics that the weights were learned from; with
-    --folds, each topic is held out.
+    with the runs and with the fusion rules. The weights have seen the topics of the fused run, unless --folds holds
+    each topic out.
 
-    With --scores-of, each --run has the scores that another program, such as LightGBM or RankLib, gave to the documents
-    of that file, in its order: one per line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
+    With --scores-of FILE, each --run has the scores that another program, such as LightGBM or RankLib, gave to the
+    documents of FILE, in the same order: one per line, or RankLib's QID INDEX SCORE. A single --run keeps its scores.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)

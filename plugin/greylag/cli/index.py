@@ -26,7 +26,7 @@ def index(
         Path,
         typer.Argument(
             help="File or folder of documents, plain, gzipped or in tar archives. "
-            "Hidden files and READMEs of a folder are not indexed; those of an archive are. Or irds:NAME."
+            "Hidden files and READMEs are skipped in folders, but not in archives. Or irds:NAME."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Folder of the index; must not exist yet.")],
@@ -39,29 +39,29 @@ def index(
         typer.Option(
             "--fields",
             metavar="id=FIELD,contents=FIELD+FIELD",
-            help="Fields of JSON objects, or columns of tables (.csv, .tsv), to index; columns without names have "
-            "numbers, from 1.",
+            help="Fields of JSON objects, or columns of tables (.csv, .tsv), to index; columns without names are "
+            "numbered from 1.",
         ),
     ] = None,
     language: Annotated[
         str,
         typer.Option(
             "--language",
-            help="Analyzer: en, another of Anserini's, such as de, or whitespace for words as they are.",
+            help="Analyzer: en, another of Anserini's (such as de), or whitespace, which keeps words as they are.",
         ),
     ] = ENGLISH,
     texts: Annotated[
         bool,
         typer.Option(
             "--texts/--no-texts",
-            help="Store the texts in the index, which features of words as they are written (written:characters) need.",
+            help="Store the texts, too: features of words as they are written (written:characters) need them.",
         ),
     ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,
 ) -> None:
     """Index documents with positions, and export the positions.
 
-    If it was interrupted, the same command completes what is missing.
+    After an interruption, the same command completes the index.
     """
     shared: Shared = context.obj
     threads = effective_n_jobs(shared.jobs)

@@ -124,7 +124,7 @@ def _index_folders(paths: list[Path] | None) -> list[Path] | None:
 
 
 _INDEX = (
-    "Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Given several times: the shards of one "
+    "Lucene index built by greylag, Anserini or Pyserini, or a prebuilt name. Repeat it for the shards of one "
     "collection."
 )
 SEARCHED_INDEX = typer.Option("--index", help=_INDEX)  # searching needs no positions
@@ -132,7 +132,7 @@ INDEX = typer.Option("--index", callback=_index_folders, help=_INDEX)
 TOPICS = typer.Option("--topics", help="Topics: TSV (qid, tab, text), TREC format, a name of Pyserini, or irds:NAME.")
 VECTORS = typer.Option(
     "--vectors",
-    help="Embeddings of documents (.npz or JSON lines), for stages that compare documents, in place of their words.",
+    help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
 )
 Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
@@ -143,23 +143,24 @@ MEASURE = "AP"
 MeasureName = Annotated[
     str, typer.Option("-m", "--measure", help="Measure to maximise, such as AP, nDCG@10, RR, P@5 or AP(rel=2).")
 ]
-Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the run written.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="Tag of the written run.")]
 PartText = Annotated[
     str | None,
     typer.Option(
         "--part",
         metavar="NUMBER/PARTS",
-        help="Only a part of the topics, such as 3/16. The outputs of all parts, joined by cat, are the whole.",
+        help="Only a part of the topics, such as 3/16. cat joins the outputs of all parts to the whole.",
     ),
 ]
 Features = Annotated[
     list[str] | None,
     typer.Option(
-        "--features", help="Features, comma-separated, besides a pool's: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE."
+        "--features",
+        help="Comma-separated features, besides those of a --pool: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE.",
     ),
     FEATURE_FILES,
 ]
-LETOR = "LETOR text, with topics, documents, features and grades"
+LETOR = "LETOR text (topics, documents, features and grades)"
 """Of the option ``--letor``, in several commands."""
 
 

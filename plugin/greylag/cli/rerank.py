@@ -64,29 +64,30 @@ def rerank(
         list[Path] | None,
         typer.Option(
             "--run",
-            help="Run to rerank; repeat it for the runs of a fusion model. Not needed by the general model or a model "
-            "trained without a run.",
+            help="Run to rerank; repeat it for the runs of a fusion model. The general model and models "
+            "trained without a "
+            "run need none.",
         ),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", help="Rerank by a model from `greylag train`, or fuse by one from `fuse`.")
+        Path | None,
+        typer.Option("--model", help="Model from `greylag train` to rerank by, or from `greylag fuse` to fuse by."),
     ] = None,
     files: Annotated[
         list[str] | None,
-        typer.Option(
-            "--file", help="Read FILE in place of the file NAME of the model's feature run:NAME.", metavar="NAME=FILE"
-        ),
+        typer.Option("--file", help="Read FILE instead of NAME for the model's feature run:NAME.", metavar="NAME=FILE"),
         Names(lambda text: (text.partition("=")[2],)),
     ] = None,
-    transfer: Annotated[bool, typer.Option("--transfer", help="Allow a model trained on another collection.")] = False,
+    transfer: Annotated[
+        bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
+    ] = False,
     stages: Annotated[
         list[str] | None,
         typer.Option(
             "--stage",
             callback=_refuse_models,
             metavar="NAME(OPTION=VALUE,...)",
-            help=f"Rerank by a stage: {', '.join(registered_stages())}. Several are applied one after another, after "
-            "the --model.",
+            help=f"Stage to rerank by: {', '.join(registered_stages())}. Several are applied in order, after --model.",
         ),
         STAGE_FILES,
     ] = None,
@@ -94,25 +95,27 @@ def rerank(
     letor: Annotated[
         Path | None,
         typer.Option(
-            "--letor", help=f"{LETOR}, to rank by a --model of such a file; for --out FILE.scores, a score a line."
+            "--letor",
+            help=f"{LETOR} to rank, by a --model trained on such a file. --out FILE.scores has one score per line.",
         ),
     ] = None,
     part: PartText = None,
     tag: Tag = None,
 ) -> None:
-    """Rerank or diversify a run by a model, or by stages one after another; with neither, by the general model.
+    """Rerank or diversify a run by a model, by a chain of stages or, with neither, by the general model.
 
-    The general model was learned on other collections, so that nothing has to be judged. Without --run, BM25's top 1000
-    are searched for it.
+    The general model was trained on other collections, and needs no judgements. Without --run, it reranks BM25's top
+    1000.
 
     For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
-    parameters of its class in Python; model, aspects, groups, titles and feedback are files. Stages with
-    --vectors need no index; nor do xquad and pm2 with scores of aspects.
+    parameters of its class in Python; model, aspects, groups, titles and feedback name files. Stages with --vectors
+    need no index; neither do xquad and pm2 with scores of aspects.
 
-    A model that was trained without an index needs none; that of a feature file ranks such files, --letor.
+    A model that was trained without an index needs none. One that was trained on a LETOR file ranks such files
+    (--letor).
 
-    A model of `greylag train` that was trained without a run, unless it is --model mrf or a baseline, needs none: the
-    union of BM25 and BM25+RM3 is searched, as in training.
+    A model that was trained without --run needs none, unless it is mrf or a baseline: the union of BM25 and BM25+RM3 is
+    searched, as in training.
     """
     shared: Shared = context.obj
     check_rules(context, RULES)

@@ -42,7 +42,7 @@ def search(
             callback=help_of(SEARCH_KINDS),
             metavar=SPELLING,
             help="bm25 or ql (query likelihood); with +rm3 and the like, the query is expanded: "
-            "bm25(k1=1.2)+rm3(fb_docs=5). help lists them all, bm25(help) the options of one.",
+            'bm25(k1=1.2)+rm3(fb_docs=5). "help" lists all, "bm25(help)" the options of one.',
         ),
     ] = "bm25",
     hits: Annotated[int, typer.Option("--hits", help="Number of documents per query.")] = 1000,

@@ -58,10 +58,10 @@ MODEL = typer.Option(
     is_eager=True,
     callback=help_of(MODELS),
     metavar=SPELLING,
-    help=f"Model to learn, such as mrf or mrf(max_features=3,mu=500): {', '.join(MODELS)}. help says what they are, "
-    "mrf(help) which options mrf has.",
+    help=f'Model to learn, such as mrf or mrf(max_features=3,mu=500): {", ".join(MODELS)}. "help" describes them, '
+    '"mrf(help)" the options of mrf.',
 )
-QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; of subtopics for svmdiv and cssvm."
+QRELS_HELP = "Judgements to learn from: a file, a name of Pyserini, or irds:NAME; by subtopic for svmdiv and cssvm."
 RULES = [
     Rule(
         ("--letor",),
@@ -85,46 +85,51 @@ def spelt_files(text: str) -> list[str]:
 
 def train(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", help="Model to write (JSON), for `greylag rerank`.")],
+    out: Annotated[Path, typer.Option("--out", help="Model file to write (JSON), for `greylag rerank`.")],
     index: Annotated[list[Path] | None, INDEX] = None,
     qrels: Annotated[Path | None, typer.Option("--qrels", help=QRELS_HELP)] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     model: Annotated[str, MODEL, Names(spelt_files)] = "automatic",
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="TREC run to learn to rerank (default BM25; automatic, lambdamart: and BM25+RM3)."),
+        typer.Option("--run", help="TREC run to rerank. By default, BM25 is searched; for automatic and "
+        "lambdamart, BM25+RM3, too."),
     ] = None,
-    letor: Annotated[Path | None, typer.Option("--letor", help=f"{LETOR}, in place of all other files.")] = None,
+    letor: Annotated[Path | None, typer.Option("--letor", help=f"{LETOR}, instead of all other inputs.")] = None,
     validation: Annotated[
-        Path | None, typer.Option("--validation", help="With --letor: topics to choose by, with the same columns.")
+        Path | None, typer.Option("--validation", help="With --letor: a file with the same columns, whose "
+        "topics choose among models.")
     ] = None,
     measure: MeasureName = MEASURE,
     features: Features = None,
     pool: PoolOption = None,
     folds: Annotated[
         int | None,
-        typer.Option("--folds", min=2, help="Cross-validate over topics, with this number of folds; 5 with --out-run."),
+        typer.Option("--folds", min=2, help="Number of folds of a cross-validation over topics; 5 by default "
+        "with --out-run."),
     ] = None,
     out_run: Annotated[
         Path | None,
         typer.Option(
             "--out-run",
-            help="Write the held-out rankings of the cross-validation, too. automatic also writes a run per tuned "
-            "baseline, such as held-out.tuned-rm3.run beside held-out.run.",
+            help="Also write the held-out rankings of the cross-validation. automatic adds a run per tuned "
+            "baseline, such "
+            "as held-out.tuned-rm3.run beside held-out.run.",
         ),
     ] = None,
 ) -> None:  # fmt: skip
-    """Learn a model from judged topics, and write it as JSON.
+    """Train a model on judged topics, and save it as JSON.
 
-    Without --model, the best that the topics allow is chosen, and a table says what was tried.
+    Without --model, several models are tried and the best that the topics support is kept; a table shows what was
+    tried.
 
-    Without --index, a model is learned of the scores and ranks of --run and of other runs, --features run:FILE; or of
-    the columns of a --letor file, all or --features 1,5,column:NAME. The models are then automatic, mrf, listwise,
-    coordinate-ascent and lambdamart.
+    Without --index, a model learns from the scores and ranks of --run and of other runs (--features run:FILE), or from
+    the columns of a --letor file: all of them, or --features 1,5,column:NAME. The models are then automatic, mrf,
+    listwise, coordinate-ascent and lambdamart.
 
-    The scores on training topics say nothing about other topics. With --folds, each topic is also ranked by a model
-    that was trained on the other folds, and those rankings are scored against the run that they rerank. The folds are
-    the same for all models, so that their rankings can be compared.
+    Scores on the training topics say nothing about other topics. With --folds, each topic is also ranked by a model
+    that was trained on the other folds, and these held-out rankings are compared with the run that they rerank. All
+    models have the same folds, so their held-out rankings can be compared.
     """
     shared: Shared = context.obj
     name, _ = read_call(model)

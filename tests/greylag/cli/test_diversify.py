@@ -59,6 +59,7 @@ def test_crowding_without_judgements(command: Command, made: Path, tmp_path: Pat
     first, index = read_run(made / "bm25.run"), PositionalIndex.from_lucene(made / "index")
     code, out, _ = command("diversify", made / "bm25.run", "--index", made / "index")
     assert (code, out.startswith(str(measure_crowding(first, index=index)))) == (0, True)
+    assert out.splitlines()[-1] == "Whether that is too crowded, only judgements can say: give --subtopics."
     docids = sorted({docid for ranking in first.values() for docid in ranking.docids})
     np.savez(tmp_path / "vectors.npz", ids=docids, vectors=np.ones((len(docids), 2)))
     code, out, _ = command("diversify", made / "bm25.run", "--vectors", tmp_path / "vectors.npz")
