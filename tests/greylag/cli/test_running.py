@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -30,12 +28,19 @@ from tests.greylag.runtime.test_progress import bars, on_terminal
 from tests.processes import SECONDS, python
 
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
-# Keeps one result every 50 ms, so that a signal comes before the end on a fast machine, too.
-SLOWLY = """
-import time, greylag.runtime.cache as log
-save = log.WorkLog.save_result
-log.WorkLog.save_result = lambda self, key, result: (time.sleep(0.05), save(self, key, result))[1]
+INTERRUPTED = """
+import os, signal, greylag.runtime.cache as log
+save, kept = log.WorkLog.save_result, []
+
+def interrupt(self, key, result):
+    kept.append(save(self, key, result))
+    if len(kept) == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+    return kept[-1]
+
+log.WorkLog.save_result = interrupt
 """
+"""Interrupts the process when it has kept its third result."""
 
 
 OPTIONS = {
@@ -138,21 +143,10 @@ def start(*words: object, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def interrupt_after(process: subprocess.Popen[str], log: Path, results: int) -> None:
-    """Interrupt a process when the log has so many results, of which all but the last are counted by then."""
-    while process.poll() is None:
-        with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{log}?mode=ro", uri=True)) as store:
-            if store.execute("SELECT count(*) FROM kept").fetchone()[0] >= results:
-                process.send_signal(signal.SIGINT)
-                break
-        time.sleep(0.01)
-
-
 def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
-    process = start(*words, before=SLOWLY)
-    threading.Thread(target=interrupt_after, args=(process, log, 2)).start()
+    process = start(*words, before=INTERRUPTED)
     errors = process.communicate(timeout=SECONDS)[1]
     assert process.returncode == 130
     *before, line = errors.splitlines()
@@ -299,7 +293,7 @@ BARS = {
         "1 features 24/24", "2 folds 2/3 features selected 1/2",
     ]),
     "rm3": (["train", "--model", "rm3", "--folds", "3", "--out-run", "held.run", "--out", "model.json"], [
-        "1 folds 1/3 grid of RM3 4/9", "3 baselines 1/2 grid of RM3 4/9",
+        "1 folds 0/3 parameters 4/56",
     ]),
     "rerank": (["rerank", "--stage", "manifold", "--out", "out.run"], ["1 run bm25-manifold 12/24"]),
 }  # fmt: skip

@@ -56,8 +56,8 @@ class IrQuery(NamedTuple):
         (lambda: First().run([IrQuery("1", "cat")]), "IrQuery.*greylag.adapters.topics_from_ir_datasets"),
         (lambda: First().run("cat"), "cannot run on a str with .*: pass topics"),
         (lambda: First().run(3), "cannot run on a int: pass topics"),
-        (lambda: evaluate(BATCH, {}, ["AP"]), "cannot score a dict: read hits with greylag.adapters.run_from_pyserini"),
-        (lambda: evaluate([RUN], {}, ["AP"]), "cannot score a list: pass a Run, such as read_run returns"),
+        (lambda: evaluate(BATCH, {}, ["AP"]), "a dict is no run: read hits with greylag.adapters.run_from_pyserini"),
+        (lambda: evaluate([RUN], {}, ["AP"]), "a list is no run: pass a Run, such as read_run returns"),
         (lambda: evaluate(RUN, [("1", "a", 1)], ["AP"]), "judgements are a list: pass a mapping"),
         (
             lambda: evaluate(RUN, {"1": {"a": "1"}}, ["AP"]),

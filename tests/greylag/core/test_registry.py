@@ -69,7 +69,8 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def test_a_learner_of_another_package_trains() -> None:
-    learner = parse_learner("first(max_features=2)", "nDCG@10")
+    learner, preselection = parse_learner("first(max_features=2)", "nDCG@10")
+    assert preselection is None
     check_learner(learner)  # type: ignore[arg-type]
     recipe, _ = spelling.parse_model("first(max_features=2,mu=500)", "nDCG@10", pool="sd")
     assert recipe.learner == learner  # type: ignore[attr-defined]
