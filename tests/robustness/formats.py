@@ -11,6 +11,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,8 +94,12 @@ def make_qrels(rng: random.Random) -> bytes:
     return "".join(lines).encode()
 
 
+def without_comments(text: bytes) -> bytes:
+    return b"\n".join(line for line in decoded(text).split(b"\n") if not line.startswith(b"#"))
+
+
 def qrels_oracle(text: bytes) -> Any:
-    found: dict[str, dict[str, int]] = {}
+    text, found = without_comments(text), dict[str, dict[str, int]]()
     for qid, _, docid, grade in rows(text, 4):
         need(re.fullmatch(r"-?[0-9]+", grade) and docid not in found.setdefault(qid, {}))
         found[qid][docid] = int(grade)
@@ -153,6 +158,10 @@ def read_plain_run(path: Path) -> Any:
 
 def run_oracle(text: bytes) -> Any:
     found: dict[str, dict[str, float]] = {}
+    with suppress(RefusedError):  # MS MARCO's
+        ranks = [(qid, docid, int(rank)) for qid, docid, rank in rows(text, 3) if need(rank.isdigit()) is None]
+        lines = [[qid, "Q0", docid, str(rank), repr(1 / rank), "file"] for qid, docid, rank in ranks]
+        text = "".join(" ".join(line) + "\n" for line in lines).encode()
     lines = rows(text, 6, further=True)
     for qid, _, docid, _, score, _ in lines:
         need(docid not in found.setdefault(qid, {}))
@@ -320,7 +329,7 @@ def json_documents_oracle(text: bytes) -> Any:
         for record in value if isinstance(value, list) else [value]:
             need(type(record["id"]) in (str, int) and isinstance(record["contents"], str))
             title = record.get("title")
-            found.append((str(record["id"]), f"{title}\n{record['contents']}" if title else record["contents"]))
+            found.append((str(record["id"]), "\n".join(filter(None, (title, record["contents"])))))
     return found
 
 
