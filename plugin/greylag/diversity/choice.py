@@ -176,7 +176,7 @@ def choose_diversifier(
     if not steps or len(set(steps)) < len(steps):
         raise ParameterError("give an index, vectors or scores of aspects" if not steps else "a method is given twice")
     test_qids = split_folds(list(qrels), folds, seed)
-    before = evaluate_by_subtopic(first, qrels, parsed)
+    before = _evaluated(first, qrels, parsed)
     tried = dict[str, _MethodScores]()
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
@@ -188,7 +188,7 @@ def choose_diversifier(
             stages = alternatives(_sized(step, k))
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         seconds = (perf_counter() - start) / len(first) / len(stages)
-        values = np.array([evaluate_by_subtopic(run, qrels, parsed).values for run in runs])
+        values = np.array([_evaluated(run, qrels, parsed).values for run in runs])
         tried[name] = _MethodScores(stages, values, seconds)
     return _compared(tried, before, parsed, [np.isin(list(qrels), qids) for qids in test_qids])
 
@@ -317,6 +317,12 @@ def _learned(
 
     stages = [*fit_by_fold(fit, list(qrels), test_qids, n_jobs=n_jobs)]
     return rerank_by_fold(stages, test_qids, first, n_jobs=n_jobs, tag=LEARNED)
+
+
+def _evaluated(run: Run, qrels: SubtopicQrels, measures: tuple[Measure, Measure]) -> Scores:
+    """Score a run by the measure and the cost, a column each, also if they are one measure."""
+    scores = evaluate_by_subtopic(run, qrels, measures)
+    return replace(scores, measures=measures, values=np.broadcast_to(scores.values, (len(scores.qids), 2)))
 
 
 def _by_one(scores: Scores, column: int) -> Scores:

@@ -177,7 +177,8 @@ class FittedDiversity:
 
     def __str__(self) -> str:
         learner, solution = self.learner, self.solution
-        validated = f", C chosen on {len(self.validation)} more" if self.validation else ""
+        where = "of them" if set(self.validation) <= set(self.queries) else "more"
+        validated = f", C chosen on {len(self.validation)} {where}" if self.validation else ""
         trained = f"{len(self.queries)} queries{validated}: C {learner.C:g}"
         if isinstance(solution, Ensemble):
             assert isinstance(learner, Coulomb)

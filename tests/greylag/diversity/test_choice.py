@@ -40,6 +40,13 @@ def choose(**options: object) -> DiversifierChoice:
     return choose_diversifier(FIRST, QRELS, **{"index": INDEX, "measure": MEASURE, "folds": 3, **options})  # type: ignore[arg-type]
 
 
+def test_the_measure_may_be_that_of_relevance() -> None:
+    found = choose(methods=["mmr"], measure="nDCG@10")
+    expected = evaluate_by_subtopic(FIRST, QRELS, ["nDCG@10"]).values
+    assert found.scores[NONE].values.tolist() == expected.repeat(2, axis=1).tolist()
+    assert "nDCG@10" in str(found)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
     found = choose(vectors=VECTORS, methods=["mmr"], seed=seed)

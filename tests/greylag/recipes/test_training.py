@@ -3,11 +3,13 @@
 Tests `baselines`, `fitted`, `recipe` and `greylag.learning.preselect`.
 """
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
@@ -38,8 +40,9 @@ from greylag.recipes.baselines import (
 from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
-from greylag.recipes.training import train
+from greylag.recipes.training import MORE_TOPICS_ADVICE, train
 from greylag.trec import at_level
+from tests.docs import ROOT
 from tests.greylag.learning.samples import collection, random_data, rankings, trained
 
 
@@ -301,3 +304,15 @@ def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFix
     alone = Run(tuple(FIRST[qid] for qid in drawn[0]), FIRST.tag)
     assert train(alone, QRELS, INDEX, RECIPES["bm25"]).model == samples[0]
     assert train(FIRST, QRELS, INDEX, RECIPES["bm25"]).model.provenance["queries"] == judged
+
+
+def test_what_more_topics_gain_is_what_the_learning_curves_measured() -> None:
+    gains = re.findall(r"(\.\d+)(?: nDCG@10 over tuned BM25)? with (\d+)", MORE_TOPICS_ADVICE)
+    assert [int(topics) for _, topics in gains] == [10, 25, 50]
+    for gain, topics in gains:
+        means = []
+        for name in ("cacm", "vaswani", "cranfield", "wikiqa", "nfcorpus"):
+            rows = yaml.safe_load((ROOT / "configs" / f"{name}.ranker_curve.yaml").read_text())["expected"]
+            size = 41 if (name, topics) == ("cacm", "50") else int(topics)  # all that CACM has
+            means.append(rows[f"{size} topics, automatic less BM25"]["difference"])
+        assert float(gain) == round(float(np.mean(means)), 3)

