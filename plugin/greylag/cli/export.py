@@ -20,6 +20,7 @@ def export(
 ) -> None:
     """Print a model in the format of a search engine: feature definitions and weights.
 
-    A model is refused if the engine would compute a feature to another value.
+    A model is refused if the engine would compute a feature to another value: those of FI/term/BM25, score, prior:FILE
+    and column:NAME can be exported.
     """
     write_line(engine_model(RankingModel.load(model), engine, text_field))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     ------
     ParameterError
         If the engine is unknown, the field cannot be one, a weight overflows, or a feature would have another value
-        there. All such features are named, each with the reason.
+        there. The message has each reason, with three of its features.
     """
     if engine not in ENGINES:
         raise ParameterError(f"unknown engine {engine!r:.60}: {nearest(engine, ENGINES)}")
@@ -84,11 +84,15 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             "does: train without these"
         )
     known = ENGINES[engine]
-    reasons = {str(feature): _reason(feature, model, known) for feature in model.features}
-    if refused := {name: reason for name, reason in reasons.items() if reason}:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+    refused: dict[str, list[str]] = {}
+    for feature in model.features:
+        if reason := _reason(feature, model, known):
+            refused.setdefault(reason, []).append(str(feature))
+    if refused:
+        listed = "; ".join(f"{_shortened(names)}: {reason}" for reason, names in refused.items())
         raise ParameterError(
-            f"{engine} has no same value for {len(refused)} of the model's {len(reasons)} features: {listed}"
+            f"{engine} has no same value for {sum(map(len, refused.values()))} of the model's {len(model.features)} "
+            f"features: {listed}; models of FI/term/BM25, score, prior:FILE and column:NAME can be exported"
         )
     terms: dict[str, Term] = {}
     for feature, weight in zip(model.features, model.weights, strict=True):
@@ -104,6 +108,11 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             )
         terms[term.name] = term
     return known.write(model, tuple(terms.values()), field)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """List the first three names and the number of the others."""
+    return ", ".join([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
 
 
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:

@@ -149,6 +149,17 @@ def test_all_others_are_refused_by_name(feature: str, reason: str) -> None:
             engine_model(model, engine)
 
 
+def test_each_reason_is_given_once_with_three_of_its_features() -> None:
+    names = [f"FI/term/BM25@{kind}" for kind in ("z", "minmax", "rank")] + ["score@z", "latent"]
+    model = RankingModel(parse_features(",".join(["FI/term/BM25", *names])), (1.0,) * 6)
+    message = (
+        r"5 of the model's 6 features: FI/term/BM25@z, FI/term/BM25@minmax, FI/term/BM25@rank, 1 more: .*; latent: "
+    )
+    with pytest.raises(ParameterError, match=message) as error:
+        engine_model(model, "solr")
+    assert str(error.value).count("over which it is normalised") == 1
+
+
 def test_what_else_is_refused() -> None:
     def refused(message: str, model: RankingModel = MODEL, engine: str = "solr", field: str = "contents") -> None:
         with pytest.raises(ParameterError, match=message):
