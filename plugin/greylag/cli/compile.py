@@ -20,6 +20,7 @@ from greylag.index.words import CollectionWords, PlacedWords
 from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
 from greylag.recipes import GeneralRanker
+from greylag.runtime.compilation import unannounced
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 
 _TEXTS = {
@@ -41,8 +42,9 @@ def compile(context: typer.Context) -> None:
     Otherwise, the first command that needs a loop compiles it, which takes seconds. Use it to build the image of a
     service, for example.
     """
-    for name, seconds in steps():
-        write_line(f"{seconds:6.1f} s  {name}")
+    with unannounced():
+        for name, seconds in steps():
+            write_line(f"{seconds:6.1f} s  {name}")
 
 
 def steps() -> Iterator[tuple[str, float]]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import INDEX, VECTORS, Shared
+from greylag.cli.options import INDEX, VECTORS, Shared, given_options
 from greylag.cli.terminal import write_line
 from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
 from greylag.diversity.crowding import measure_crowding
@@ -22,6 +22,7 @@ from greylag.stages import StageStep
 from greylag.trec import read_aspects
 
 MODEL = f"{LEARNED}(preset=svmdiv2,validate=true)"  # that of `fit_svmdiv`
+TUNING = {"--aspects", "--folds", "--measure", "--method"}
 _log = logging.getLogger("greylag")
 
 
@@ -58,12 +59,19 @@ def diversify(
     shared: Shared = context.obj
     if index is None and vectors is None and (aspects is None or subtopics is None):
         raise ParameterError("give --index or --vectors, or --subtopics and --aspects with scores")
+    steps = [StageStep.parse(text) for text in methods or ()]
+    # Without judgements, a stage that limits groups has the groups to measure by.
+    idle = TUNING - {"--method"} if all("groups" in step.stage.needs for step in steps) else TUNING
+    if subtopics is None and (judged := sorted(given_options(context) & idle)):
+        raise ParameterError(f"{judged[0]} needs --subtopics: the judgements to tune by")
+    lacking = [step for step in steps if "aspects" in step.stage.needs and "aspects" not in dict(step.options)]
+    if aspects is None and lacking:
+        raise ParameterError(f"--method {lacking[0]} needs --aspects")
     positions = None if index is None else PositionalIndex.from_lucene(index)
     embeddings = None if vectors is None else open_vectors(vectors)
     first = shared.run(run)
     if subtopics is None:
-        grouped = [step for step in map(StageStep.parse, methods or ()) if "groups" in step.stage.needs]
-        groups = vars(grouped[0].make(None))["groups"] if grouped else None
+        groups = vars(steps[0].make(None))["groups"] if steps else None
         where = None if embeddings else positions
         write_line(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
         write_line("Whether that is too crowded, only judgements can say: give --subtopics.")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 
-from greylag.cli.model_inputs import load_model
+from greylag.cli.model_inputs import load_linear, load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
@@ -50,7 +50,12 @@ def explain(
         typer.Option("--format", help="Format of the breakdown. JSON has everything, HTML is a page."),
     ] = "text",
     run: Annotated[
-        Path | None, typer.Option("--run", help="TREC run that is reranked; models with expansion features need it.")
+        Path | None,
+        typer.Option(
+            "--run",
+            help="TREC run that is reranked; models with expansion features need it. Leave it out for a model "
+            "trained without a run.",
+        ),
     ] = None,
     transfer: Annotated[
         bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
@@ -72,6 +77,11 @@ def explain(
         summary = load_model(model).summary()
         write_line("\n".join([summary, *cite(summary)]))
         return
+    learned = load_linear(model, "breakdown of scores")
+    if learned.runs:
+        raise ParameterError(
+            f"{model} fuses runs, and its scores are not broken down: `greylag explain {model}` shows its weights"
+        )
     if index is None or topics is None or qid is None or not docid:
         missing = ", ".join(flag for flag, value in given.items() if not value)
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
@@ -79,7 +89,7 @@ def explain(
         raise ParameterError(f"--docid is given {len(docid)} times: a document is compared with one other")
     if top != "all" and not (top.isascii() and top.isdigit() and int(top[:9]) > 0):
         raise ParameterError(f"--top {top!r:.60} is neither a number from 1 on nor all")
-    learned, shown = RankingModel.load(model), None if top == "all" else int(top[:9])
+    shown = None if top == "all" else int(top[:9])
     ranking = _ranking(shared, model, learned, index, topics, qid, docid, run)
     explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
     if form == "json":

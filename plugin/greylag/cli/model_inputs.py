@@ -40,6 +40,18 @@ def load_model(path: Path) -> Model:
     raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
 
 
+def load_linear(path: Path, lack: str) -> RankingModel:
+    """Load a model that is a sum of features; `ModelError` with what another kind has not."""
+    from greylag.rankers.model import RankingModel
+
+    model = load_model(path)
+    if not isinstance(model, RankingModel):
+        raise ModelError(
+            f"{path} is a model that diversifies, and has no {lack}; `greylag explain {path}` describes it"
+        )
+    return model
+
+
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
     from greylag.diversity.recipe import LEARNERS  # slow to import, for errors alone
@@ -59,8 +71,9 @@ def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str
             trained = model.seen
             if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
                 tags.append(SEEN)
+                command = "fuse" if getattr(model, "runs", ()) else "train"
                 _log.warning(
                     f"{seen} of {len(qids)} topics are among those that {path} was trained on: their scores say "
-                    "nothing about other topics; for held-out rankings, use greylag train --folds"
+                    f"nothing about other topics; for held-out rankings, use greylag {command} --folds"
                 )
     return marked("", *tags, *map(run_tag, files))

@@ -223,7 +223,8 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
     learned.model.save(files.out)
     write_line(f"{recipe.preset} on {learned}")
     if scores:
-        write_line(f"\n{table(scores, compare(scores, 'first stage'))}")
+        tests = None if held_out is None else compare(scores, "first stage")  # C was chosen on the queries otherwise
+        write_line(f"\n{table(scores, tests)}")
 
 
 def _learned(name: str, result: TrainingResult) -> str:

@@ -34,6 +34,9 @@ from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.ranking import Run
 from greylag.trec import SubtopicQrels
 
+VALIDATION = "validation (chose C)"
+"""The name of the rankings of queries that C was chosen on."""
+
 RANDOM_ORDERS = 20
 """The random orders whose mean scores are those of chance."""
 
@@ -143,7 +146,8 @@ class DiversityTraining(NamedTuple):
     fitted: FittedDiversity
     # With folds, every query with subtopics, diversified by the model of the other folds
     held_out: Run | None
-    # Subtopic loss and alpha-nDCG at k of the "first stage", "chance", "MMR" and the "held out" rankings
+    # Subtopic loss and alpha-nDCG at k of the "first stage", "chance", "MMR" and the "held out" rankings, or, without
+    # folds, those of the queries that chose C, "validation (chose C)"
     scores: Mapping[str, Scores]
 
     @property
@@ -199,6 +203,8 @@ def train_to_diversify(
     if scored is None and fitted.validation and not recipe.retrain:
         scored = recipe.stage(fitted, make).run(rankings.select_queries(fitted.validation), n_jobs=n_jobs)
     scores = {} if scored is None else beside_others(recipe, scored, rankings, qrels, index)
+    if held_out is None and scores:
+        scores[VALIDATION] = scores.pop("held out")
     return DiversityTraining(fitted, held_out, scores)
 
 

@@ -86,7 +86,7 @@ class SVMDiv(_LearnedStage, GreedyStage):
         if len(self.model.weights) > 1:
             raise ModelError(
                 f"the model is an ensemble of {len(self.model.weights)}: use all of it (CSSVM, --stage cssvm), or one "
-                "of model.members (member=NUMBER)"
+                f"of its models, member=1 to {len(self.model.weights)} (model.members)"
             )
 
     def gain(self, candidates: Ranking) -> CoverageGain:

@@ -75,12 +75,15 @@ def training_examples(
     of_rankings = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
     by_qid = {ranking.qid: example for ranking, example in zip(used, of_rankings, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
-    without = [qid for qid, example in by_qid.items() if example is None]
+    without = [qid for qid, example in by_qid.items() if example is None and qrels.get(qid)]
+    unjudged = [qid for qid in by_qid if not qrels.get(qid)]
     if not examples:
         raise ParameterError(
             "nothing to learn from: no query has a candidate that covers a subtopic; check that the judgements are by "
             "subtopic and for the documents of this run"
         )
+    if unjudged:
+        _log.warning("dropped %d queries without judgements: %s", len(unjudged), ", ".join(unjudged))
     if without:
         _log.warning("dropped %d queries in which no candidate covers a subtopic: %s", len(without), ", ".join(without))
     return examples

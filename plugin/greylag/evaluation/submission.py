@@ -40,10 +40,12 @@ class Finding:
     rule: str
     broken: int
     detail: str  # the first line that breaks it, or the rule itself
+    checked: bool = True
 
     def __str__(self) -> str:
         more = f" ({self.broken} in total)" if self.broken > 1 else ""
-        return f"{'refused' if self.broken else 'ok':8}{self.rule}: {self.detail}{more}"
+        verdict = "refused" if self.broken else "ok" if self.checked else "not checked"
+        return f"{verdict:7} {self.rule}: {self.detail}{more}"
 
 
 @dataclass
@@ -135,4 +137,5 @@ def check_submission(
                 checks.read(number, line)
     checks.finish(known)
     rules = [rule for rule in RULES if rule != "documents" or known is not None]
-    return [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule])) for rule in rules]
+    read = bool(checks.ranked)  # else no line has the columns that the other rules are about
+    return [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]

@@ -82,7 +82,8 @@ class Fitted:
         return visible(f"<{type(self).__name__}: {self}>")
 
     def __str__(self) -> str:
-        measured = f"{self.model.objective} {self.score:.4f} on {len(self.queries)} training queries"
+        queries = "query" if len(self.queries) == 1 else "queries"
+        measured = f"{self.model.objective} {self.score:.4f} on {len(self.queries)} training {queries}"
         return f"{measured} with {', '.join(self.chosen)}"
 
     def _repr_html_(self) -> str:

@@ -178,8 +178,8 @@ def write_figure(path: Path, figure: Figure) -> None:
         import cairosvg
     except (ImportError, OSError) as error:  # OSError: without the library cairo
         raise DependencyError(
-            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install cairosvg, which needs "
-            "the library cairo (libcairo2 of Debian), or write .svg"
+            f"{path}: cairosvg is not usable here ({str(error).splitlines()[0]}): pip install "
+            "'greylag[figures]', which needs the library cairo (libcairo2 of Debian), or write .svg"
         ) from None
     if form == ".png":
         drawn = cairosvg.svg2png(bytestring=svg.encode(), scale=RESOLUTION, background_color="white")

@@ -6,12 +6,13 @@ The first process that needs a loop compiles it, which takes seconds, and says s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numba
-from numba.core.event import Event, Listener, register
+from numba.core.event import Event, Listener, register, unregister
 
 _log = logging.getLogger("greylag")
 
@@ -47,7 +48,18 @@ class _Announcer(Listener):
         pass
 
 
-register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+_ANNOUNCER = _Announcer()
+register("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Compile without the log's line, for those who compile ahead."""
+    unregister("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        register("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
 
 
 @cache

@@ -30,6 +30,19 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
 
 
+def test_without_a_line_of_a_run_its_rules_are_not_checked(command: Command, made: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text('{"id": "d", "contents": "grey geese"}\n')
+    _, shown, _ = command("check", "--topics", made / "topics.tsv", tmp_path / "docs.jsonl")
+    assert re.findall(r"^(refused|ok|not checked) +(\w+): ", shown, re.MULTILINE) == [
+        ("refused", "format"),
+        ("not checked", "Q0"),
+        ("not checked", "tag"),
+        ("not checked", "topics"),
+        ("refused", "missing"),
+        *(("not checked", rule) for rule in ("duplicates", "depth", "ranks", "scores")),
+    ]
+
+
 def test_runs_after_one_that_cannot_be_read_are_checked(command: Command, made: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.run").write_text("")
     (tmp_path / "latin.run").write_bytes(b"1 Q0 \xe4 1 1 x\n")

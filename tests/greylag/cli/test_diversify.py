@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -76,3 +77,8 @@ def test_what_is_missing(refused: Refused, made: Path) -> None:
     assert "aspects that are texts are scored by BM25, which needs an index" in refused(
         "diversify", made / "bm25.run", *words
     )
+    run, index = made / "bm25.run", ["--index", made / "index"]
+    for words in (["--method", "mmr"], ["--aspects", DEMO / "subtopics.tsv"], ["-m", "S-recall@5"], ["--folds", 3]):
+        assert re.search(r"--\w+ needs --subtopics: the judgements", refused("diversify", run, *index, *words))
+    words = ["--subtopics", DEMO / "qrels.subtopics.txt", "--method", "xquad(scale=max)"]
+    assert "--method xquad(scale=max) needs --aspects" in refused("diversify", run, *index, *words)

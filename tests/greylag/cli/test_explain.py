@@ -66,6 +66,19 @@ def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:
     assert "ensemble of 2 members" in repr(DiversityModel(features, (tuple(weights),) * 2, 5))
 
 
+def test_what_has_no_breakdown(refused: Refused, tmp_path: Path) -> None:
+    div, fusion = tmp_path / "div.json", tmp_path / "fusion.json"
+    features = PRESETS["svmdiv"]
+    DiversityModel(features, ((1.0,) * features.n_features,), 5).save(div)
+    RankingModel((), (), runs=("a.run", "b.run")).save(fusion)
+    for words in (["--qid", "3"], ["--qid", "3", "--docid", "d", "--run", "bm25.run"]):
+        assert f"diversifies, and has no breakdown of scores; `greylag explain {div}`" in refused(
+            "explain", div, *words
+        )
+        assert f"are not broken down: `greylag explain {fusion}` shows" in refused("explain", fusion, *words)
+    assert f"{div} is a model that diversifies, and has no export" in refused("export", div, "solr")
+
+
 @pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])
 def test_not_a_model(refused: Refused, tmp_path: Path, content: object) -> None:
     (tmp_path / "x.json").write_text(json.dumps(content))

@@ -103,6 +103,7 @@ def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command
     code, _, errors = command("rerank", *words)
     assert code == 0
     assert f"{tmp_path / 'a'} as run0, {tmp_path / 'b'} as run1" in errors
+    assert "for held-out rankings, use greylag fuse --folds" in errors
     expected = fuse_runs([read_run(tmp_path / name) for name in "ab"], FusionRanker(RankingModel.load(model)))
     assert [each.docids for each in read_run(out).rankings] == [each.docids for each in expected.rankings]
 

@@ -238,7 +238,10 @@ def test_models_are_told_apart(
     out = tmp_path / "out.run"
     code, _, err = command("rerank", *few, "--stage", f"svmdiv(model={ensemble})", "--out", out)
     assert (code, err.count("\n")) == (2, 1)
-    assert "the model is an ensemble of 3: use all of it (CSSVM, --stage cssvm)" in err
+    assert (
+        "the model is an ensemble of 3: use all of it (CSSVM, --stage cssvm), or one of its models, member=1 to 3 ("
+        in err
+    )
     old = tmp_path / "old.json"
     old.write_text(json.dumps({**json.loads(ensemble.read_text()), "schema": 1}))
     code, _, err = command("rerank", *few, "--model", old, "--out", out)

@@ -208,7 +208,8 @@ def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog:
         examples = training_examples(rankings[:5], partial, make)
     assert list(examples) == ["q0"]
     assert len(examples["q0"][0]) == 20
-    assert "dropped 4 queries in which no candidate covers a subtopic: q1, q2, q3, q4" in caplog.text
+    assert "dropped 2 queries without judgements: q1, q4" in caplog.text
+    assert "dropped 2 queries in which no candidate covers a subtopic: q2, q3" in caplog.text
     with pytest.raises(ParameterError, match="nothing to learn from"):
         training_examples(rankings[1:], {}, make)
 

@@ -276,6 +276,7 @@ def test_values_at_an_end_of_the_grid() -> None:
     mu = fitted.model.parameters.mu
     assert fitted.ends == ({} if mu == 5.0 else {"mu": (1e-3, 1e6)})
     assert str(fitted).endswith(f"on 12 training queries with mu {mu:g}")
+    assert " on 1 training query with " in str(replace(fitted, queries=fitted.queries[:1]))
 
 
 def test_a_grid_is_checked_before_work_starts() -> None:

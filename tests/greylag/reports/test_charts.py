@@ -101,7 +101,7 @@ def test_figures_by_cairo(tmp_path: Path, form: str, begins: bytes) -> None:
 def test_without_cairosvg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     same = scores("AP", [0.5, 0.25])
-    with pytest.raises(DependencyError, match="pip install cairosvg"):
+    with pytest.raises(DependencyError, match=r"pip install 'greylag\[figures\]'"):
         write_figure(tmp_path / "x.pdf", change_chart({"a": same, "b": same}, "a", "b"))
     assert list(tmp_path.iterdir()) == []
 
