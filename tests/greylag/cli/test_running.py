@@ -30,6 +30,7 @@ from tests.processes import SECONDS, python
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 INTERRUPTED = """
 import os, signal, greylag.runtime.cache as log
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
 save, kept = log.WorkLog.save_result, []
 
 def interrupt(self, key, result):

@@ -7,7 +7,12 @@ import pytest
 from greylag.runtime import interrupts
 from tests.processes import python
 
-START = "import signal, sys, time; from greylag.runtime import interrupts; interrupts.prepare()\n"
+START = """
+import signal, sys, time
+from greylag.runtime import interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
+interrupts.prepare()
+"""
 PRESS = "signal.raise_signal(signal.SIGINT)"
 
 
