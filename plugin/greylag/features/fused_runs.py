@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from greylag.core import missing_documents
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values
 from greylag.fusion import FUSIONS, PooledRankings
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class FusedRuns(Evidence):
     """The score of a fusion of runs by `greylag.fusion.FUSIONS`, spelt ``fused:METHOD(FILE,...)``.
 
-    Documents that no run has have 0. Of one run, ``rrf`` is 1 / (60 + rank), and ``combsum`` its scores in [0, 1].
+    Documents that no run has have 0; one warning per run counts them. Of one run, ``rrf`` is 1 / (60 + rank), and
+    ``combsum`` its scores in [0, 1].
 
     Parameters
     ----------
@@ -63,11 +65,11 @@ class FusedRuns(Evidence):
         return cls(match[1], tuple(match[2].split(",")))
 
     def files(self) -> list[str]:
-        """The runs."""
+        """List the runs."""
         return [*self.runs]
 
     def place_files(self, place: Callable[[str], str]) -> FusedRuns:
-        """The fusion of the runs ``place(file)``."""
+        """Return the fusion of the runs ``place(file)``."""
         return replace(self, runs=tuple(str(place(run)) for run in self.runs))
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
@@ -78,15 +80,18 @@ class FusedRuns(Evidence):
             none = Ranking(ranking.qid, "", (), np.empty(0))
             pooled = PooledRankings([run.get(ranking.qid, none) for run in runs])
             scores = dict(zip(pooled.rows, pooled.scores(self.method).tolist(), strict=True))
+            lost = [docid for docid in ranking.docids if docid not in scores]
+            consequence, what = f"feature {self} is 0 for them", f"not in {', '.join(self.runs)}"
+            missing_documents.report(consequence, ranking.qid, lost, len(ranking), what=what)
             return np.array([scores.get(docid, 0.0) for docid in ranking.docids], dtype=np.float64)
 
         return values
 
     def of_pooled(self, pooled: PooledRankings, names: Sequence[str]) -> FloatArray:
-        """The values of pooled rankings of runs with these names, shape (n,)."""
+        """Score pooled rankings of runs with these names, shape (n,)."""
         return pooled.scores(self.method, [names.index(run) for run in self.runs])
 
 
 def run_columns(names: Sequence[str]) -> tuple[FusedRuns, ...]:
-    """The columns that fusion is learned from: for each run, its scores in [0, 1] and its reciprocal ranks."""
+    """Return the columns that fusion is learned from: for each run, scores in [0, 1] and reciprocal ranks."""
     return tuple(FusedRuns(method, (name,)) for name in names for method in ("combsum", "rrf"))

@@ -35,6 +35,16 @@ def test_values_are_the_scores_of_the_fusion(method: str, files: list[str]) -> N
     assert extractor(Ranking("3", "", ("a",), [1.0])).tolist() == [[0.0]]  # a query that neither has
 
 
+def test_documents_that_no_run_has_are_reported(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
+    feature = FusedRuns("rrf", tuple(files))
+    FeatureExtractor(None, (feature,))(POOL)
+    FeatureExtractor(None, (feature,))(Ranking("3", "", ("a", "b"), [2.0, 1.0]))  # of another run's topics
+    for counts, message in zip(("1 of 5", "2 of 2"), caplog.messages, strict=True):
+        assert counts in message
+        assert f"not in {', '.join(files)}" in message
+        assert f"feature {feature} is 0 for them" in message
+
+
 def test_the_columns_of_one_run_by_hand(files: list[str]) -> None:
     features = parse_features(f"fused:combsum({files[1]}),fused:rrf({files[1]})")
     expected = [[0, 0], [0, 1 / 63], [1, 1 / 61], [0.75, 1 / 62], [0, 0]]
