@@ -33,12 +33,7 @@ def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
             raise CollectionError(f"Pyserini's index {path} has no positions, which this command needs: give {full}")
         return str(util.download_prebuilt_index(str(path), verbose=False))
 
-    try:
-        return Path(fetched(fetch, f"index {path}") or path)
-    except DependencyError as error:
-        raise CollectionError(
-            f"there is no folder {path}, nor can it be looked up among Pyserini's prebuilt indexes: {error}"
-        ) from None
+    return Path(fetched(fetch, f"index {path}") or path)
 
 
 def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
@@ -76,6 +71,9 @@ def fetched(fetch: Callable[[], Any], what: str, unknown: str | None = None) -> 
         # Progress and warnings would be mixed into a command's output.
         with contextlib.redirect_stdout(sys.stderr):
             return fetch()
+    except DependencyError as error:
+        # First of all a name is mistyped, for which no installation is to blame.
+        raise CollectionError(f"there is no such file, nor can Pyserini's {what} be looked up: {error}") from error
     except GreylagError:
         raise
     except Exception as error:  # of Java, of the network, or of the archive

