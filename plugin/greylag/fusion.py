@@ -82,7 +82,7 @@ class PooledRankings:
         return self._terms(lambda ranking: 1 / (CONSTANT + 1.0 + np.arange(len(ranking))))
 
     def scores(self, method: str, places: Sequence[int] | None = None) -> FloatArray:
-        """The scores by a key of `FUSIONS`, shape (n,), of all rankings or of those at these places alone."""
+        """Score by a key of `FUSIONS`, shape (n,), all rankings or those at these places alone."""
         columns = slice(None) if places is None else list(places)
         if method == "rrf":
             return _sums(self.reciprocal_ranks[:, columns])
@@ -90,11 +90,11 @@ class PooledRankings:
         return sums if method == "combsum" else sums * np.count_nonzero(self.reciprocal_ranks[:, columns], axis=1)
 
     def rank(self, scores: FloatArray) -> Ranking:
-        """The documents ranked by their scores, shape (n,)."""
+        """Rank the documents by their scores, shape (n,)."""
         return Ranking.sort(self.rankings[0].qid, self.rankings[0].query, tuple(self.rows), scores)
 
     def fuse(self, method: str) -> Ranking:
-        """The documents ranked by a key of `FUSIONS`."""
+        """Rank the documents by a key of `FUSIONS`."""
         return self.rank(self.scores(method))
 
     def _terms(self, term_of: Callable[[Ranking], FloatArray]) -> FloatArray:

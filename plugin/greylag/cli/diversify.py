@@ -42,9 +42,8 @@ def diversify(
         list[str] | None,
         typer.Option(
             "--method",
-            help="Stage to try, such as mmr or xquad(scale=max); can be repeated. By default, all "
-            "diversifiers that the "
-            "other options allow.",
+            help="Stage to try, such as mmr or xquad(scale=max); can be repeated. By default, all diversifiers that "
+            "the other options allow.",
         ),
         STAGE_FILES,
     ] = None,

@@ -40,7 +40,7 @@ def stages_of(
     *,
     transfer: bool,
 ) -> list[tuple[str, Stage]]:
-    """The stages of a model that fuses none and then of the steps, with files in place of those that it names."""
+    """Make the stage of a model that reranks and those of the steps, with files in place of those that it names."""
     if (replaced or transfer) and model is None:
         raise ParameterError(
             "--file and --transfer go with --model, of features or diversity; a stage takes transfer=true"
@@ -50,7 +50,7 @@ def stages_of(
 
 
 def fusion_of(model: Model | None) -> FusionRanker | None:
-    """The fusion by a model of runs; None for another, or none."""
+    """Make the fusion by a model of runs; None for a model that reranks, or without one."""
     if model is None:
         return None
     from greylag.rankers.model import RankingModel

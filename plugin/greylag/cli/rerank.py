@@ -64,9 +64,8 @@ def rerank(
         list[Path] | None,
         typer.Option(
             "--run",
-            help="Run to rerank; repeat it for the runs of a fusion model. The general model and models "
-            "trained without a "
-            "run need none.",
+            help="Run to rerank; repeat it for the runs of a fusion model. The general model and models trained "
+            "without a run need none.",
         ),
     ] = None,
     model: Annotated[

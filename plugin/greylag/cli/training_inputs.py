@@ -103,7 +103,7 @@ def _from_index(
 ) -> Inputs:
     if files.topics is None:
         raise ParameterError(f"give --topics: --model {asked.name} needs the queries' texts")
-    spelt = asked.spelt  # before files are read, so that a mistake in the model's options is told at once
+    spelt = asked.spelt  # before files are read, so that a mistake in the model's options is reported at once
     first = None if files.run is None else shared.run(files.run, files.topics)
     judged, positions = shared.qrels(qrels, first, files.topics), PositionalIndex.from_lucene(index)
     if first is None:  # without folds, only topics that are learned from are ranked

@@ -177,7 +177,8 @@ def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Mea
 
 
 def _graded_rbp(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
-    """Compute trec_eval 10's RBP as intended: gains are grades by the query's highest, which 10.0 does not find."""
+    """Compute graded RBP, whose gains are grades divided by the query's highest."""
+    # As trec_eval 10 intends it: 10.0 does not initialise the variable of the highest grade.
     return _persisting([max(grade, 0) / max(ideal, default=1) for grade in grades], measure)
 
 

@@ -166,5 +166,5 @@ def _check(source: LuceneIndex, writer: Writer) -> None:
         if count != getattr(statistics, name):
             raise CollectionError(
                 f"{source.path}: exported {count} {name}, but Lucene counts {getattr(statistics, name)}: "
-                f"{POSITIONS_REMEDY}"
+                + POSITIONS_REMEDY
             )

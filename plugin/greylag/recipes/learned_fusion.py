@@ -362,7 +362,7 @@ def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[
 
 
 def _check_runs(named: Mapping[str, Run | RunFile], data: RankingData) -> None:
-    """Refuse runs that cannot be told apart or rank by nothing; tell which lack topics."""
+    """Refuse runs that are equal or have constant scores; log which lack topics."""
     seen: dict[bytes, str] = {}
     topics = dict.fromkeys(qid for run in named.values() for qid in run)
     for number, (name, run) in enumerate(named.items()):

@@ -105,7 +105,7 @@ def repeated_term(terms: Any) -> str | None:
 
 
 def stored(reader: Any, name: str) -> str | None:
-    """Return whether the first document is stored with a field."""
+    """Return a stored field of the first document; None if it is not stored, or there is no document."""
     return reader.storedFields().document(0).get(name) if reader.maxDoc() else None
 
 

@@ -217,7 +217,11 @@ class LuceneIndex:
         return self._text_field is not None
 
     def texts(self) -> Iterator[str]:
-        """Yield the stored field ``contents`` of every document, in the order of Lucene's document numbers."""
+        """Yield the text of every document, in the order of Lucene's document numbers.
+
+        It is the stored field ``contents`` or, without one, ``contents`` of the JSON that the stored field ``raw`` has,
+        as Anserini's ``-storeRaw`` keeps the documents of a JsonCollection.
+        """
         calls_java(self._refuse_deletions)()
         number, field = calls_java(lambda: self._reader().maxDoc())(), self._text_field or "contents"
         with step("reading texts", number) as current:
