@@ -13,6 +13,7 @@ import pickle
 import platform
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -266,14 +267,15 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], back
 
 
 def _sent(cluster: Any, content: Any) -> Any:
-    """Send the content of a call to all workers of a Dask cluster; `CommClosedError` if one dies meanwhile."""
-    # Not left to joblib, which sends it to one worker, and waits for ever if that one dies.
-    try:
-        return cluster.scatter(content, broadcast=True, hash=False)
-    except KeyError as error:  # of the scheduler, which no longer knows the worker
-        from distributed.comm import CommClosedError
+    """Return a future of the content of a call, which workers of a Dask cluster fetch from one another."""
+    # As the result of a task, and not scattered: if the only worker that has it dies, Dask computes it again.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return cluster.submit(_same, content, pure=False)
 
-        raise CommClosedError(f"worker {error} is gone") from None
+
+def _same(content: Any) -> Any:
+    return content
 
 
 def _has_workers(cluster: Any) -> bool:
