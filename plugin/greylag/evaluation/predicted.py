@@ -130,9 +130,9 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
       on a single topic, it is Student's of Y;
     - the interval is by Student's t with n - 2 degrees of freedom, with Satterthwaite's for the two parts.
 
-    In simulations with n of 8, 10 and 25 and N of 40 and 400, with good, biased and useless predictions, 94 to 97 % of
-    the intervals contained the mean if scores were normal; if exponential, 88 to 96 %, at least as many, but for one
-    per cent, as of Student's by people alone. With useless predictions they were as wide as that.
+    In simulations with n of 8, 10 and 25 and N of 40 and 400, with good, biased and useless predictions, 95 to 96 % of
+    the intervals contained the mean if scores were normal; if exponential, 89 to 95 %, no fewer than of Student's by
+    people alone. With useless predictions they were as wide as that.
 
     Parameters
     ----------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from greylag import FormatError, PositionalIndex, read_qrels, read_topics
+from greylag import FormatError, GeneralRanker, PositionalIndex, read_qrels, read_topics
 from greylag.evaluation import evaluate
 from greylag.features import FeatureExtractor, parse_features
 from greylag.index.lucene import LuceneIndex, build_index
@@ -97,3 +98,17 @@ def test_subtopics_can_be_topics(tmp_path: Path) -> None:
     (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1 b second sense\n")
     with pytest.raises(FormatError, match=r"subtopics\.tsv:2: .*QID TAB SUBTOPIC TAB TEXT"):
         part.read()
+
+
+@pytest.mark.long
+def test_nfcorpus_as_beir_divides_it(data: Callable[[str], Path], tmp_path: Path) -> None:
+    """The figures beside BEIR's on the page without judgements, by weights of the eight other collections."""
+    folder = data("nfcorpus")
+    build_index(folder / "docs.jsonl.gz", tmp_path / "index")
+    qrels, topics = read_qrels(folder / "qrels.test.txt"), read_topics(folder / "topics.test.tsv")
+    with LuceneIndex(tmp_path / "index") as lucene:
+        bm25 = lucene.bm25(100).run(topics)
+        reranked = GeneralRanker(PositionalIndex.from_lucene(lucene)).run(bm25)
+    means = [float(evaluate(run, qrels, ["nDCG@10"]).means[0]) for run in (bm25, reranked)]
+    assert len(topics) == 325
+    assert means == pytest.approx([0.330, 0.344], abs=0.0005)
