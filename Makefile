@@ -35,7 +35,7 @@ docs: docs-venv
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file plugin/mkdocs.yml
 	@echo 'Open build/docs/index.html in a browser'
 
-# The README's picture and, if there is Chromium, what it makes of a report and of an explanation
+# The demonstration's picture and, if there is Chromium, what it makes of a report and of an explanation
 screenshots: test-venv
 	@$(BIN)/python -m tests.browser build/screenshots
 

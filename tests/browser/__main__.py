@@ -1,4 +1,4 @@
-"""``make screenshots``: the README's picture, and what a browser makes of a report and of an explanation."""
+"""``make screenshots``: the demonstration's picture, and what a browser makes of a report and of an explanation."""
 
 import re
 import shutil

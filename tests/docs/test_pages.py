@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.docs import DOCS, ROOT, lay_out, run_page
+from tests.browser.__main__ import picture
+from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
 
 PAGES = {
     str(page.relative_to(DOCS).with_suffix("")): page
@@ -29,6 +31,18 @@ def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     run_page(PAGES[name])
+    if name == "how-to/experiments":
+        assert (DOCS / "demo.svg").read_text() == picture(tmp_path / "runs" / "demo" / "report.html")
+
+
+def test_scores_of_the_demonstration_are_those_that_it_expects() -> None:
+    expected = yaml.safe_load((DEMO / "demo.yaml").read_text())["expected"]
+    page = (DOCS / "how-to" / "experiments.md").read_text()
+    for system, measures in expected.items():
+        row = re.search(rf"^{system} +(.*)$", page, re.MULTILINE)
+        assert row, system
+        for measure in measures.keys() & {"AP", "nDCG@10"}:
+            assert f"{measures[measure]:.4f}" in row[1].split()
 
 
 def test_the_notebook(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
