@@ -54,7 +54,7 @@ RULES = [
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables.")]
 Judgements = Annotated[
     Path | None,
     typer.Option(
@@ -131,19 +131,19 @@ def evaluate(
     shared: Shared = context.obj
     check_rules(context, RULES)
     judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
-    # The baseline has the first row; it may be among the runs, too.
-    files = dict.fromkeys(map(str, [*([baseline] if baseline else []), *runs]))
-    read = process_runs(files, lambda name: shared.run(Path(name), topics))
+    files = _named_files(runs, baseline)
+    read = process_runs(files, lambda name: shared.run(files[name], topics))
+    against = next(iter(files)) if baseline else None
+    _warn_of_identical(read)
     if predicted:
         guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
-        write_line(_corrected(read, baseline, judged, guesses, correction, form))
+        write_line(_corrected(read, against, judged, guesses, correction, form))
         return
     judged.check(read)
     scores = judged.scores(read)
-    unjudged_at_10 = _unjudged(judged, read, baseline)
+    unjudged_at_10 = _unjudged(judged, read, against)
     significance = None
     if baseline or all_pairs:
-        against = str(baseline) if baseline else None
         significance = evaluation.compare(
             scores, against, test=test, correction=correction, family=family, margin=margin
         )
@@ -157,7 +157,7 @@ def evaluate(
         write_figure(out_figure, changes_figure([(scores, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
-        "metadata": {name: content for name in scores if (content := read_metadata(Path(name)))},
+        "metadata": {name: content for name, path in files.items() if (content := read_metadata(path))},
         "unjudged": unjudged_at_10,
         "holes": holes,
     }
@@ -184,7 +184,7 @@ class JudgedFile:
             try:
                 return self.evaluate(runs[name], self.qrels, self.measures)
             except ParameterError as error:  # no query in common
-                raise FormatError(Path(name), None, str(error)) from None
+                raise ParameterError(f"{name}: {error}") from None
 
         return process_runs(runs, score)
 
@@ -238,7 +238,7 @@ def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
 
 def _corrected(
     runs: Mapping[str, Run],
-    baseline: Path | None,
+    against: str | None,
     people: JudgedFile,
     guesses: JudgedFile,
     correction: Correction,
@@ -249,7 +249,6 @@ def _corrected(
     check_predictions(people.qrels, guesses.qrels)
     for name, run in runs.items():
         warn_of_coverage(name, run, people.qrels, guesses.qrels)
-    against = str(baseline) if baseline else None
     corrected = evaluate_with_predictions(people.scores(runs), guesses.scores(runs), against, correction=correction)
     if form == "json":
         return json.dumps(corrected.to_dict(), indent=1) + "\n"
@@ -258,7 +257,35 @@ def _corrected(
     return format_tables(corrected.tables, form, cite("prediction-powered"))
 
 
-def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None) -> dict[str, float]:
+def _named_files(runs: Sequence[Path], baseline: Path | None) -> dict[str, Path]:
+    """Return the files of runs by name, that of the baseline first; it may be among the runs, by file or by name."""
+
+    def named(given: Path) -> tuple[str, Path]:
+        name, sign, path = str(given).partition("=")
+        return (name, Path(path)) if sign and name and not given.exists() else (str(given), given)
+
+    files = dict[str, Path]()
+    for name, path in map(named, runs):
+        if files.setdefault(name, path) != path:
+            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
+    if baseline is None:
+        return files
+    name, path = named(baseline)
+    again = next((other for other in files if other == name or files[other] == path), name)
+    return {again: files.get(again, path)} | files
+
+
+def _warn_of_identical(runs: Mapping[str, Run]) -> None:
+    """Warn of runs that rank the same documents in the same order for every query."""
+    same: dict[frozenset[tuple[str, Sequence[str]]], list[str]] = {}
+    for name, run in runs.items():
+        same.setdefault(frozenset((qid, ranking.docids) for qid, ranking in run.items()), []).append(name)
+    for names in same.values():
+        if len(names) > 1:
+            _log.warning("%s are the same rankings", " and ".join(names))
+
+
+def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: str | None) -> dict[str, float]:
     """Compute the share of each run's top 10 without judgements, over its queries with documents."""
     # A warning names runs that have, on average, over one such document more than the baseline or, without one, than
     # the run with the fewest.
@@ -267,13 +294,13 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: Path | None
         judged_at_10 = judged.evaluate(run, judged.qrels, ["Judged@10"])
         ranked = judged_at_10.ranked
         shares[name] = 1 - float(np.mean(judged_at_10.values[ranked, 0])) if ranked.any() else 0.0
-    reference = str(baseline) if baseline else min(shares, key=lambda name: shares[name])
-    for name, share in shares.items():
-        if share - shares[reference] > MIN_UNJUDGED_LEAD:
-            _log.warning(
-                f"{share:.0%} of the top 10 documents of {name} are not judged, against {shares[reference]:.0%} of "
-                f"{reference}, and count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
-            )
+    reference = baseline or min(shares, key=lambda name: shares[name])
+    if more := [name for name, share in shares.items() if share - shares[reference] > MIN_UNJUDGED_LEAD]:
+        listed = ", ".join(f"{shares[name]:.0%} of {name}" for name in more)
+        _log.warning(
+            f"of the top 10 documents, {listed} are not judged, against {shares[reference]:.0%} of {reference}, and "
+            "count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
+        )
     return shares
 
 

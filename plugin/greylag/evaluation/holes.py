@@ -1,7 +1,8 @@
-"""Scores and comparisons with documents without judgements as not relevant, as relevant, and left out."""
+"""Scores and comparisons under several views of documents without judgements, and without a run's own documents."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,13 +14,14 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
 from greylag.evaluation.significance import DifferenceWithHoles, Significance
-from greylag.ranking import FloatArray, Run
+from greylag.ranking import FloatArray, IntArray, Run
 from greylag.trec import Qrels
 
 COLUMNS_NOTE = (
     "judged: the share of the documents to the measure's cut-off that are judged. relevant: all others that any of the "
     "runs has to the cut-off count as relevant, with the highest grade of the judgements. left out: they are removed "
-    "from the rankings, with documents of negative grade."
+    "from the rankings, with documents of negative grade. own: the relevant documents that no other run has to the "
+    "cut-off; without own: they count as not judged, as if the run had not been in the pool."
 )
 NOTE_ON_DIFFERENCES = (
     "least: the difference if, of the documents without judgements, those alone were relevant that the other run ranks "
@@ -35,6 +37,8 @@ class Holes(Printed):
     not_relevant: Mapping[str, Scores]
     relevant: Mapping[str, Scores]
     left_out: Mapping[str, Scores]
+    own: Mapping[str, IntArray]  # the relevant documents that no other run has to the cut-off, shape (measures,)
+    without_own: Mapping[str, Scores]  # as if the run had not been in the pool
 
     @property
     def table(self) -> Table:
@@ -47,17 +51,20 @@ class Holes(Printed):
                 self.not_relevant[name].measures,
                 shares.tolist(),
                 *(view[name].means.tolist() for view in views),
+                self.own[name].tolist(),
+                self.without_own[name].means.tolist(),
                 strict=True,
             )
         ]
-        return Table(COLUMNS_NOTE, ("run", "measure", "judged", "not relevant", "relevant", "left out"), rows)
+        header = ("judged", "not relevant", "relevant", "left out", "own", "without own")
+        return Table(COLUMNS_NOTE, ("run", "measure", *header), rows)
 
     def _table(self) -> Table:
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """Return, by run and measure, the share judged and the three means."""
-        header, rows = ("judged", "not_relevant", "relevant", "left_out"), self.table.rows
+        """Return, by run and measure, the share judged, the means, and the number of own documents."""
+        header, rows = ("judged", "not_relevant", "relevant", "left_out", "own", "without_own"), self.table.rows
         by_run: dict[str, Any] = {name: {} for name in self.judged}
         for name, measure, share, *means in rows:
             judged = share.value / 100 if isinstance(share, Marked) else None
@@ -67,6 +74,9 @@ class Holes(Printed):
 
 def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Holes:
     """Score runs with documents without judgements as not relevant, as relevant, and left out.
+
+    The last view leaves out each run's own relevant documents, those that no other run has to the cut-off (Zobel 1998):
+    how a run would score that had not been judged.
 
     For P, Success, RR, ERR and RBP the first two are the least and the greatest score that full judgements could give.
     They are not bounds for measures that divide by the relevant documents, such as AP, R and nDCG: more of these lower
@@ -88,11 +98,14 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
     without = [replace(measure, judged_only=True) for measure in parsed]
     plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}
+    own = _own(runs, qrels, parsed)
     return Holes(
         {name: _judged(run, qrels, parsed) for name, run in runs.items()},
         plain,
         {name: replace(plain[name], values=values) for name, values in _as_relevant(runs, qrels, parsed).items()},
         {name: replace(evaluate(run, qrels, without), measures=parsed) for name, run in runs.items()},
+        {name: np.array([sum(map(len, own[name, m.cutoff].values())) for m in parsed]) for name in runs},
+        {name: replace(plain[name], values=_without_own(run, name, qrels, parsed, own)) for name, run in runs.items()},
     )
 
 
@@ -173,6 +186,41 @@ def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure,
         for name, run in runs.items():
             columns[name] |= dict(zip(some, evaluate(run, filled, some).values.T, strict=True))
     return {name: np.column_stack([of_run[measure] for measure in measures]) for name, of_run in columns.items()}
+
+
+def _own(
+    runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]
+) -> dict[tuple[str, int | None], dict[str, set[str]]]:
+    """Return each run's own relevant documents to each cut-off, by qid."""
+    level = min(measure.rel for measure in measures)
+    own: dict[tuple[str, int | None], dict[str, set[str]]] = {}
+    for cutoff in {measure.cutoff for measure in measures}:
+        for qid, judged in qrels.items():
+            tops = {name: _top(run, qid, cutoff) for name, run in runs.items()}
+            number = Counter(docid for docids in tops.values() for docid in docids)
+            for name, docids in tops.items():
+                alone = {docid for docid in docids if number[docid] == 1 and judged.get(docid, 0) >= level}
+                own.setdefault((name, cutoff), {})[qid] = alone
+    return own
+
+
+def _without_own(
+    run: Run,
+    name: str,
+    qrels: Qrels,
+    measures: tuple[Measure, ...],
+    own: Mapping[tuple[str, int | None], Mapping[str, set[str]]],
+) -> FloatArray:
+    """Score a run as if nobody had judged its own documents."""
+    columns: dict[Measure, FloatArray] = {}
+    for cutoff in {measure.cutoff for measure in measures}:
+        some = [measure for measure in measures if measure.cutoff == cutoff]
+        alone = own[name, cutoff]
+        others = {
+            qid: {d: grade for d, grade in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()
+        }
+        columns |= dict(zip(some, evaluate(run, others, some).values.T, strict=True))
+    return np.column_stack([columns[measure] for measure in measures])
 
 
 def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from greylag.core.tables import Table
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison
-from greylag.reports.figures import Bar, Figure, bar_figure, line_figure, part_figure
+from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
+from greylag.reports.scores import ranked
 
 Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 """Scores by run, and a test of their differences."""
+MOST_SENTENCES = 3
+"""The most comparisons that a report writes out, each with its own chart."""
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
-    """Make the first section of a report: a sentence for each comparison by the first measure, tables, charts."""
-    return Section("Result", "\n\n".join([*verdicts(compared), more]), [*tables, *change_charts(compared)])
+    """Make the first section of a report: means, and a sentence and a chart for each comparison by the first measure.
+
+    If a baseline or all pairs are compared more often than `MOST_SENTENCES`, one chart of all runs stands for them.
+    """
+    written = [pair for pair in compared if not _is_of_many(*pair)]
+    charts = [differences_chart(*pair) for pair in compared if pair not in written]
+    return Section(
+        "Result", parts=[*tables[:1], *verdicts(written), more, *tables[1:], *change_charts(written), *charts]
+    )
+
+
+def _is_of_many(scores: Mapping[str, Scores], significance: Significance) -> bool:
+    """Return whether many runs are compared with a baseline, or each with every other."""
+    pairs = len(first_comparisons([(scores, significance)]))
+    return pairs > MOST_SENTENCES and (significance.baseline is not None or pairs == math.comb(len(scores), 2))
 
 
 def change_charts(compared: Compared) -> list[Figure]:
     """Draw a chart for each comparison by the first measure."""
     return [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(compared)]
+
+
+def differences_chart(scores: Mapping[str, Scores], significance: Significance) -> Figure:
+    """Draw each run's difference from the baseline or, of all pairs, from the best run, with its 95 % interval."""
+    compared = [comparison for _, comparison in first_comparisons([(scores, significance)])]
+    measure = compared[0].measure
+    ranks = ranked(scores)
+    against = significance.baseline or next(iter(ranks))
+    intervals = {c.run: (c.difference, *c.interval) for c in compared if c.baseline == against}
+    # The other way round if the best run comes later than the other.
+    intervals |= {c.baseline: (-c.difference, -c.interval[1], -c.interval[0]) for c in compared if c.run == against}
+    rows = {name: intervals[name] for name in ranks if name in intervals}
+    caption = f"Difference of {measure} from {against}, with 95 % intervals that are not corrected"
+    data = Table(caption, ("run", "difference", "low", "high"), [(name, *ends) for name, ends in rows.items()])
+    return interval_figure(caption, f"difference of {measure}", rows, data)
 
 
 def changes_figure(compared: Compared) -> Figure:

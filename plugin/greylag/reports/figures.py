@@ -37,6 +37,7 @@ LABEL_DISTANCE = 30  # pixels between labels of the x axis
 PANELS_PER_ROW = 3  # panels
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+ROW = 22  # pixels of an interval with its name
 RESOLUTION = 3  # pixels of a PNG for one of the figure
 BETTER, WORSE = COLOURS[2], COLOURS[0]
 
@@ -161,6 +162,28 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
         )
     parts.append(_text(4, height + 16, xlabel, ""))
     return Figure(caption, _svg(WIDE, height + 24, parts), data)
+
+
+def interval_figure(
+    caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]], data: Table
+) -> Figure:
+    """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0."""
+    left = 16 + math.ceil(LETTER * max(map(len, intervals)))
+    width, height = left + WIDE, ROW * len(intervals)
+    low = min(0.0, *(ends[1] for ends in intervals.values()))
+    high = max(0.0, *(ends[2] for ends in intervals.values()))
+    x = _scale(low, high, left, width - RIGHT)
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#808080"/>']
+    for value, text in ticks(low, high):
+        parts.append(f'<path d="M{x(value):.1f} 0V{height}" stroke="#80808060"/>')
+        parts.append(_text(x(value), height + 16, _short(text), 'text-anchor="middle"'))
+    for place, (name, (value, *ends)) in enumerate(intervals.items()):
+        y, colour = ROW * (place + 0.5), "#808080" if ends[0] <= 0 <= ends[1] else BETTER if value > 0 else WORSE
+        parts.append(_text(4, y + 4, name, ""))
+        parts.append(f'<path d="M{x(ends[0]):.1f} {y}H{x(ends[1]):.1f}" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
+    parts.append(_text((left + width) / 2, height + 34, xlabel, 'text-anchor="middle"'))
+    return Figure(caption, _svg(width, height + 40, parts), data)
 
 
 def write_figure(path: Path, figure: Figure) -> None:

@@ -17,7 +17,7 @@ from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges
 from greylag.runtime.files import write_text
 
-Part = Table | Figure | QueryChanges
+Part = Table | Figure | QueryChanges | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Section:
     title : str
     text : str, default ""
         Paragraphs, separated by blank lines.
-    parts : sequence of Table, Figure or QueryChanges, default ()
-        Shown after the text.
+    parts : sequence of Table, Figure, QueryChanges or str, default ()
+        Shown after the text; a str is a paragraph.
     """
 
     title: str
@@ -69,10 +69,10 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
     return visible(page.lstrip())
 
 
-def _has_content(section: Part) -> bool:
-    if isinstance(section, Figure):
-        return True
-    return bool(section.rows if isinstance(section, Table) else section.queries)
+def _has_content(part: Part) -> bool:
+    if isinstance(part, Table):
+        return bool(part.rows)
+    return bool(part.queries if isinstance(part, QueryChanges) else part)
 
 
 def _html(table: Table, label: str) -> Any:

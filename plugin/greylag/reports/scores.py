@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import count
-from string import ascii_lowercase
+from itertools import combinations_with_replacement
+from string import ascii_letters
 from typing import Any, Literal
 
 from greylag.core.citations import cite
@@ -28,6 +29,11 @@ from greylag.evaluation.significance import (
 from greylag.runtime.software import TREC_EVAL
 
 Form = Literal["text", "tsv", "markdown", "latex", "json"]
+MOST_PAIRS = 45
+"""The most pairs of runs, those of ten, whose comparisons are listed for a reader."""
+
+MOST_SHARES = 5
+"""The most runs whose share of unjudged documents is listed."""
 
 
 def table(
@@ -47,8 +53,10 @@ def table(
     scores : mapping
         Scores by name of run.
     significance : Significance, optional
-        Adds to each mean the letters of the runs that it is significantly better than, and a table of the comparisons:
-        the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected p.
+        Adds a star to each mean that differs significantly from the baseline's or, if all pairs are compared, ranks by
+        the first measure and letters that runs share if they do not differ significantly. Adds a table of the
+        comparisons: the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected
+        p; of more than `MOST_PAIRS` only TSV and JSON have it.
     form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
         LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
         measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between tables.
@@ -76,6 +84,7 @@ def table(
         unjudged=unjudged,
         holes=holes,
         wide=form == "tsv",
+        complete=form == "tsv",
     )
     cited = _cited(next(iter(scores.values())).measures, significance) if form == "latex" else []
     return format_tables(tables, form, cited)
@@ -101,11 +110,15 @@ def score_tables(
     unjudged: Mapping[str, float] | None = None,
     holes: Holes | None = None,
     wide: bool = False,
+    complete: bool = False,
 ) -> list[Table]:
-    """Make the tables of `table`, with all columns if `wide`."""
+    """Make the tables of `table`, with all columns if `wide`, and with all pairs of runs if `complete`."""
     check_comparable(scores)
     tables = [_query_table(scores)] if per_query else [_means_table(scores, significance)]
-    if significance and not per_query:
+    if significance and not per_query and not complete and too_many(significance):
+        note = f"{significance.method} TSV and JSON list all comparisons."
+        tables[0] = replace(tables[0], caption=f"{tables[0].caption}\n{note}")
+    elif significance and not per_query:
         whole = comparison_table("", significance) if wide else narrow_table(significance)
         tables.append(
             replace(
@@ -119,6 +132,12 @@ def score_tables(
     if holes:
         tables += [holes.table, *([holes_table(significance)] if significance else [])]
     return tables
+
+
+def too_many(significance: Significance) -> bool:
+    """Return whether all pairs are compared, and are more than a reader would read."""
+    pairs = {(c.run, c.baseline) for c in significance.comparisons}
+    return significance.baseline is None and len(pairs) > MOST_PAIRS
 
 
 def _equivalence_note(significance: Significance) -> str:
@@ -144,31 +163,75 @@ def _cited(measures: Sequence[Measure], significance: Significance | None) -> li
 
 
 def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:
+    """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared."""
     measures = next(iter(scores.values())).measures
-    labels, letters = _letters(scores, significance) if significance else ({}, {})
-    widths = [max((len(letters.get((name, measure), "")) for name in scores), default=0) for measure in measures]
+    pairs = significance is not None and significance.baseline is None
+    marks = {} if significance is None else group_letters(scores, significance) if pairs else _stars(significance)
+    widths = [max((len(marks.get((name, measure), "")) for name in scores), default=0) for measure in measures]
     rows: list[Row] = []
-    for name, run in scores.items():
-        row: list[Cell] = [f"{name} ({labels[name]})" if significance else name]
-        for measure, width, mean in zip(measures, widths, run.means.tolist(), strict=True):
-            mark = f" {letters.get((name, measure), ''):<{width}}" if width else ""
+    ranks = ranked(scores) if pairs else dict.fromkeys(scores, 0)
+    for name, rank in ranks.items():
+        row: list[Cell] = [rank, name] if pairs else [name]
+        for measure, width, mean in zip(measures, widths, scores[name].means.tolist(), strict=True):
+            mark = f"{' ' * pairs}{marks.get((name, measure), ''):<{width}}" if width else ""
             row.append(Marked(mean, ".0f" if measure.family.summary == "sum" else ".4f", mark))
         rows.append(row)
-    return Table("\n".join(_notes(scores, significance)), ("run", *map(str, measures)), rows)
+    header = ("rank", "run") if pairs else ("run",)
+    return Table("\n".join(_notes(scores, significance)), (*header, *map(str, measures)), rows)
 
 
-def _letters(
-    scores: Mapping[str, Scores], significance: Significance
-) -> tuple[Mapping[str, str], Mapping[tuple[str, Measure], str]]:
-    """Return a letter for each run (numbers for many), and those of the runs that it is significantly better than."""
-    few = len(scores) <= len(ascii_lowercase)
-    labels = dict(zip(scores, ascii_lowercase if few else map(str, count(1)), strict=False))
-    worse: dict[tuple[str, Measure], list[str]] = {}
-    for c in significance.comparisons:
-        if c.corrected_p < SIGNIFICANCE_LEVEL and c.direction:
-            better, other = (c.run, c.baseline) if c.direction > 0 else (c.baseline, c.run)
-            worse.setdefault((better, c.measure), []).append(labels[other])
-    return labels, {cell: ("" if few else ",").join(letters) for cell, letters in worse.items()}
+def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
+    """Return the ranks of runs by the first measure, best first; equal means share a rank."""
+    measure = next(iter(scores.values())).measures[0]
+    sign = 1 if measure.family.lower_is_better else -1
+    values = {name: sign * float(run.means[0]) for name, run in scores.items()}
+    return {name: 1 + sum(other < values[name] for other in values.values()) for name in sorted(values, key=values.get)}  # type: ignore[arg-type]
+
+
+def _stars(significance: Significance) -> dict[tuple[str, Measure], str]:
+    """Mark the means that differ significantly from the baseline's."""
+    return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
+
+
+def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
+    """Return letters by run and measure such that two runs share one exactly if they do not differ significantly.
+
+    Each letter is a largest group of runs of which no two differ (the compact letter display of Piepho 2004); groups
+    whose pairs all share other letters are left out. The first letter is of the first measure's best run.
+    """
+    order, letters = [*ranked(scores)], dict[tuple[str, Measure], str]()
+    for measure in next(iter(scores.values())).measures:
+        differing = [(c.run, c.baseline) for c in significance.comparisons if c.measure == measure and c.significant]
+        groups = sorted(
+            _groups(order, differing), key=lambda group: [order.index(name) for name in order if name in group]
+        )
+        few = len(groups) <= len(ascii_letters)
+        for name in order:
+            labels = [ascii_letters[n] if few else str(n + 1) for n, group in enumerate(groups) if name in group]
+            letters[name, measure] = ("" if few else ",").join(labels)
+    return letters
+
+
+def _groups(names: Sequence[str], differing: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
+    """Return groups of names without a differing pair, so that all other pairs share one."""
+    groups = [frozenset(names)]
+    for pair in differing:
+        split = [group for group in groups if group.issuperset(pair)]
+        kept = [group for group in groups if not group.issuperset(pair)]
+        parts = {group - {name} for group in split for name in pair}
+        groups = kept + [
+            part
+            for part in parts
+            if not any(part <= other for other in kept) and not any(part < other for other in parts)
+        ]
+    needed = sorted(groups, key=lambda group: (len(group), sorted(group)))
+    shared = Counter(pair for group in needed for pair in combinations_with_replacement(sorted(group), 2))
+    for group in [*needed]:
+        pairs = [*combinations_with_replacement(sorted(group), 2)]
+        if all(shared[pair] > 1 for pair in pairs):
+            needed.remove(group)
+            shared.subtract(pairs)
+    return needed
 
 
 def _query_table(scores: Mapping[str, Scores]) -> Table:
@@ -236,7 +299,11 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             runs_of.setdefault(text, []).append(name)
     notes += [f"{', '.join(names)}: {text}" for text, names in runs_of.items()]
     if significance:
-        notes.append(f"Letters: significantly better than that run, corrected p below {SIGNIFICANCE_LEVEL}.")
+        notes.append(
+            f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}."
+            if significance.baseline
+            else f"Two runs differ significantly, corrected p below {SIGNIFICANCE_LEVEL}, unless they share a letter."
+        )
     return notes
 
 
@@ -244,8 +311,11 @@ def _coverage(unjudged: Mapping[str, float]) -> list[str]:
     """Write a line on the shares of unjudged documents, if there are any."""
     if not any(unjudged.values()):
         return []
-    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in unjudged.items())
-    return [f"Not judged among the top 10, and counted as not relevant: {shares}."]
+    shown = sorted(unjudged.items(), key=lambda item: -item[1])
+    shares = [f"{name} {100 * share:.1f} %" for name, share in shown]
+    if len(shares) > MOST_SHARES:
+        shares = [*shares[: MOST_SHARES - 1], f"..., {shares[-1]}"]
+    return [f"Not judged among the top 10, and counted as not relevant: {', '.join(shares)}."]
 
 
 def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -123,7 +123,37 @@ def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path
     assert f"{half} {100 * share:.1f} %" in told
     shares = json.loads(command(*words, half, "--format", "json")[1])["unjudged_at_10"]
     assert shares[str(half)] == pytest.approx(share)
-    assert re.search(r"\d+% of the top 10 documents of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
+    assert re.search(r"of the top 10 documents, \d+% of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
+
+
+def test_runs_have_names(command: Command, refused: Refused, made: Path, half: Path, tmp_path: Path) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", f"BM25={made / 'bm25.run'}", "--format", "json"]
+    plain = json.loads(
+        command("evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", half, "--format", "json")[1]
+    )
+    named = json.loads(command(*words, f"half={half}")[1])
+    assert [*named["runs"]] == ["BM25", "half"]
+    assert [*named["runs"].values()] == [*plain["runs"].values()]
+    for baseline in ("half", half, f"half={half}"):
+        found = json.loads(command(*words, f"half={half}", "--baseline", baseline)[1])
+        assert [*found["runs"]] == ["half", "BM25"]
+        assert found["significance"]["baseline"] == "half"
+    assert "BM25 names two runs" in refused(*words, f"BM25={half}")
+    assert "no-such.run" in refused(*words, "x=no-such.run")
+    equal = tmp_path / "a=b.run"
+    equal.write_bytes(half.read_bytes())
+    assert [*json.loads(command(*words, equal)[1])["runs"]] == ["BM25", str(equal)]
+
+
+def test_equal_rankings_are_named(command: Command, made: Path, tmp_path: Path) -> None:
+    """Though scores and tag are others."""
+    lines = [line.split() for line in (made / "bm25.run").read_text().splitlines()]
+    copy = tmp_path / "copy.run"
+    copy.write_text("".join(f"{q} Q0 {d} {r} {1000 - int(r)} other\n" for q, _, d, r, _, _ in lines))
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
+    assert f"{made / 'bm25.run'} and {copy} are the same rankings" in command(*words, copy)[2]
+    copy.write_text("".join(f"{q} Q0 {d} {r} {1000 - int(r)} other\n" for q, _, d, r, _, _ in lines[:-1]))
+    assert "are the same" not in command(*words, copy)[2]
 
 
 def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
@@ -182,7 +212,7 @@ def test_all_runs_are_read_before_any_is_refused(
 )
 def test_mistakes(refused: Refused, made: Path, tmp_path: Path, words: list[str], reason: str) -> None:
     files = {"RUN": str(made / "bm25.run"), "OTHER": str(tmp_path / "other.run")}
-    (tmp_path / "other.run").write_text((made / "bm25.run").read_text())
+    (tmp_path / "other.run").write_text((made / "bm25.run").read_text().rsplit("\n", 2)[0])
     words = [files.get(word, word) for word in words]
     assert reason in refused("evaluate", "--qrels", made / "qrels.txt", *words)
 

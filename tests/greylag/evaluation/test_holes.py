@@ -67,6 +67,24 @@ def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(
     assert holes.judged["run"][1] == pytest.approx(np.mean([np.mean(top) for top in tops]))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    docids = [f"d{number}" for number in range(20)]
+    qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(docids, 12, replace=False)} for q in "qrs"}
+    runs = {name: Run(Ranking(q, "", tuple(rng.permutation(docids)[:8]), np.zeros(8)) for q in "qrs") for name in "abc"}
+    names = ["AP", "nDCG@4", "P@4"]
+    holes = score_holes(runs, qrels, names)
+    for name, run in runs.items():
+        for column, (measure, cutoff) in enumerate(zip(names, (8, 4, 4), strict=True)):
+            others = [other for other in runs if other != name]
+            seen = {(q, d) for other in others for q in "qrs" for d in runs[other][q].docids[:cutoff]}
+            own = {(q, d) for q in "qrs" for d in run[q].docids[:cutoff] if qrels[q].get(d, 0) > 0} - seen
+            left = {q: {d: g for d, g in judged.items() if (q, d) not in own} for q, judged in qrels.items()}
+            assert holes.own[name][column] == len(own)
+            assert holes.without_own[name].means[column] == evaluate(run, left, [measure]).means[0]
+
+
 def test_one_world_for_all_runs_and_grades_up_to_the_highest() -> None:
     """AP of the first run falls when the documents of the second count as relevant; a level above all grades counts."""
     qrels = {"q": {"x": 1}}

@@ -12,7 +12,14 @@ import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare, parse_measure
-from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
+from greylag.reports.charts import (
+    change_chart,
+    changes_figure,
+    contributions_chart,
+    differences_chart,
+    result,
+    rounds_chart,
+)
 from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, Figure, write_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -111,7 +118,25 @@ def test_nothing_changes() -> None:
     figure = change_chart({"a": same, "b": same}, "a", "b")
     assert "2 equal" in figure.caption
     assert ElementTree.fromstring(figure.svg) is not None
-    assert result([({"a": same, "b": same}, compare({"a": same, "b": same}, "a"))]).text.count("same AP") == 1
+    sentence, *_ = result([({"a": same, "b": same}, compare({"a": same, "b": same}, "a"))]).parts
+    assert sentence == "b has the same AP as a on every query."
+
+
+def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline() -> None:
+    values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3]]
+    runs = {name: scores("AP", row) for name, row in zip("abcd", values, strict=True)}
+    for baseline, against in ((None, "c"), ("b", "b")):
+        tested = compare(runs, baseline)
+        figure = result([(runs, tested)]).parts[-1] if baseline is None else differences_chart(runs, tested)
+        assert figure.caption.startswith(f"Difference of AP from {against}, with 95 % intervals")
+        expected = compare({against: runs[against], **runs}, against)
+        rows = sorted(((c.run, c.difference, *c.interval) for c in expected.comparisons), key=lambda row: -row[1])
+        assert [row[0] for row in figure.data.rows] == [row[0] for row in rows]
+        shown = np.array([row[1:] for row in figure.data.rows])
+        assert shown == pytest.approx(np.array([row[1:] for row in rows]))
+        x = [number(point, "cx") for point in elements(figure, "circle")]
+        slope = (x[0] - x[-1]) / (shown[0, 0] - shown[-1, 0])
+        assert x == pytest.approx([x[0] + slope * (value - shown[0, 0]) for value in shown[:, 0]], abs=0.1)
 
 
 def test_rounds_of_different_length() -> None:

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure
 from greylag.reports import table, to_dict
+from greylag.reports.scores import group_letters
 
 AP, P5, LOSS = map(parse_measure, ("AP", "P@5", "subtopic-loss@5"))
 
@@ -60,9 +60,9 @@ def test_what_is_said_of_several_runs_is_said_once():
 def test_table_with_a_baseline():
     lines = table(RUNS, FOUND).splitlines()
     assert lines[:7] == [
-        "run                 AP     P@5",
-        "bm25.run (a)  0.3750 b  0.5000",
-        "mrf (b)       0.0617    0.5000",
+        "run            AP     P@5",
+        "bm25.run  0.3750   0.5000",
+        "mrf       0.0617*  0.5000",
         "",
         "run   against  measure      diff      low     high      d  detectable  corrected p",
         "mrf  bm25.run       AP  -0.3133*  -0.5000  -0.1000  -0.80      0.2000      <0.0001",
@@ -91,17 +91,59 @@ def test_the_footer_says_what_was_corrected():
     assert "paired t-test, one-sided, better than the baseline, Holm's correction over 4 comparisons" in note
 
 
-def test_letters_name_the_runs_that_are_worse():
-    """The order is a > b > c by AP, and c < b < a by a loss, of which less is better."""
+def test_all_pairs_are_ranked_and_grouped():
+    """The order is c > b > a by AP, and a < b < c by a loss, of which less is better; c and b do not differ."""
     base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.001, 0.0, 0.002, 0.0])
-    values = {"a": base + 0.2, "b": base + 0.1 + noise, "c": base}
+    values = {"a": base, "b": base + 0.1 + noise, "c": base + 0.1 + noise[::-1] + [0.001, 0, 0, 0]}
     runs = {name: Scores((AP, LOSS), tuple("1234"), np.column_stack([v, v]), (), ()) for name, v in values.items()}
-    rows = [re.findall(r"\d\.\d{4} ?([a-z]*)", line) for line in table(runs, compare(runs)).splitlines()[1:4]]
-    assert rows == [["bc", ""], ["c", "a"], ["", "ab"]]
-    many = {f"{n}": Scores((AP,), tuple("1234"), (base + n * (0.1 + noise))[:, None], (), ()) for n in range(27)}
-    lines = table(many, compare(many, "0")).splitlines()
-    assert lines[1].split() == ["0", "(1)", "0.4500"]
-    assert lines[27].split()[1:] == ["(27)", f"{(base + 26 * (0.1 + noise)).mean():.4f}", "1"]
+    shown = table(runs, compare(runs)).splitlines()
+    assert [line.split() for line in shown[:4]] == [
+        ["rank", "run", "AP", str(LOSS)],
+        ["1", "c", "0.5510", "a", "0.5510", "a"],
+        ["2", "b", "0.5507", "a", "0.5507", "a"],
+        ["3", "a", "0.4500", "b", "0.4500", "b"],
+    ]
+    assert "Two runs differ significantly, corrected p below 0.05, unless they share a letter." in shown
+    same = dict.fromkeys("xyz", runs["a"])
+    assert [line.split()[:2] for line in table(same, compare(same)).splitlines()[1:4]] == [["1", n] for n in "xyz"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = [f"run {n}" for n in range(rng.integers(2, 31))]
+    level = rng.random(len(names)) * rng.choice([0.2, 1.0, 5.0])
+    values = rng.random((len(names), 12)) + level[:, None]
+    runs = {
+        name: Scores((AP,), tuple("abcdefghijkl"), row[:, None], (), ())
+        for name, row in zip(names, values, strict=True)
+    }
+    tested = compare(runs)
+    letters = {
+        name: set(text.split(",") if "," in text else text) for (name, _), text in group_letters(runs, tested).items()
+    }
+    assert all(letters.values())
+    for c in tested.comparisons:
+        assert bool(letters[c.run] & letters[c.baseline]) != c.significant
+    best = max(names, key=lambda name: runs[name].means[0])
+    assert "a" in letters[best]
+
+
+def test_sixty_runs_fit_a_page() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"runs/system-{n:02}.run" for n in range(60)]
+    measures = tuple(map(parse_measure, ("AP", "nDCG@10")))
+    runs = {
+        name: Scores(measures, tuple(map(str, range(50))), rng.random((50, 2)) + n / 30, (), ())
+        for n, name in enumerate(names)
+    }
+    tested = compare(runs)
+    shown = table(runs, tested, unjudged=dict.fromkeys(names, 0.5)).splitlines()
+    assert len(shown) < 70
+    assert max(map(len, shown[:61])) <= 100
+    assert any("TSV and JSON list all comparisons." in line for line in shown)
+    assert len(table(runs, tested, form="tsv").splitlines()) == 61 + 1 + 1 + 2 * 1770
+    assert len(table(runs, tested, form="latex").splitlines()) < 90
 
 
 def test_per_query():
@@ -122,8 +164,8 @@ def test_forms():
     assert markdown[:4] == [
         "| run | AP | P@5 |",
         "| --- | ---: | ---: |",
-        r"| bm25\_k.run (a) | 0.3750<sup>b</sup> | 0.5000 |",
-        "| mrf (b) | 0.0617 | 0.5000 |",
+        r"| bm25\_k.run | 0.3750 | 0.5000 |",
+        r"| mrf | 0.0617<sup>\*</sup> | 0.5000 |",
     ]
     latex = table(runs, found, form="latex").splitlines()
     assert latex[3] == r"\label{tab:greylag-1}"
@@ -132,8 +174,8 @@ def test_forms():
         r"\toprule",
         r"run & AP & P@5 \\",
         r"\midrule",
-        r"bm25\_k.run (a) & $0.3750^{b}$ & $0.5000$ \\",
-        r"mrf (b) & $0.0617$ & $0.5000$ \\",
+        r"bm25\_k.run & $0.3750$ & $0.5000$ \\",
+        r"mrf & $0.0617^{*}$ & $0.5000$ \\",
     ]
     assert latex[2].startswith(r"\caption{Means over 2 judged queries. mrf: 1 missing, scored as")
     assert (
@@ -143,7 +185,7 @@ def test_forms():
     means, comparisons = (
         list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in table(runs, found, form="tsv").split("\n\n")
     )
-    assert means[1] == {"run": "mrf (b)", "AP": "0.061728", "P@5": "0.5"}
+    assert means[1] == {"run": "mrf", "AP": "0.061728", "P@5": "0.5"}
     assert comparisons[0]["corrected p"] == "4e-05"
     assert comparisons[1]["detectable"] == ""
     assert json.loads(table(runs, found, form="json")) == json.loads(json.dumps(to_dict(runs, found)))
