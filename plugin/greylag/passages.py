@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,6 +34,8 @@ Encoder = Callable[[list[str]], Any]
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
+_RETRIEVAL_SCORE = "retrieval_score"
+"""The retriever's score in a node's metadata, as LlamaIndex's own rerankers name it."""
 _OTHERS = 10
 """How many documents without its words are supposed for each passage, where its statistics are those of candidates.
 
@@ -330,7 +332,9 @@ def langchain_compressor(
 ) -> Any:
     """Return a ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
 
-    Each returned document has the new score in its metadata, as ``greylag_score``.
+    Each returned document has the new score in its metadata, as ``greylag_score``, beside all that it had. In a chain,
+    it takes a query and documents: ``{"query": RunnablePassthrough(), "documents": retriever} | compressor``. It
+    can be pickled if the functions that it is given can.
 
     Parameters
     ----------
@@ -339,8 +343,9 @@ def langchain_compressor(
     top_k : int >= 1, optional
         Return only the best ones.
     score : str or None, default "score"
-        The metadata field with the retriever's score, higher being better. None takes the order of the documents
-        instead, as scores n, n - 1, ..., 1; LangChain's own retrievers return no scores.
+        The metadata field with the retriever's score, higher being better. If it is None in all documents, or this is
+        None, the order of the documents counts, as scores n, n - 1, ..., 1; LangChain's own retrievers return no
+        scores.
     group : str, optional
         The metadata field that is a document's group, such as "source", for "mmr>>group-limit".
     vectors : callable or str, optional
@@ -353,19 +358,32 @@ def langchain_compressor(
 
     Returns
     -------
-    langchain_core.documents.BaseDocumentCompressor
+    langchain_core.documents.BaseDocumentCompressor, which is a langchain_core.runnables.Runnable
     """
     documents = imported("langchain_core.documents", "langchain-core")
-    reranker = _of_adapter(
-        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
-    )
+    runnables = imported("langchain_core.runnables", "langchain-core")
+    of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
+    reranker = _of_adapter(method, options, top_k, **of_query)
+    again = partial(langchain_compressor, method=method, top_k=top_k, score=score, **of_query, **options)
 
-    class GreylagCompressor(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined, unused-ignore]
+    class GreylagCompressor(documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, unused-ignore]
         """Reranks by `greylag.Reranker`."""
+
+        def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
+            return again, ()
+
+        def invoke(self, input: Any, config: Any = None, **_: Any) -> list[Any]:
+            """Rerank the documents of a mapping with the keys "query" and "documents"."""
+            if not (isinstance(input, Mapping) and input.keys() >= {"query", "documents"}):
+                raise ParameterError(
+                    f"a compressor in a chain was given {shown(input)}: give a query and documents, as in "
+                    "{'query': RunnablePassthrough(), 'documents': retriever} | compressor"
+                )
+            return self.compress_documents(input["documents"], input["query"])
 
         def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
             """Return the documents in their new order."""
-            scores: list[float] = [*range(len(documents), 0, -1)]
+            scores = [None] * len(documents)
             if score is not None:
                 scores = _of_metadata(documents, score, "score=", "give score=None to go by the order of the documents")
             rows: Any = vectors
@@ -374,7 +392,7 @@ def langchain_compressor(
             ranked = reranker.rank(
                 query,
                 [document.page_content for document in documents],
-                scores,
+                _scores_or_order(scores),
                 vectors=rows,
                 query_vector=query_vector,
                 aspects=aspects,
@@ -398,6 +416,10 @@ def llama_index_postprocessor(
     **options: Any,
 ) -> Any:
     """Return a ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
+
+    A node has the retriever's score in its metadata, as ``retrieval_score``, of which neither language models nor
+    embeddings are told. If no node has a score, as of a keyword retriever, the order of the nodes counts. The
+    postprocessor can be pickled if the functions that it is given can.
 
     Parameters
     ----------
@@ -423,12 +445,15 @@ def llama_index_postprocessor(
     schema = imported("llama_index.core.schema", "llama-index-core")
     if isinstance(vectors, str) and vectors != "embedding":
         raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
-    reranker = _of_adapter(
-        method, options, top_k, group=group, vectors=vectors, query_vector=query_vector, aspects=aspects
-    )
+    of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
+    reranker = _of_adapter(method, options, top_k, **of_query)
+    again = partial(llama_index_postprocessor, method=method, top_k=top_k, **of_query, **options)
 
     class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
         """Reranks by `greylag.Reranker`."""
+
+        def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
+            return again, ()
 
         @classmethod
         def class_name(cls) -> str:
@@ -438,21 +463,19 @@ def llama_index_postprocessor(
         def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
             if query_bundle is None:
                 raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
-            if bare := next((node for node in nodes if node.score is None), None):
-                raise ParameterError(f"node {bare.node_id!r} has no score: rerank the nodes that a retriever returns")
             if isinstance(vectors, str) and (bare := next((n for n in nodes if n.node.embedding is None), None)):
                 raise ParameterError(f"node {bare.node_id!r} has no embedding: give vectors=, a function of texts")
             ranked = reranker.rank(
                 query_bundle.query_str,
                 [node.node.get_content(schema.MetadataMode.NONE) for node in nodes],
-                [node.score for node in nodes],
+                _scores_or_order([node.score for node in nodes]),
                 vectors=[node.node.embedding for node in nodes] if isinstance(vectors, str) else vectors,
                 query_vector=query_vector,
                 aspects=aspects,
                 groups=None if group is None else [node.metadata.get(group) for node in nodes],
                 top_k=top_k,
             )
-            return [schema.NodeWithScore(node=nodes[new.position].node, score=new.score) for new in ranked]
+            return [schema.NodeWithScore(node=_with_score(nodes[new.position]), score=new.score) for new in ranked]
 
     return GreylagPostprocessor()
 
@@ -500,6 +523,29 @@ def _of_adapter(
     reranker = Reranker(method, **options)
     reranker.check_needs(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
     return reranker
+
+
+def _scores_or_order(scores: Sequence[Any]) -> Sequence[Any]:
+    """Return the scores, or those of the order, n, n - 1, ..., 1, if all are None."""
+    missing = [number for number, score in enumerate(scores) if score is None]
+    if missing and len(missing) < len(scores):
+        raise ParameterError(
+            f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their order"
+        )
+    return range(len(scores), 0, -1) if missing else scores
+
+
+def _with_score(scored: Any) -> Any:
+    """Return a copy of a node of LlamaIndex with the retriever's score in its metadata, unseen by models."""
+    if scored.score is None:
+        return scored.node
+    unseen = {
+        kind: [*getattr(scored.node, kind), _RETRIEVAL_SCORE]
+        for kind in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
+    }
+    return scored.node.model_copy(
+        update={"metadata": scored.node.metadata | {_RETRIEVAL_SCORE: scored.score}, **unseen}
+    )
 
 
 def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:

@@ -1,5 +1,8 @@
 """The document compressor, in LangChain's own classes."""
 
+import asyncio
+import pickle
+
 import pytest
 
 from greylag.errors import ParameterError
@@ -35,6 +38,29 @@ def test_without_scores_goes_by_the_order() -> None:
     assert [d.page_content for d in found] == [new.text for new in rerank("cat", PASSAGES, [5, 4, 3, 2, 1])]
     with pytest.raises(ParameterError, match=r"no 'score' in its metadata, which has nothing: .*score=None"):
         langchain_compressor().compress_documents(bare, "cat")
+
+
+def test_scores_of_none_are_no_scores() -> None:
+    documents = retrieved()
+    for document in documents:
+        document.metadata["score"] = None
+    found = langchain_compressor().compress_documents(documents, "cat")
+    assert [d.metadata["n"] for d in found] == [new.position for new in rerank("cat", PASSAGES, [5, 4, 3, 2, 1])]
+    documents[1].metadata["score"] = 0.5
+    with pytest.raises(ParameterError, match="passage 0 has no score, and others have"):
+        langchain_compressor().compress_documents(documents, "cat")
+
+
+def test_it_can_be_pickled() -> None:
+    compressor = langchain_compressor(method="mmr(relevance_weight=0.4)", top_k=3, vectors=lengths)
+    again = pickle.loads(pickle.dumps(compressor))
+    assert again.compress_documents(retrieved(), "cat") == compressor.compress_documents(retrieved(), "cat")
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(langchain_compressor(vectors=lambda texts: [[1.0]] * len(texts)))
+
+
+def lengths(texts: list[str]) -> list[list[float]]:
+    return [[len(text), 1.0] for text in texts]
 
 
 def test_groups_are_in_the_metadata() -> None:
@@ -95,8 +121,13 @@ def test_options_are_checked_when_it_is_made(options, message) -> None:
 
 
 def test_in_a_chain() -> None:
-    from langchain_core.runnables import RunnableLambda
+    from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
     compressor = langchain_compressor(top_k=2)
-    chain = RunnableLambda(lambda query: retrieved()) | (lambda found: compressor.compress_documents(found, "cat"))
-    assert len(chain.invoke("cat")) == 2
+    retriever = RunnableLambda(lambda query: retrieved())
+    chain = {"query": RunnablePassthrough(), "documents": retriever} | compressor | len
+    assert (chain.invoke("cat"), asyncio.run(chain.ainvoke("cat")), chain.batch(["cat", "dog"])) == (2, 2, [2, 2])
+    found = ({"query": RunnablePassthrough(), "documents": retriever} | compressor).invoke("cat")
+    assert found == compressor.compress_documents(retrieved(), "cat")
+    with pytest.raises(ParameterError, match=r"was given list .*\| compressor"):
+        (retriever | compressor).invoke("cat")

@@ -1,5 +1,7 @@
 """The node postprocessor, in LlamaIndex's own classes."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -36,12 +38,42 @@ def test_groups_are_in_the_metadata() -> None:
     assert [node.node.node_id for node in found] == ["n0", "n1", "n3", "n4", "n2"]
 
 
-def test_refuses_nodes_without_a_score_and_calls_without_a_query() -> None:
+def test_calls_without_a_query_are_refused() -> None:
     with pytest.raises(ParameterError, match="give query_str="):
         llama_index_postprocessor().postprocess_nodes(nodes())
-    bare = [schema.NodeWithScore(node=schema.TextNode(text="cat", id_="n0"))]
-    with pytest.raises(ParameterError, match="node 'n0' has no score"):
+
+
+def test_the_retrievers_score_is_kept_where_no_model_reads_it() -> None:
+    before, again = nodes(), nodes()
+    found = llama_index_postprocessor().postprocess_nodes(before, query_str="cat")
+    assert {node.node_id: node.metadata["retrieval_score"] for node in found} == {
+        f"n{n}": score for n, score in enumerate(SCORED)
+    }
+    for mode in (schema.MetadataMode.LLM, schema.MetadataMode.EMBED):
+        assert [node.get_content(mode) for node in found] == [node.text for node in found]
+    assert before == again
+
+
+def test_nodes_without_scores_go_by_their_order() -> None:
+    bare = [schema.NodeWithScore(node=schema.TextNode(text=text, id_=f"n{n}")) for n, text in enumerate(PASSAGES)]
+    found = llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
+    expected = rerank("cat", PASSAGES, [5, 4, 3, 2, 1])
+    assert [node.node_id for node in found] == [f"n{new.position}" for new in expected]
+    assert not any(node.metadata for node in found)
+    bare[3].score = 0.0
+    with pytest.raises(ParameterError, match="passage 0 has no score, and others have"):
         llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
+
+
+def test_it_can_be_pickled() -> None:
+    postprocessor = llama_index_postprocessor(method="mmr>>group-limit(max_per_group=1)", group="g", vectors=lengths)
+    again = pickle.loads(pickle.dumps(postprocessor))
+    found, expected = (one.postprocess_nodes(nodes(), query_str="cat") for one in (again, postprocessor))
+    assert found == expected
+
+
+def lengths(texts: list[str]) -> list[list[float]]:
+    return [[len(text), 1.0] for text in texts]
 
 
 def test_embeddings_of_the_nodes_or_by_a_function() -> None:
