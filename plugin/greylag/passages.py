@@ -19,6 +19,8 @@ from greylag.core.hints import shown
 from greylag.core.spelling import read_call, spell
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
+from greylag.index.languages import ENGLISH, language_code
+from greylag.index.multilingual import analysis_of
 from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.pipeline import Pipeline, Stage
@@ -69,6 +71,9 @@ class Reranker:
         A collection like that of the passages. Statistics such as idf are then its and the passages' together. Without
         it they are those of the passages alone; for "general" and BM25, as if there were ten documents more for each
         that have none of their words.
+    language : str, optional
+        The language of queries and passages by name or code, such as "German" or "de"; see
+        `greylag.PositionalIndex.from_texts`. By default that of the background, or else English.
     **options
         Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
         unless `depth` and `k` say otherwise.
@@ -76,7 +81,8 @@ class Reranker:
     Raises
     ------
     ParameterError
-        If there is no such stage, or an option is unknown, missing or outside its domain.
+        If there is no such stage or language, the background has another language, or an option is unknown, missing or
+        outside its domain.
 
     Examples
     --------
@@ -86,7 +92,14 @@ class Reranker:
     [0, 2, 1]
     """
 
-    def __init__(self, method: Method = "mmr", *, background: PositionalIndex | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        method: Method = "mmr",
+        *,
+        background: PositionalIndex | None = None,
+        language: str | None = None,
+        **options: Any,
+    ) -> None:
         self._method, self._background = method, background
         # With a background, docids of their own, so that none is that of a document of it.
         self._name = "{}" if background is None else "passage {}"
@@ -94,6 +107,7 @@ class Reranker:
             raise ParameterError(
                 f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
             )
+        self._language = _language(language, background)
         self._steps: list[tuple[str, type[Stage], dict[str, Any]]] = []
         if callable(method):
             if options:
@@ -279,7 +293,8 @@ class Reranker:
 
         if self._background is not None:
             return index_beside(self._background, texts)
-        return PositionalIndex.from_texts({**texts, **{f"other {n}": "" for n in range(others * len(texts))}})
+        padded = {**texts, **{f"other {n}": "" for n in range(others * len(texts))}}
+        return PositionalIndex.from_texts(padded, language=self._language)
 
 
 def rerank(
@@ -301,7 +316,7 @@ def rerank(
     method : str or callable, optional
         See `Reranker`. By default "mmr", and without scores "general".
     **options
-        Those of `Reranker`, and `query_vector`, `aspects` and `groups` of `Reranker.rank`.
+        Those of `Reranker`, such as `language`, and `query_vector`, `aspects` and `groups` of `Reranker.rank`.
 
     Returns
     -------
@@ -571,6 +586,20 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
     except ParameterError as error:
         raise ParameterError(f"method {name!r}: {error}") from None
     return options
+
+
+def _language(language: str | None, background: PositionalIndex | None) -> str:
+    """Return the code of a language, by default that of the background; raise if the two differ."""
+    if language is None:
+        return ENGLISH if background is None else background.language
+    code = language_code(language)
+    if background is not None and background.language != code:
+        raise ParameterError(
+            f"language is {language!r}, but the background is analysed as {background.language!r}: make it by "
+            f"PositionalIndex.from_texts(texts, language={language!r})"
+        )
+    analysis_of(code)
+    return code
 
 
 def _group(group: Any, key: Any) -> Hashable:

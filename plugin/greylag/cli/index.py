@@ -13,9 +13,9 @@ from greylag.adapters.ir_datasets import write_documents
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
+from greylag.index.languages import ENGLISH, language_code
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.documents import stamp_documents
-from greylag.index.lucene.lucene_index import ENGLISH
 from greylag.index.positional import PositionalIndex
 from greylag.runtime.folders import scratch_folder
 
@@ -47,7 +47,7 @@ def index(
         str,
         typer.Option(
             "--language",
-            help="Analyzer: en, another of Anserini's (such as de), or whitespace, which keeps words as they are.",
+            help="Language of the documents, such as German or de; or whitespace, which keeps words as they are.",
         ),
     ] = ENGLISH,
     texts: Annotated[
@@ -64,7 +64,7 @@ def index(
     After an interruption, the same command completes the index.
     """
     shared: Shared = context.obj
-    threads = effective_n_jobs(shared.jobs)
+    threads, language = effective_n_jobs(shared.jobs), language_code(language)
     build = partial(build_index, out=out, language=language, texts=texts, threads=threads, overwrite=overwrite)
     without = [] if texts else ["without texts"]
     if str(docs).startswith("irds:"):

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from pathlib import Path
@@ -38,7 +39,7 @@ STOP_WORDS = frozenset(
 STOP_LISTS = ("lucene", "scikit-learn")
 Unit = Literal["words", "characters"]  # of the words as they are written
 
-_LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them, a character at a time
+_LOWER = str.maketrans("İΣ", "iσ")  # as Java lowers them
 _NO_SPACE = re.compile("[^\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]+")  # Java's
 _SENTENCE_END = re.compile(r"(?<=[.?!])\s")
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
@@ -58,19 +59,27 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _stemmer() -> Any:
-    """Make NLTK's stemmer without importing the rest of NLTK, which takes a second, and scikit-learn with it."""
+    porter = nltk_module("nltk.stem.porter").PorterStemmer
+    return porter(mode=porter.MARTIN_EXTENSIONS)
+
+
+@cache
+def nltk_module(module: str) -> Any:
+    """Import a module of stemmers without the rest of NLTK, which takes a second, and scikit-learn with it."""
     with _importing:
         before = {name for name in sys.modules if name.partition(".")[0] == "nltk"}
         try:
-            for name in ("nltk", "nltk.stem"):
+            for name in ("nltk", "nltk.stem", "nltk.corpus"):
                 spec = find_spec(name)
                 assert spec is not None
                 sys.modules.setdefault(name, module_from_spec(spec))  # a package that has its folder, and is not run
-            from nltk.stem.porter import PorterStemmer
+            corpora: Any = sys.modules["nltk.corpus"]
+            if not hasattr(corpora, "stopwords"):
+                corpora.stopwords = None  # which Snowball's stemmers import, and do not use
+            return import_module(module)
         finally:
             for name in [name for name in sys.modules if name.partition(".")[0] == "nltk" and name not in before]:
                 del sys.modules[name]  # whoever imports NLTK gets all of it
-    return PorterStemmer(mode=PorterStemmer.MARTIN_EXTENSIONS)
 
 
 def tokens(text: str) -> list[str | None]:
@@ -80,10 +89,15 @@ def tokens(text: str) -> list[str | None]:
     return list(chain.from_iterable(map(terms, chunks)))
 
 
+def lower_case(word: str) -> str:
+    """Lower a word as Java does, a character at a time."""
+    return word.translate(_LOWER).lower()
+
+
 @lru_cache(maxsize=1 << 16)
 def _terms(chunk: str) -> tuple[str | None, ...]:
     """Return the `tokens` of a piece of text between spaces."""
-    found = [_POSSESSIVE.sub("", token).translate(_LOWER).lower() for token in words(chunk)]
+    found = [lower_case(_POSSESSIVE.sub("", token)) for token in words(chunk)]
     return tuple(None if word in STOP_WORDS else stem(word) for word in found)
 
 
@@ -120,24 +134,17 @@ def _cut(word: str) -> Iterator[str]:
         yield word[start:]
 
 
-def analyzer_of(language: str) -> tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]]:
-    """Return the functions from a text to its terms, and to these with gaps."""
-    known: dict[str, Any] = {"en": (analyze, tokens), "whitespace": (split_words, split_words)}
-    if language not in known:
-        raise ParameterError(
-            f"language is {language!r}: without Java there are {' and '.join(known)}; the others are Lucene's: build "
-            f"an index by greylag index --language {language}"
-        )
-    of_language: tuple[Callable[[str], list[str]], Callable[[str], Sequence[str | None]]] = known[language]
-    return of_language
-
-
 @dataclass(frozen=True)
 class LuceneAnalysis:
     """The analysis of a Lucene index, which starts the JVM only where this module may differ from Java's."""
 
     # Starting the JVM takes longer than reranking a run. Beyond ASCII, Java's version of Unicode decides.
     lucene: LuceneIndex
+
+    @property
+    def language(self) -> str:
+        """The language of the index."""
+        return self.lucene.language
 
     def __call__(self, text: str) -> list[str]:
         """Return the index terms of `text` in order."""

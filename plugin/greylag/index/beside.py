@@ -7,9 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from greylag.index import analysis
+from greylag.errors import ParameterError
+from greylag.index.analysis import LuceneAnalysis
 from greylag.index.invert import invert
 from greylag.index.merge import merge, parts_of
+from greylag.index.multilingual import AS_LUCENE, analysis_of
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
 from greylag.index.words import CollectionWords, PlacedWords, Words
@@ -18,9 +20,14 @@ from greylag.ranking import IntArray
 
 def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> PositionalIndex:
     """Index a collection and some texts as two shards with common statistics, and the collection's latent vectors."""
-    # ParameterError if the collection is of another language, CollectionError if it has one of the docids
-    _, tokens = analysis.analyzer_of(_language(background))
-    shard = Shard(**invert(dict(texts), tokens))
+    # ParameterError if Java alone has the collection's analyzer, CollectionError if it has one of the docids
+    language = background.language
+    if isinstance(background.analyze, LuceneAnalysis) and language not in AS_LUCENE:
+        raise ParameterError(
+            f"the background's language is {language!r}, and Lucene's index terms are others than those without Java: "
+            f"make the background by PositionalIndex.from_texts(texts, language={language!r})"
+        )
+    shard = Shard(**invert(dict(texts), analysis_of(language).tokens))
     shards = [*(part.shard for part in background.parts), shard]
     tables = merge(shards, [*(f"shard {n}" for n, _ in enumerate(background.parts, 1)), "the texts beside it"])
     parts = parts_of(shards, tables.pop("numbers"))
@@ -37,13 +44,6 @@ def terms_of_background(index: PositionalIndex, background: PositionalIndex) -> 
         assert part.numbers is not None
         numbers[slice(None) if of_background.numbers is None else of_background.numbers] = part.numbers
     return numbers
-
-
-def _language(index: PositionalIndex) -> str:
-    """Return the language of an index of Lucene, or of texts."""
-    if isinstance(index.analyze, analysis.LuceneAnalysis):
-        return index.analyze.lucene.language
-    return "en" if index.analyze is analysis.analyze else "whitespace"
 
 
 def _words(background: PositionalIndex, texts: tuple[str, ...]) -> CollectionWords | None:

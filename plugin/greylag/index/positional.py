@@ -19,7 +19,9 @@ import numpy as np
 
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
-from greylag.index import analysis
+from greylag.index.analysis import LuceneAnalysis
+from greylag.index.languages import ENGLISH, warn_of_other_language
+from greylag.index.multilingual import analysis_of
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
 from greylag.index.tables import DAMAGE_ERROR, UNKNOWN, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
@@ -106,7 +108,7 @@ class PositionalIndex(Tables):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)
         shards = [Shard(**open_export(source)) for source in lucene.shards]
-        analyze, read_words = analysis.LuceneAnalysis(lucene), partial(open_words, lucene.paths)
+        analyze, read_words = LuceneAnalysis(lucene), partial(open_words, lucene.paths)
         if len(shards) == 1:
             return cls.of_shard(shards[0], analyze, read_words)
         tables, parts = open_merged(lucene, shards)
@@ -132,15 +134,25 @@ class PositionalIndex(Tables):
         ----------
         texts : mapping of str to str, or iterable of pairs of str
             Docids and texts.
-        language : {"en", "whitespace"}, default "en"
-            English, as by `greylag.index.analyze`, or words as they stand between white space. Other languages need
-            Lucene: ``greylag index --language``.
+        language : str, default "en"
+            A name or code, such as "German" or "de". English, Chinese and Korean have the index terms of Lucene.
+            Arabic, Danish, Dutch, Finnish, French, German, Hungarian, Italian, Norwegian, Portuguese, Romanian,
+            Russian, Spanish and Swedish are stemmed by Snowball, Japanese is split into bigrams, and Bengali, Hindi,
+            Indonesian, Persian, Polish, Telugu, Turkish and Ukrainian words are not stemmed. Or "whitespace": words as
+            they stand between white space.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such language, or it is Thai, which only Lucene splits into words; or a docid occurs twice.
         """
         from greylag.index.invert import invert
 
-        analyze, tokens = analysis.analyzer_of(language)
+        analysis = analysis_of(language)
         given = _unique(texts.items() if isinstance(texts, Mapping) else texts)
-        return cls.of_shard(Shard(**invert(given, tokens)), analyze, partial(_words_of, tuple(given.values())))
+        warn_of_other_language(given.values(), analysis.language)
+        shard = Shard(**invert(given, analysis.tokens))
+        return cls.of_shard(shard, analysis, partial(_words_of, tuple(given.values())))
 
     @classmethod
     def of_shard(
@@ -157,6 +169,11 @@ class PositionalIndex(Tables):
         They are read when they are first asked for. Those of a Lucene index are then kept in files beside it.
         """
         return self.read_words()
+
+    @property
+    def language(self) -> str:
+        """The code of the language that documents and queries are analysed in."""
+        return str(getattr(self.analyze, "language", ENGLISH))
 
     @cached_property
     def n_tokens(self) -> int:

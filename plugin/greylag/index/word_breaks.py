@@ -15,6 +15,8 @@ _ASCII = re.compile(
     r"(?:(?:(?<=[A-Za-z])['.:](?=[A-Za-z])|(?<=[0-9])['.,;](?=[0-9]))[A-Za-z0-9_]++)*+)"
 )
 MAX_TOKEN = 255  # characters of a token in UTF-16, after which Lucene begins another
+# What extends the character before it. Properties are those of a later Unicode, but for characters that have changed.
+MARKS = r"\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}\u0600-\u0605\u06dd\u070f\u08e2\U000110bd"
 # Extended_Pictographic in Unicode 11.
 _PICTURES = (
     r"\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u2388\u23cf\u23e9-\u23f3\u23f8-\u23fa"
@@ -36,9 +38,7 @@ def _unicode() -> Any:
     # for a few letters that are emoji, too. Emoji precede these if they reach further, to an emoji that is no letter.
     import regex
 
-    # Properties are those of a later Unicode, but for characters that have changed since.
-    marks = r"\p{WB=Format}\p{WB=Extend}\p{WB=ZWJ}\u0600-\u0605\u06dd\u070f\u08e2\U000110bd"
-    after = f"[{marks}]*+"  # rule WB4
+    after = f"[{MARKS}]*+"  # rule WB4
 
     def any_of(characters: str) -> str:
         return f"[{characters}]{after}"
@@ -56,16 +56,16 @@ def _unicode() -> Any:
     word = f"(?:{joint})*+{run}(?:(?:{joint})++{run})*+(?:{joint})*+"
 
     both = r"\u2139\u24c2\U0001f170\U0001f171\U0001f17e\U0001f17f"  # emoji and letters
-    modifier, inside = r"[\U0001f3fb-\U0001f3ff]", rf"[[{marks}]--[\ufe0e\ufe0f]]*+"
+    modifier, inside = r"[\U0001f3fb-\U0001f3ff]", rf"[[{MARKS}]--[\ufe0e\ufe0f]]*+"
     emoji = rf"[{_PICTURES}]{inside}\ufe0f?+"
     sequence = (
         # Bounded by what Lucene sees at once, so that joiners without an emoji are not read again from each of them.
         rf"(?:\u200d{{0,255}}+{emoji}|{modifier}{inside})"
         rf"(?:(?<=\u200d){emoji}|(?<=\ufe0f)\u200d++{emoji}|(?<=\ufe0f)\u200d{modifier}{inside})*+"
     )
-    keycap = rf"[#*][[{marks}]--[\ufe0e\ufe0f]]*\ufe0f?\u20e3{inside}"
+    keycap = rf"[#*][[{MARKS}]--[\ufe0e\ufe0f]]*\ufe0f?\u20e3{inside}"
     return regex.compile(
-        rf"((?=[{both}]){sequence}(?<=[[{_PICTURES}]--[{both}]][{marks}]*)|{word}|{sequence}|"
+        rf"((?=[{both}]){sequence}(?<=[[{_PICTURES}]--[{both}]][{MARKS}]*)|{word}|{sequence}|"
         rf"{keycap}|(?:{indicator}){{2}}|(?:{asian})++|{han}|{hiragana})|\p{{WB=ExtendNumLet}}++",
         regex.V1,
     )

@@ -49,7 +49,7 @@ class Collection(Settings):
     fields: str | None = None
     """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
     language: str = "en"
-    """The language of the documents, such as de, by Anserini's analyzers; or whitespace."""
+    """The language of the documents, such as German or de; or whitespace, which keeps words as they are."""
     java: Literal["required", "optional"] = "required"
     """Whether documents are indexed in memory, and searched by BM25 alone, where there is no Java."""
 

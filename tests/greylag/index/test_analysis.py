@@ -24,7 +24,6 @@ from greylag.index.analysis import (
     LuceneAnalysis,
     QueryForm,
     analyze,
-    analyzer_of,
     read_stop_words,
     shorten_query,
     split_words,
@@ -33,8 +32,8 @@ from greylag.index.analysis import (
 )
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import calls_java, java_class
-from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.lucene_index import analyzer_of as lucene_analyzer_of
+from greylag.index.lucene.lucene_index import LuceneIndex, analyzer_of
+from greylag.index.multilingual import analysis_of
 from greylag.ranking import Ranking
 
 
@@ -105,14 +104,14 @@ def test_analysis_of_each_character_equals_lucenes(index: Path) -> None:
 @pytest.mark.parametrize("part", ["a", "é", "日", "𝐚", "1.", "a.", "_", "한", "🌍"])
 @pytest.mark.parametrize("language", ["en", "whitespace"])
 def test_long_tokens_are_cut_as_by_lucene(index: Path, part: str, language: str) -> None:
-    analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(lucene_analyzer_of)(language)
+    analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(analyzer_of)(language)
     for n in (100, 127, 128, 254, 255, 256, 511, 600):
         text = part * n + " x"
-        assert analyzer_of(language)[0](text) == list(analyzer.analyze(java, text).toArray()), n
+        assert analysis_of(language)(text) == list(analyzer.analyze(java, text).toArray()), n
 
 
 def test_white_space_is_javas(index: Path) -> None:
-    _, java = index, calls_java(lucene_analyzer_of)("whitespace")
+    _, java = index, calls_java(analyzer_of)("whitespace")
     text = "".join(f"a{chr(c)}B" for c in range(1, 0x3100) if not 0xD800 <= c < 0xE000)
     found = list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(java, text).toArray())
     assert split_words(text) == found
@@ -120,8 +119,6 @@ def test_white_space_is_javas(index: Path) -> None:
         "The",
         "Cats",
     ]
-    with pytest.raises(ParameterError, match=r"language .*'de'.*Java.*en and whitespace"):
-        PositionalIndex.from_texts({"d": "x"}, language="de")
 
 
 LATIN = [*"abcdeEIsSt0123'..,,::;;-_/&@ ’‘“”·…–éüßÅñ©™½²ªµ€", "n\u0303", "e\u0301", "\u0301", "\u00ad", "  "]

@@ -53,7 +53,7 @@ def settings(**changes: object) -> CollectionSettings:
         ({"first_stage": {"model": "ql"}}, "first_stage.model ql: ql needs Java, without which bm25 alone searches"),
         ({"first_stage": {"model": "bm25+rm3"}}, "first_stage.model bm25[+]rm3: bm25[+]rm3 needs Java"),
         ({"collection": {"docs": str(DEMO), "type": "HtmlCollection", "java": "optional"}}, "JSON and tables can be"),
-        ({"collection": {"docs": str(DEMO / "docs.jsonl"), "language": "de", "java": "optional"}}, "language"),
+        ({"collection": {"docs": str(DEMO / "docs.jsonl"), "language": "th", "java": "optional"}}, "Thai"),
     ],
 )
 def test_what_needs_java_is_refused(tmp_path: Path, changes: dict[str, object], reason: str) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 from greylag.core.checks import check_counts
 from greylag.errors import CollectionError, ParameterError
+from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene.bulk_calls import directory
 from greylag.index.lucene.documents import COLLECTIONS, Fields, guess_collection, parse_fields, write_for_anserini
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason, start_jvm
-from greylag.index.lucene.lucene_index import ENGLISH, LANGUAGE, WHITESPACE, LuceneIndex, analyzer_of
+from greylag.index.lucene.lucene_index import LANGUAGE, LuceneIndex, analyzer_of
 from greylag.index.lucene.method_handles import method, run
 from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK_FILE, make_folder, read_mark
@@ -57,8 +58,9 @@ def build_index(
         The fields of JSON objects or columns of tables to index, as ``id=docid,contents=title+text``. Columns without
         names have numbers, from 1.
     language : str, default "en"
-        The analyzer: English (Porter's stemmer, stop words); one of Anserini's by a code, such as "de"; or
-        "whitespace", which only splits at white space. It is recorded in the index, and analyses the queries, too.
+        The analyzer: English (Porter's stemmer, stop words); that of another language by its name or code, such as
+        "German" or "de"; or "whitespace", which only splits at white space. It is recorded in the index, and analyses
+        the queries, too.
     texts : bool, default True
         Whether the index stores the texts, which features of words as they are written need.
     threads : int, at least 1, default 1
@@ -79,7 +81,7 @@ def build_index(
     CollectionError
         If there is no document, a docid is duplicated, or Anserini fails. `out` is left unchanged.
     """
-    docs, out = Path(docs), Path(out)
+    docs, out, language = Path(docs), Path(out), language_code(language)
     if collection not in (*COLLECTIONS, None):
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")
     check_counts(threads=threads)
@@ -214,6 +216,8 @@ def _index(
                 wrong += [docid for docid in map(bytes.decode, docids) if not is_name(docid)][:1]
         except CollectionError as error:
             raise CollectionError(str(error).replace(str(index), str(docs))) from error
+        if built.stores_texts:
+            warn_of_other_language(built.texts(), language)
     if written != indexed:
         raise CollectionError(f"{docs}: {_UNFINISHED}")
     if wrong:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from greylag.core.checks import check_counts
 from greylag.errors import CollectionError, ParameterError
+from greylag.index.languages import ENGLISH, WHITESPACE
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.index.lucene.open_index import (
@@ -39,7 +40,6 @@ from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.runtime.progress import step
 
-ENGLISH, WHITESPACE = "en", "whitespace"
 LANGUAGE = "greylag.language"
 """The key in the commit of an index that has the name of its analyzer, unless this is English."""
 
@@ -306,7 +306,7 @@ def analyzer_of(language: str) -> Any:
     analyzers = java_class("io.anserini.analysis.AnalyzerMap")
     known = sorted(map(str, analyzers.analyzerMap.keySet().toArray()))
     if language not in known:
-        raise ParameterError(f"language is {language!r}: it must be en, whitespace, or one of {', '.join(known)}")
+        raise ParameterError(f"language is {language!r}: Anserini has en, whitespace, and {', '.join(known)}")
     return analyzers.getLanguageSpecificAnalyzer(language)
 
 

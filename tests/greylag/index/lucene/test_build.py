@@ -210,8 +210,10 @@ def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, te
 
 
 def test_an_unknown_language(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"language .*'xx'.*en, whitespace.*ar, "):
+    with pytest.raises(ParameterError, match=r"language .*'xx'.*whitespace.*Arabic \(ar\)"):
         build(tmp_path, {"j.jsonl": GOOD}, language="xx")
+    with pytest.raises(ParameterError, match=r"language .*'ro': Anserini has en, whitespace, and ar, "):
+        build(tmp_path, {"j.jsonl": GOOD}, language="Romanian")
 
 
 def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Names of languages, and which one texts look like."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from itertools import islice
+
+from greylag.errors import ParameterError
+from greylag.index.word_breaks import words
+
+_log = logging.getLogger("greylag")
+ENGLISH, WHITESPACE = "en", "whitespace"
+NAMES = {
+    "ar": "Arabic", "bn": "Bengali", "da": "Danish", "de": "German", "en": "English", "es": "Spanish",
+    "fa": "Persian", "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian",
+    "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "te": "Telugu", "th": "Thai",
+    "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+"""English names of languages by their codes of ISO 639-1: those of Anserini's analyzers, and Romanian."""
+_SCRIPTS = {
+    "zh": "\u4e00-\u9fff", "ja": "\u3041-\u30ff", "ko": "\uac00-\ud7a3", "ru": "\u0400-\u04ff", "ar": "\u0600-\u06ff",
+    "hi": "\u0900-\u097f", "bn": "\u0980-\u09ff", "te": "\u0c00-\u0c7f", "th": "\u0e00-\u0e7f",
+}  # fmt: skip
+_OF_SCRIPT = {language: re.compile(f"[{characters}]") for language, characters in _SCRIPTS.items()}
+_FREQUENT = {
+    language: frozenset(frequent.split())
+    for language, frequent in {
+        "en": "the of and to in is that for was with are",
+        "da": "og det at af en til ikke på er som med",
+        "de": "der die das und nicht ist von mit ein eine den",
+        "es": "el los las del que una por con en se es",
+        "fi": "ja on ei että oli hän kun mutta se ovat myös",
+        "fr": "les des une est dans que pour du le et qui",
+        "hu": "az és hogy nem egy volt meg csak ez mint el",
+        "id": "yang dan di dengan untuk dari pada ini itu dalam adalah",
+        "it": "il che di della per non con una gli è del",
+        "nl": "het een van en niet dat zijn op de te voor",
+        "no": "og det av en til ikke på er som med jeg",
+        "pl": "w na się nie jest że do z oraz przez jak",
+        "pt": "não uma que do da os para com em um são",
+        "ro": "și în de la nu este care pe din cu mai",
+        "sv": "och att det som en på är inte av för ett",
+        "tr": "ve bir bu için ile olarak da de çok daha olan",
+    }.items()
+}
+"""Eleven of the most frequent words of languages in Latin script."""
+_SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _MIN_FREQUENT = 100, 1000, 6
+
+
+def language_code(name: str) -> str:
+    """Return the code of a language's name or code, such as German, de or de-DE, in any case; or "whitespace"."""
+    code = re.split("[-_]", name.strip().lower())[0]
+    codes = {language.lower(): code for code, language in NAMES.items()} | {code: code for code in (*NAMES, WHITESPACE)}
+    if code not in codes:
+        known = ", ".join(f"{language} ({code})" for code, language in NAMES.items())
+        raise ParameterError(f"language is {name!r}: it must be whitespace, which keeps words as they are, or {known}")
+    return codes[code]
+
+
+def likely_language(texts: Iterable[str]) -> str | None:
+    """Return the code of the language that texts are evidently in, by script or frequent words; None if unsure."""
+    sample = " ".join(text[:_SAMPLE_CHARACTERS] for text in islice(texts, _SAMPLE_TEXTS))
+    letters = sum(map(str.isalpha, sample))
+    scripts = {language: len(pattern.findall(sample)) for language, pattern in _OF_SCRIPT.items()}
+    scripts["ja"] += scripts["zh"] if 10 * scripts["ja"] > scripts["zh"] else 0
+    script = max(scripts, key=scripts.__getitem__)
+    if 2 * scripts[script] > letters:
+        return script
+    occurring = Counter(words(sample.lower()))
+    counts = {language: sum(map(occurring.__getitem__, frequent)) for language, frequent in _FREQUENT.items()}
+    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    if counts[first] < _MIN_FREQUENT or counts[first] < 2 * counts["en"] * (first != "en"):
+        return None
+    return first if counts[first] > counts[second] else None
+
+
+def warn_of_other_language(texts: Iterable[str], language: str) -> None:
+    """Log a warning, once for each language, if texts that are analysed as English evidently are in another one."""
+    if language == ENGLISH and (likely := likely_language(texts)) not in (None, ENGLISH):
+        _warn_of(likely)
+
+
+@cache
+def _warn_of(language: str) -> None:
+    _log.warning(
+        "the texts look %s and are analysed as English: give the language, as in language=%r or greylag index "
+        "--language %s", NAMES[language], language, language,
+    )  # fmt: skip
