@@ -93,8 +93,9 @@ class TrainingResult:
         By the held-out scores if there are any, else by those that the choice was made by, corrected for that; empty
         for other recipes without folds. Which baseline is the best is known from the same topics, which favours it.
         """
+        choice = "The automatic choice"
         if self.scores:
-            name, baseline = "The automatic choice" if self.choice else "The held-out model", self.baseline
+            name, baseline = choice if self.choice else "The held-out model", self.baseline
             named = {baseline: self.scores[baseline], name: self.scores[HELD_OUT]}
             return f"{compare(named, baseline).comparisons[0].verdict} Each topic was held out."
         if self.choice is None:
@@ -103,7 +104,7 @@ class TrainingResult:
         tuned = f"tuned {chosen}" if chosen in BASELINE_SYSTEMS else str(chosen)
         if best.comparison is None:
             return f"The choice is {tuned}: on {len(self.choice.qids)} topics, nothing else was better."
-        sentence = replace(best.comparison, baseline=tuned).verdict
+        sentence = replace(best.comparison, run=choice, baseline=tuned).verdict
         return f"{sentence} Corrected for the choice on the same topics."
 
     @property

@@ -205,7 +205,7 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
     mean, difference, low, high = rows["the choice, corrected"][1:]
     assert mean == choice.best.mean <= choice.values[choice.chosen].mean()
     assert (difference.value, low.value, high.value) == (corrected.difference, *corrected.interval)
-    assert replace(corrected, baseline=f"tuned {choice.baseline}").verdict in result.verdict
+    assert replace(corrected, run="The automatic choice", baseline=f"tuned {choice.baseline}").verdict in result.verdict
     written = result.model.provenance["choice"]["corrected"]
     assert written == {"mean": mean, "difference": difference.value, "interval": [low.value, high.value],
                        "p": corrected.corrected_p}  # fmt: skip
