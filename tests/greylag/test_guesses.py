@@ -86,6 +86,7 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         (lambda: greylag.compare(QRELS, [RUN]), "compare takes scores by name"),
         (lambda: greylag.evaluate({"1": HITS}, QRELS, ["AP"]), "a dict is no run: read hits with .*run_from_pyserini"),
         (lambda: greylag.evaluate([RUN], QRELS, ["AP"]), r"a list is no run: pass a Run.*{qid: {docid: score}}"),
+        (lambda: greylag.evaluate({"1": {"a": 1.0}, "2": HITS}, QRELS, ["AP"]), "a dict is no run"),
         (lambda: greylag.fuse_runs([HITS, HITS]), "a list is no run"),
         (lambda: Run.from_dict({1: {"d": 1.0}}), "query int 1 has dict .*: pass scores by qid and docid, both str"),
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),

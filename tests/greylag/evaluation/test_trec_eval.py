@@ -78,6 +78,8 @@ def test_figures_of_trec_eval_10_on_a_small_case() -> None:
     }
     scores = evaluate(run, judged, [*by_hand])
     np.testing.assert_allclose(scores.values[0], [*by_hand.values()], rtol=1e-12)
+    below = evaluate(run, {"q": {**judged["q"], "m": -1}}, ["num_nonrel_judged_ret"])
+    assert below.values.tolist() == [[1]]  # a grade below 0 is no judgement, as in trec_eval
     everything = {"q": {**judged["q"], "x": 0}}
     assert evaluate(run, everything, ["rbp_resid", "unj_5"]).values.tolist() == [[0, 0]]
 

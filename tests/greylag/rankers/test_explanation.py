@@ -12,7 +12,7 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.rankers.explanation import explain
+from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking
@@ -125,3 +125,28 @@ def test_invalid_arguments() -> None:
         explain(model, INDEX, ranking, "lost")
     with pytest.raises(ModelError, match="another collection"):
         explain(RankingModel(model.features, (1.0,), fingerprint="0" * 64), INDEX, ranking, "d1")
+
+
+def test_a_summary_has_the_largest_differences_first() -> None:
+    """One of a hundredth of the largest is left out; cliques that do not occur are not named."""
+    shares = [
+        CliqueShare((term,), 1.0, tf, 1, 1, 1.0, contribution) for term, tf, contribution in (("a", 2, 1), ("b", 0, 9))
+    ]
+    names = parse_features("score,FI/term/LM,FI/term/early,FI/term/BM25,reciprocal-rank")
+    found = Explanation(
+        "q", "d", 0.0, tuple(
+            FeatureShare(feature, 1.0, 1.0, contribution, tuple(shares) if feature == names[1] else ())
+            for feature, contribution in zip(names, (1.5, 5.0, -2.0, 0.04, 0.041), strict=True)
+        ),
+    )  # fmt: skip
+    average = (1.0, 1.0, 1.0, 0.0, 0.0)
+    assert found.summary(average) == "+4 FI/term/LM (a); -3 FI/term/early; +0.5 score"
+    assert found.summary(average, features=9).endswith("; +0.5 score; +0.041 reciprocal-rank")
+
+
+def test_a_model_of_runs_has_features_of_its_runs_alone() -> None:
+    fused = parse_features("fused:combsum(a),fused:rrf(a,b)")
+    assert RankingModel(fused, (1.0, 2.0), runs=("a", "b")).runs == ("a", "b")
+    for features, runs in ((fused, ("a", "c")), (parse_features("score"), ("a", "b"))):
+        with pytest.raises(ModelError, match="is no fusion of the model's runs"):
+            RankingModel(features, (1.0,) * len(features), runs=runs)

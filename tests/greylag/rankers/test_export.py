@@ -239,10 +239,20 @@ def test_numbered_columns_are_names_in_json() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_fields_of_priors_are_no_numbers(engine: str) -> None:
+@pytest.mark.parametrize("name", ["39", "3d"])
+def test_fields_of_priors_begin_with_a_letter(engine: str, name: str) -> None:
     """Solr's functions would take def(39,0.5) as the number 39."""
-    with pytest.raises(ParameterError, match=r"prior:39\.tsv:0\.5: a field's name begins with a letter"):
-        engine_model(RankingModel(parse_features("prior:39.tsv:0.5"), (0.5,)), engine)
+    with pytest.raises(ParameterError, match=rf"prior:{name}\.tsv:0\.5: a field's name begins with a letter"):
+        engine_model(RankingModel(parse_features(f"prior:{name}.tsv:0.5"), (0.5,)), engine)
+
+
+@pytest.mark.parametrize("engine", ["opensearch", "elasticsearch"])
+@pytest.mark.parametrize("feature", ["prior:a.tsv:-1", "prior:a.tsv:log:0.1"])
+def test_values_below_0_are_refused_where_the_engine_refuses_them(engine: str, feature: str) -> None:
+    model = RankingModel(parse_features(feature), (1.0,))
+    with pytest.raises(ParameterError, match="the engine refuses values below 0"):
+        engine_model(model, engine)
+    assert engine_model(model, "solr")
 
 
 def test_a_weight_that_overflows_is_no_number_of_json() -> None:

@@ -200,6 +200,20 @@ def test_the_penalty_is_by_the_number_of_runs() -> None:
         assert learn_fusion(runs, qrels).model.provenance["penalty"] == penalty
 
 
+def test_runs_alone_are_scored_by_their_own_documents() -> None:
+    runs, qrels = runs_of(9)
+    scores = learn_fusion(runs, qrels).scores
+    for run in runs:
+        assert scores[run.tag].by_query == pytest.approx(evaluate(run, qrels, ["nDCG@10"]).by_query, abs=1e-12)
+
+
+def test_all_topics_that_there_is_room_for_are_learned_from() -> None:
+    runs, qrels = runs_of(60, documents=20)
+    known = [qid for qid in qrels if any(qrels[qid][docid] > 0 for run in runs for docid in run[qid].docids)]
+    assert learn_fusion(runs, qrels).model.provenance["queries"] == known
+    assert len(known) > 2 * module.MIN_TOPICS_TO_CHOOSE
+
+
 def test_with_little_room_topics_at_equal_distances_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     runs, qrels = runs_of(120, documents=20)
     monkeypatch.setattr(module, "MAX_BYTES", 60 * 20 * 4 * 8)

@@ -25,6 +25,7 @@ from greylag.rankers.explanation import explain
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import EstimatorRanker, ModelRanker, RM3Stage
 from greylag.ranking import FloatArray, Query, Ranking
+from greylag.recipes.baselines import values_at_ends
 from tests.greylag.diversity import samples
 from tests.greylag.learning.samples import collection, rankings, trained
 
@@ -230,3 +231,11 @@ def test_bad_options() -> None:
         RM3Stage(SAMPLE, original_weight=2)
     with pytest.raises(ParameterError, match="fb_docs"):
         RM3Stage(SAMPLE, fb_docs=0)
+
+
+def test_values_at_the_ends_of_what_was_tried_are_told_unless_nothing_is_beyond() -> None:
+    grid = {"k1": (0.0, 0.9, 2.0), "b": (0.0, 0.4, 1.0), "mu": (500.0,), "original_weight": (0.0, 0.5, 1.0)}
+    for inside in ({"k1": 0.0, "b": 0.0, "original_weight": 0.0}, {"k1": 0.9, "b": 1.0, "original_weight": 1.0}):
+        assert values_at_ends(grid, {**inside, "mu": 500.0}) == {}
+    assert values_at_ends(grid, {"k1": 2.0, "b": 0.4}) == {"k1": (0.0, 2.0)}
+    assert values_at_ends({"k1": (0.3, 0.9)}, {"k1": 0.3}) == {"k1": (0.3, 0.9)}

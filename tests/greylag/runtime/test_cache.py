@@ -26,7 +26,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import cache
-from greylag.runtime.cache import Cache, WorkLog, beside, resuming
+from greylag.runtime.cache import Cache, WorkLog, beside, is_array, resuming
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping, parallel_map
 
@@ -385,3 +385,25 @@ def test_an_error_says_what_is_kept(
     with pytest.raises(ValueError, match="wrong"):
         work()
     assert caplog.messages == [f"kept in {tmp_path / 'log'}: numbers (10); the same command goes on from there"]
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        (np.ones((2, 3)), True),
+        (np.zeros((2, 7)), True),
+        (np.empty((2, 0)), True),
+        (np.ones((3, 3)), False),
+        (np.ones(2), False),
+        (np.ones((2, 3, 1)), False),
+        (np.ones((2, 3), dtype=np.float32), False),
+        (np.ones((2, 3), dtype=">f8"), False),
+        (np.ones((3, 2)).T, False),
+        (np.full((2, 3), 1.5), False),
+        (np.full((2, 3), -0.5), False),
+        (np.full((2, 3), np.nan), False),
+        ([[1.0, 1.0]] * 2, False),
+    ],
+)
+def test_what_a_file_holds_is_checked(value: Any, right: bool) -> None:
+    assert is_array(value, "float64", (2, None), 0, 1) is right

@@ -11,12 +11,14 @@ import pytest
 
 from greylag.errors import FormatError, ParameterError
 from greylag.runtime.files import (
+    Faults,
     check_names,
     file_stamp,
     file_stamps,
     open_atomically,
     parse_number,
     read_json_lines,
+    split_rows,
     write_text,
 )
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
@@ -336,3 +338,24 @@ def test_stamps_of_a_folder(tmp_path):
     assert [stamp[1] for stamp in stamps] == [2, 1]
     assert file_stamps(tmp_path) == [("a/b.txt", stamps[0]), ("c.txt", stamps[1])]
     assert file_stamps(tmp_path / "c.txt") == [(".", stamps[1])]
+
+
+def test_rows_have_all_columns_and_no_more_unless_the_reader_ignores_them():
+    def rows(content, **options):
+        return [*split_rows(iter([content]), "a b", Faults("file", lenient=False), **options)]
+
+    assert rows(b"x 1\n\ny 2\n") == [(1, [b"x", b"1"]), (3, [b"y", b"2"])]
+    with pytest.raises(FormatError, match="file:2: 3 columns instead of 2: a b"):
+        rows(b"x 1\ny 2 z\n")
+    assert rows(b"x 1\ny 2 z\n", further=True) == [(1, [b"x", b"1"]), (2, [b"y", b"2", b"z"])]
+
+
+def test_a_comment_with_all_columns_is_one_if_its_name_is_that_of_a_line():
+    def rows(content):
+        faults = Faults("file", lenient=False)
+        return [number for number, _ in split_rows(iter([content]), "qid score", faults, comments=True)]
+
+    assert rows(b"# a word or more\nx 1\n") == [2]
+    assert rows(b"#x 1\nx 1\n") == [2]
+    with pytest.raises(FormatError, match="file:1: begins with # as a comment, but has 2 columns"):
+        rows(b"#y 1\nx 1\n")

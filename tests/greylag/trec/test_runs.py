@@ -142,6 +142,13 @@ def test_ranks_of_equal_scores_do_not_matter(tmp_path):
     assert read_run(path)["1"].docids == ("d", "b", "a", "c")
 
 
+def test_equal_ranks_of_scores_that_rise_are_no_order(tmp_path):
+    """One program would take the order of lines, another that of scores."""
+    for text in ("1 Q0 a 1 1 t\n1 Q0 b 1 2 t\n", "1 Q0 a 1 1 t\n1 Q0 b 1 2 t\n1 Q0 c 3 0 t\n"):
+        with pytest.raises(FormatError, match="score 2 is higher than the one before it"):
+            read_run(write(tmp_path, text))
+
+
 def test_further_columns_are_ignored_with_a_warning(tmp_path, caplog):
     path = write(tmp_path, "1 Q0 a 1 3 t\n1 Q0 b 2 2 t x y\n1 Q0 c 3 1 t x\n")
     for read in (read_run, open_run):

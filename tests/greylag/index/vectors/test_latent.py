@@ -182,6 +182,8 @@ def _planted(terms: IntArray, right: FloatArray) -> dict[str, object]:
     spoilt[0, 0], infinite[-1, -1] = np.nan, np.inf
     far, negative = terms.copy(), terms.copy()
     far[-1], negative[0] = 1 << 40, -1
+    twice = terms.copy()
+    twice[1] = twice[0]
     return {
         "nothing": [],
         "text": "text",
@@ -198,6 +200,7 @@ def _planted(terms: IntArray, right: FloatArray) -> dict[str, object]:
         "zeros": [terms, right * 0],
         "far term": [far, right],
         "negative term": [negative, right],
+        "a term twice": [twice, right],
         "descending": [terms[::-1].copy(), right],
         "float32": [terms, right.astype(np.float32)],
         "int32": [terms.astype(np.int32), right],
