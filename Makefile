@@ -47,9 +47,9 @@ fuzz: test-venv
 mutants: test-venv
 	$(BIN)/python -m tests.mutants $(COUNT) $(SEED)
 
-# The lists that are derived from the code: public names, and the page of commands
+# What is derived from the code and from experiment files: public names, the page of commands, figures in pages
 names: test-venv
-	@GREYLAG_GOLDEN=write $(BIN)/python -m pytest --quiet tests/test_structure.py tests/docs/test_hooks.py -k 'public_names_are or kept_page'
+	@GREYLAG_GOLDEN=write $(BIN)/python -m pytest --quiet tests/test_structure.py tests/docs/test_hooks.py tests/docs/test_tables.py tests/greylag_papers/beyond/test_learning_curve.py -k 'public_names_are or kept or picture'
 
 lint: venv
 	$(BIN)/ruff check plugin tests

@@ -1,5 +1,6 @@
 """The documentation's code blocks, run: those of the README, of every page and of the notebook."""
 
+import importlib.util
 import json
 import os
 import re
@@ -16,6 +17,16 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "plugin" / "docs"
 DEMO = Path(greylag.__file__).parent / "demo"
 _BLOCK = re.compile(r"^```(python|sh|text|toml)(?: title=\"([\w.]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def load(name: str) -> ModuleType:
+    """A module of the documentation's folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def lay_out(folder: Path) -> None:

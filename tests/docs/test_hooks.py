@@ -1,6 +1,5 @@
 """The pages that are made from the code, and those on studies, compared with their sources."""
 
-import importlib.util
 import os
 import re
 from importlib import import_module
@@ -15,17 +14,12 @@ from pydantic import BaseModel
 from greylag.cli import COMMANDS, app
 from greylag.studies.config import file_fields, part_of, shipped_files
 from greylag.studies.study import find_study
-from tests.docs import DOCS, ROOT
+from tests.docs import DOCS, ROOT, load
 
 
 @pytest.fixture(scope="module")
 def hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("hooks")
 
 
 @pytest.fixture(scope="module")

@@ -230,7 +230,7 @@ def test_the_gains_on_the_page(name: str, data: Callable[[str], Path]) -> None:
     for label, method in methods.items():
         gain, star = gains[method], "*" * gains[method].significant
         found[label] = [f"{gain.mean:.3f}".lstrip("0") + star, f"{costs[method].difference:+.3f}".replace("0.", ".")]
-    page = (Path(greylag.__file__).parents[1] / "docs" / "tutorials" / "nuggets.md").read_text()
+    page = (Path(greylag.__file__).parents[1] / "docs" / "evidence" / "diversity.md").read_text()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     columns = slice(1, 3) if name == "ambient" else slice(3, 5)
     assert {row[0]: row[columns] for row in rows if row[0] in found} == found

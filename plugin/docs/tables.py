@@ -1,0 +1,189 @@
+"""Tables and sentences of figures in the pages, made from the scores that the experiment files expect.
+
+A page has a block `<!-- made: NAME -->`, a blank line, what `MADE[NAME]` gives, a blank line, `<!-- end -->`. The
+blocks are kept in the repository, where they can be read; `make names` writes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+import yaml
+
+from greylag.studies.config import shipped_file
+from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
+
+Figures = Mapping[str, Mapping[str, float]]
+"""The expected figures of an experiment file, by row and name."""
+
+CURVES = {
+    "CACM": "cacm",
+    "Vaswani": "vaswani",
+    "Cranfield": "cranfield",
+    "WikiQA": "wikiqa",
+    "NFCorpus": "nfcorpus",
+    "MQ2008": "mq2008",
+}
+"""The collections of the learning curves, in the order of picture and table."""
+GENERAL = {
+    "cacm": "CACM, abstracts",
+    "cranfield": "Cranfield, abstracts",
+    "vaswani": "Vaswani, abstracts",
+    "nfcorpus": "NFCorpus, abstracts",
+    "wikiqa": "WikiQA, answers to questions",
+    "climate_fever": "Climate-FEVER, claims",
+    "tabfact": "TabFact, tables",
+    "ambient": "AMBIENT, web snippets for a sense",
+    "div400": "Div400, photos of landmarks",
+}
+"""The collections of the general model."""
+_NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BLOCK = re.compile(r"(<!-- made: ([\w-]+) -->\n)(?:(?!<!-- ).*\n)*?(<!-- end -->)")
+
+
+def with_figures(text: str) -> str:
+    """A page with its blocks made anew."""
+    return _BLOCK.sub(lambda block: f"{block[1]}\n{MADE[block[2]]()}\n\n{block[3]}", text)
+
+
+@cache
+def expected(name: str) -> Figures:
+    """The scores that an experiment file expects, in its order."""
+    found: Figures = yaml.safe_load(shipped_file(name).read_text(encoding="utf-8")).get("expected", {})
+    return found
+
+
+def curve_points() -> dict[str, Figures]:
+    """The expected figures of each learning curve that has some, by the collection's title."""
+    found = {title: expected(f"{name}.ranker_curve") for title, name in CURVES.items()}
+    return {title: figures for title, figures in found.items() if figures}
+
+
+def curves() -> str:
+    """The learning curves at all sizes."""
+    rows = []
+    for title, figures in curve_points().items():
+        for size, means in points(figures).items():
+            first, other = (row for name, row in figures.items() if name.startswith(f"{size} topics, {AUTOMATIC}"))
+            best = max((name for name in means if name != AUTOMATIC), key=means.__getitem__)
+            systems = (AUTOMATIC, "general", "BM25", "RM3", "LightGBM")
+            cells = [_number(means[name]) if name in means else "" for name in systems]
+            rows.append([title, str(size), *cells, _difference(first), f"{_difference(other)} {best}"])
+    return _table(
+        ["", "topics", AUTOMATIC, "general", "BM25", "RM3", "LightGBM", "less BM25 (MQ2008: LightGBM)", f"less {BEST}"],
+        rows,
+    )
+
+
+def curve_gains() -> str:
+    """How far the automatic choice is above tuned BM25 on collections of texts, in a sentence."""
+    gains = [
+        row["difference"]
+        for figures in curve_points().values()
+        for name, row in figures.items()
+        if name.endswith(f"{AUTOMATIC} less BM25")
+    ]
+    best = [
+        row for figures in curve_points().values() for name, row in figures.items() if name.endswith(f"less {BEST}")
+    ]
+    below = sum(row["difference"] < 0 and row["p"] < 0.05 for row in best)
+    texts = sum("BM25" in next(iter(points(figures).values())) for figures in curve_points().values())
+    return (
+        f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {_number(min(gains))} to "
+        f"{_number(max(gains))} above that of tuned BM25,\nand {f'at {below} sizes' if below else 'nowhere'} "
+        "significantly below that of any other system ([evidence](../evidence/rankers.md))."
+    )
+
+
+def sources() -> str:
+    """What is lost without a source of features, with the fewest and the most topics."""
+    rows, names = [], [""]
+    for title, figures in curve_points().items():
+        losses = {name: row for name, row in figures.items() if name.endswith("loss without")}
+        for name in [*losses][:1] + [*losses][-1:]:
+            names = ["", "topics", *losses[name]]
+            rows.append([title, name.split()[0], *(_number(value, "+.3f") for value in losses[name].values())])
+    return _table(names, rows)
+
+
+def general_collections() -> str:
+    """The general model on each collection, nDCG@10 of the top 100."""
+    figures, kind, rows = expected("general"), ", nDCG@10, top 100", []
+    for name, title in GENERAL.items():
+        means, gain = figures[name + kind], figures[f"{name}{kind}, general less BM25"]
+        systems = ("BM25", "tuned BM25", "RM3", "SDM", "general", "general-positions")
+        rows.append([title, *(_number(means[system]) for system in systems), _interval(gain, "difference")])
+    return _table(["", "BM25", "tuned BM25", "RM3", "SDM", "general", "without texts", "general less BM25"], rows)
+
+
+def general_means() -> str:
+    """The mean differences of the general model over the collections."""
+    figures, rows = expected("general"), []
+    others = ("BM25", "tuned BM25", "RM3", "SDM", "general-positions")
+    for depth in (100, 1000):
+        for measure in ("nDCG@10", "AP"):
+            found = [figures[f"all, {measure}, top {depth}, general less {other}"] for other in others]
+            rows.append([f"{measure}, top {depth}", *(_interval(row, "mean") for row in found)])
+            least = [f"{_number(row['least'], '+.3f')}, {row['above']:.0f}" for row in found]
+            rows.append(["worst, above on", *least])
+    return _table(["general less", *others[:-1], "without texts"], rows)
+
+
+def general_gain() -> str:
+    """What the general model gains over BM25's top 1000, in a sentence."""
+    kind = ", nDCG@10, top 1000, general less BM25"
+    each = [expected("general")[name + kind] for name in GENERAL]
+    gains, sure = [row["difference"] for row in each], sum(row["p"] < 0.05 for row in each)
+    mean = expected("general")[f"all{kind}"]["mean"]
+    return (
+        f"On {_NUMBERS[len(each)]} public collections, each ranked by the weights of the {_NUMBERS[len(each) - 1]} "
+        f"others, nDCG@10 was\n{_number(min(gains))} to {_number(max(gains))} above that of BM25, {_number(mean)} on "
+        f"average, significantly on {_NUMBERS[sure]} ([evidence](../evidence/general-model.md))."
+    )
+
+
+def diversity_curve() -> str:
+    """Diversifiers by number of judged queries, alpha-nDCG@10; a star as in `_difference`."""
+    rows = []
+    for name, title in {"ambient": "AMBIENT", "div400": "Div400"}.items():
+        figures = expected(f"{name}.diversity")
+        none = _number(figures["none"]["alpha-nDCG@10"])
+        for n in (row.removeprefix("mmr, ") for row in figures if re.fullmatch(r"mmr, \d+ queries", row)):
+            cells = []
+            for method in ("mmr", "xquad", "svmdiv"):
+                star = "*" if figures[f"{method}, {n} / none"]["p"] < 0.05 else ""
+                cells.append(_number(figures[f"{method}, {n}"]["alpha-nDCG@10"]) + star)
+            rows.append([title, n.split()[0], none, *cells])
+    return _table(["", "judged queries", "none", "MMR", "xQuAD", "SVM-div"], rows)
+
+
+def _number(value: float, form: str = ".3f") -> str:
+    return re.sub(r"\b0\.", ".", f"{value:{form}}")
+
+
+def _interval(row: Mapping[str, float], name: str) -> str:
+    low, high = (_number(row[end], "+.3f") for end in ("low", "high"))
+    return f"{_number(row[name], '+.3f')} [{low}, {high}]"
+
+
+def _difference(row: Mapping[str, float]) -> str:
+    return _interval(row, "difference").replace(" ", "* " if row["p"] < 0.05 else " ", 1)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in (head, *rows)]
+    return "\n".join([lines[0], "|---" * (lines[0].count("|") - 1) + "|", *lines[1:]])
+
+
+MADE: Mapping[str, Callable[[], str]] = {
+    "curve-gains": curve_gains,
+    "curves": curves,
+    "diversity-curve": diversity_curve,
+    "general-collections": general_collections,
+    "general-gain": general_gain,
+    "general-means": general_means,
+    "sources": sources,
+}
+"""What makes each block."""
