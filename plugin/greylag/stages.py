@@ -149,6 +149,8 @@ class StageStep:
         # Imported at once: when the stage is made, its folder is not on the path any more.
         named = {self.stage.__module__, *([self.name.split(":")[0]] if ":" in self.name else [])}
         own = {_origin(name) for name in named if name.split(".")[0] != "greylag"} - {None}
+        if not own:  # looking at all modules for each stage would take longer than importing them
+            return []
         files = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if _origin(name) in own}
         return sorted(filter(None, files))
 

@@ -11,7 +11,6 @@ D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data M
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -84,8 +83,8 @@ def affinity_graph(
           may be disconnected; a point without a pair is isolated.
         - "full": every pair.
     neighbours : int >= 1, default 10
-        The number of nearest neighbours of a point, excluding itself; all other points if there are fewer. The choice
-        between points at the same distance is arbitrary but deterministic.
+        The number of nearest neighbours of a point, excluding itself; all other points if there are fewer. Of points at
+        the same distance, the first ones are chosen.
     affinity : "rbf" or "inner_product", default "rbf"
         "rbf" is W_ij = exp(-|x_i - x_j|² / 2 sigma²). "inner_product" is W_ij = x_i · x_j, for non-negative X.
     sigma : float > 0, optional
@@ -104,8 +103,7 @@ def affinity_graph(
     the inner product. An affinity of 0, including an exponential that underflows, is not an edge.
 
     "connecting" and "full" take O(n²) time and memory, at most n²/2 distances and one n x n matrix at a time. The kNN
-    graphs take O(n · neighbours) memory; neighbours are found on one thread, since scikit-learn's choice between equal
-    distances depends on the number of threads.
+    graphs take O(n · neighbours) memory.
     """
     points = _points(X)
     _check(points, graph, neighbours, affinity, sigma)
@@ -162,44 +160,42 @@ def _check(points: Any, graph: str, neighbours: int, affinity: str, sigma: float
 
 def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[IntArray, IntArray]:
     """List the kNN graph's edges (i, j), i < j."""
-    from sklearn.neighbors import NearestNeighbors
-
-    k = min(neighbours, points.shape[0] - 1)
-    if sparse.issparse(points):
-        nearest = _sparse_neighbours(points, k)
-    else:
-        with _threads().limit(limits=1, user_api="openmp"):
-            nearest = NearestNeighbors(n_neighbors=k).fit(points).kneighbors_graph()
+    n = points.shape[0]
+    k = min(neighbours, n - 1)
+    found = (_sparse_neighbours if sparse.issparse(points) else _dense_neighbours)(points, k)
+    nearest = sparse.csr_array((np.ones(n * k), found.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
     rows, columns = sparse.triu(joined, 1).nonzero()
     return rows, columns
 
 
-def _sparse_neighbours(points: sparse.csr_array, k: int) -> sparse.csr_array:
-    """Mark the k nearest neighbours of every point, as scikit-learn chooses them, by 1 in a matrix, shape (n, n)."""
-    from sklearn.neighbors import NearestNeighbors
-    from sklearn.utils.extmath import row_norms
-
+def _sparse_neighbours(points: sparse.csr_array, k: int) -> IntArray:
+    """Find the k nearest neighbours of every point, shape (n, k)."""
     from greylag.manifold.products import nearest
 
-    n = points.shape[0]
-    neighbours, tied = nearest(_arrays(points), _arrays(points.tocsc()), row_norms(points, squared=True), k)
-    if tied.any():  # scikit-learn chooses between points at the same distance
-        with _threads().limit(limits=1, user_api="openmp"):
-            chosen = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points[tied], return_distance=False)
-        is_other = chosen != np.flatnonzero(tied)[:, None]
-        is_other[is_other.all(axis=1), 0] = False  # more equal points than neighbours, and the point is not among them
-        neighbours[tied] = chosen[is_other].reshape(-1, k)
-    return sparse.csr_array((np.ones(n * k), neighbours.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    squared_norms = (points * points).sum(axis=1)
+    neighbours: IntArray = nearest(_arrays(points), _arrays(points.tocsc()), squared_norms, k)
+    return neighbours
 
 
-@cache  # finding the libraries takes longer than finding a query's neighbours
-def _threads() -> Any:
-    """Return the controller of the threads of scikit-learn, which has to be loaded before it is made."""
-    import sklearn.neighbors  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+def _dense_neighbours(points: FloatArray, k: int) -> IntArray:
+    """Find the k nearest neighbours of every point, shape (n, k)."""
+    # Products by BLAS depend on its threads in the last digits: they only say which points may be the nearest, and the
+    # distances that decide are sums of squares of differences.
+    n, squared_norms = len(points), np.einsum("ij,ij->i", points, points)
+    error = points.shape[1] * np.finfo(np.float64).eps * 8 * squared_norms.max()
+    neighbours, step = np.empty((n, k), dtype=np.int64), max(1, BLOCK_NUMBERS // (4 * n))
+    for start in range(0, n, step):
+        block = np.arange(start, min(start + step, n))
+        squares = squared_norms - 2 * (points[block] @ points.T) + squared_norms[block, None]
+        squares[np.arange(len(block)), block] = np.inf
+        bound = np.partition(squares, k - 1, axis=1)[:, k - 1 : k] + error
+        rows, columns = np.nonzero(squares <= bound)
+        exact = _by_blocks(lambda left, right: (left - right) ** 2, points, block[rows], columns)
+        order = np.lexsort((columns, exact, rows))
+        firsts = np.searchsorted(rows, np.arange(len(block)))
+        neighbours[block] = columns[order[firsts[:, None] + np.arange(k)]]
+    return neighbours
 
 
 def _arrays(points: Any) -> tuple[IntArray, IntArray, FloatArray]:

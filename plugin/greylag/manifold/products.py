@@ -64,23 +64,22 @@ def condensed_distances(products: FloatArray, squared_norms: FloatArray, distanc
 def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int) -> Any:
     """Return the k < n nearest neighbours of each of n points, in ascending order of Euclidean distance, shape (n, k).
 
-    Also whether other points could be chosen: another is as near as the last neighbour, or a neighbour has distance 0.
+    Ties go to the lower number: points come in ascending order, and none goes before one at the same distance.
     """
     n = len(squared_norms)
-    # One more than requested, which shows whether the last neighbour is tied.
-    neighbours, squares = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), np.inf)
+    neighbours, squares = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
     row, after, farthest = np.empty(n), by_coordinate[0][:-1].copy(), np.full(n, np.inf)
     for i in range(n):
         _products_after(i, by_point, by_coordinate, after, row)
         for j in range(i + 1, n):
             double = -2 * row[j]
-            from_i = double + squared_norms[i] + squared_norms[j]  # in scikit-learn's order of operations
+            from_i = double + squared_norms[i] + squared_norms[j]
             if from_i < farthest[i]:
                 farthest[i] = _insert(squares[i], neighbours[i], from_i, j)
             from_j = double + squared_norms[j] + squared_norms[i]
             if from_j < farthest[j]:
                 farthest[j] = _insert(squares[j], neighbours[j], from_j, i)
-    return neighbours[:, :k].copy(), (squares[:, k] == squares[:, k - 1]) | (squares[:, 0] <= 0)
+    return neighbours
 
 
 @_jit

@@ -71,13 +71,16 @@ class Cache:
 
     def save(self, key: bytes, value: Any) -> bool:
         """Keep a value; return whether it is kept. `TypeError` if it is not data (see `encode`)."""
-        content = encode(value)
+        return self._insert([_seal(key, value)])
+
+    def _insert(self, rows: list[tuple[bytes, bytes]]) -> bool:
+        """Keep keys and sealed contents in one transaction; return whether they are kept."""
 
         def insert(store: sqlite3.Connection) -> bool:
             store.execute("PRAGMA synchronous = OFF")  # what a power loss damages is found and computed again
             # Each time, as another process may have dropped a damaged file.
             store.execute(_CREATE)
-            store.execute(_INSERT, (key, _digest(key, content) + content))
+            store.executemany(_INSERT, rows)
             return True
 
         return bool(self._attempt(insert))
@@ -140,32 +143,49 @@ def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, 
 class WorkLog(Cache):
     """The results of unfinished work, under keys that begin with a digest of all that they depend on."""
 
-    # The file is made after `MIN_KEPT_SECONDS` seconds, for its owner alone; a file that others own or may write is not
-    # used.
+    # The file is made after `MIN_KEPT_SECONDS` seconds, and results wait for as long until they are written together: a
+    # transaction takes longer than many results. For its owner alone; a file that others own or may write is not used.
 
     def __init__(self, path: Path, depends: Callable[[], str]) -> None:
         super().__init__(path)
         self._depends, self._scope, self._began = depends, b"", time.monotonic()
         self._writable, self._told, self._foreign, self._was_there = True, False, False, os.path.lexists(path)
         self._counts: Counter[str] = Counter()
+        self._waiting: dict[bytes, tuple[str, bytes]] = {}  # the step and sealed content of each key
+        self._written = self._began
 
     def load_result(self, key: str) -> Any:
         """Load the result of this key, or None."""
-        result = self.load(self._key(key)) if self._is_begun() else None
+        if not self._is_begun():
+            return None
+        name = self._key(key)
+        waiting = self._waiting.get(name)
+        result = self.load(name) if waiting is None else _unseal(name, waiting[1])
         self._counts[_step(key)] += result is not None
         return result
 
     def save_result(self, key: str, result: Any) -> bool:
-        """Keep a result, unless it is not data; whether it is kept."""
-        is_kept = False
-        if self._writable and (self._is_begun() or time.monotonic() - self._began >= MIN_KEPT_SECONDS):
-            with suppress(TypeError):
-                is_kept = self.save(self._key(key), result)
-                self._counts[_step(key)] += is_kept
+        """Keep a result, unless it is not data; whether it is kept, or waits to be written."""
+        waited = time.monotonic() - self._written >= MIN_KEPT_SECONDS
+        if not self._writable or not (waited or self._is_begun()):
+            return False
+        try:
+            name, content = _seal(self._key(key), result)
+        except TypeError:
+            return False
+        self._waiting[name] = _step(key), content
+        return not waited or self._write()
+
+    def _write(self) -> bool:
+        """Write the results that wait; return whether they are kept."""
+        waiting, self._waiting, self._written = self._waiting, {}, time.monotonic()
+        is_kept = bool(waiting) and self._insert([(name, content) for name, (_, content) in waiting.items()])
+        self._counts.update(step for step, _ in waiting.values() if is_kept)
         return is_kept
 
     def summary(self) -> str:
-        """Return a line about the kept results; "" if there are none."""
+        """Write what waits, and return a line about the kept results; "" if there are none."""
+        self._write()
         if not self.path.is_file() or not self._is_begun():
             return ""
         steps = ", ".join(f"{what} ({count})" for what, count in self._counts.items() if what and count)
@@ -249,6 +269,12 @@ def _step(key: str) -> str:
     """Return the name of the step whose result has this key; "" inside of a fold."""
     path, _, what = key.rpartition(":")[0].partition(":")
     return what if path.count("/") == 1 else ""
+
+
+def _seal(key: bytes, value: Any) -> tuple[bytes, bytes]:
+    """Return a key and the content to keep of its value, with a checksum of both."""
+    content = encode(value)
+    return key, _digest(key, content) + content
 
 
 def _unseal(key: bytes, sealed: Any) -> Any:

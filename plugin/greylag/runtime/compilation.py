@@ -1,65 +1,103 @@
 """Compiling loops with Numba, which caches the machine code in ``NUMBA_CACHE_DIR``, beside the module, or for the user.
 
-The first process that needs a loop compiles it, which takes seconds, and says so.
+The first process that needs a loop compiles it, which takes seconds, and says so. Numba takes a third of a second to
+import; the first call of a loop imports it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import RLock
 from typing import Any
 
-import numba
-from numba.core.event import Event, Listener, register, unregister
-
 _log = logging.getLogger("greylag")
+_lock = RLock()
+_waiting: defaultdict[str, list[_Loop]] = defaultdict(list)  # by module
+
+
+class _Loop:
+    """A function that is compiled when it is first called, with all others of its module, which it may call."""
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        self._function, self._options, self._dispatcher = function, options, None
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        _waiting[self.__module__].append(self)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._dispatcher is None:
+            with _lock:
+                for loop in _waiting.pop(self.__module__, ()):
+                    loop._dispatch()
+        return self._dispatcher(*arguments)  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_dispatcher"], name)
+
+    def _dispatch(self) -> None:
+        """Put Numba's dispatcher in this function's place."""
+        numba = _numba()
+        try:
+            self._dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self._function)
+        except RuntimeError:  # no folder is writable
+            _warn()
+            self._dispatcher = numba.njit(nogil=True, **self._options)(self._function)
+        # Compiled functions call each other by their names in the module.
+        self._function.__globals__[self.__name__] = self._dispatcher
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:
-    """Decorate a function to be compiled by `numba.njit` on first use, without the GIL, and cached if that is possible.
+    """Decorate a module's function to be compiled by `numba.njit` on first use, without the GIL, and cached.
 
     Parameters
     ----------
     **options
         Further options of `numba.njit`.
     """
-
-    def decorate(function: Any) -> Any:
-        try:
-            return numba.njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError:  # no folder is writable
-            _warn()
-            return numba.njit(nogil=True, **options)(function)
-
-    return decorate
+    return lambda function: _Loop(function, options)
 
 
-class _Announcer(Listener):
-    """Logs why the first command after an installation or an update takes longer."""
+@cache
+def _numba() -> Any:
+    """Import Numba, which will announce that it compiles."""
+    import numba
+    from numba.core.event import register
 
-    def on_start(self, event: Event) -> None:
-        function = event.data["dispatcher"]
-        if function.stats.cache_path and function.py_func.__module__.startswith("greylag"):
-            _announce()
-
-    def on_end(self, event: Event) -> None:
-        pass
+    register("numba:compile", _announcer())  # type: ignore[no-untyped-call]
+    return numba
 
 
-_ANNOUNCER = _Announcer()
-register("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
+@cache
+def _announcer() -> Any:
+    """Make the listener that logs why the first command after an installation or an update takes longer."""
+    from numba.core.event import Event, Listener
+
+    class Announcer(Listener):
+        def on_start(self, event: Event) -> None:
+            function = event.data["dispatcher"]
+            if function.stats.cache_path and function.py_func.__module__.startswith("greylag"):
+                _announce()
+
+        def on_end(self, event: Event) -> None:
+            pass
+
+    return Announcer()
 
 
 @contextmanager
 def unannounced() -> Iterator[None]:
     """Compile without the log's line, for those who compile ahead."""
-    unregister("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
+    _numba()
+    from numba.core.event import register, unregister
+
+    unregister("numba:compile", _announcer())  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        register("numba:compile", _ANNOUNCER)  # type: ignore[no-untyped-call]
+        register("numba:compile", _announcer())  # type: ignore[no-untyped-call]
 
 
 @cache

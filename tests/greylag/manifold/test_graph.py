@@ -3,7 +3,9 @@
 Tests `products`.
 """
 
+from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.extmath import row_norms
 from threadpoolctl import threadpool_limits
 
 from greylag.manifold import affinity_graph, manifold_ranking
@@ -201,22 +202,38 @@ def test_equal_points_have_distance_0() -> None:
 @pytest.mark.parametrize("k", [1, 7, 79])
 def test_neighbours_are_those_of_scikit_learn(seed: int, k: int) -> None:
     points = sparse_points(seed)
-    found, tied = nearest(arrays(points), arrays(points.tocsc()), row_norms(points, squared=True), k)
+    found = nearest(arrays(points), arrays(points.tocsc()), (points * points).sum(axis=1), k)
     expected = NearestNeighbors(n_neighbors=k).fit(points).kneighbors(return_distance=False)
-    assert not tied.any()
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("block_numbers", [2**22, 100])
+@pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
+@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [1, 3, 10])
-def test_graphs_of_points_at_equal_distances_are_those_of_scikit_learn(seed: int, k: int) -> None:
+def test_of_points_at_equal_distances_the_first_are_neighbours(
+    k: int, seed: int, form: Callable[[Any], Any], block_numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By sorting all distances, which are exact for small whole numbers."""
+    monkeypatch.setattr("greylag.manifold.graph.BLOCK_NUMBERS", block_numbers)
     rng = np.random.default_rng(seed)
-    points = sparse.csr_array(rng.integers(0, 2, (30, 3 + seed % 4)).astype(float))  # many are equal
-    neighbours = NearestNeighbors(n_neighbors=k).fit(points).kneighbors_graph()
-    expected = neighbours.maximum(neighbours.T).toarray()
-    np.fill_diagonal(expected, 0)
-    W = affinity_graph(points, graph="knn", neighbours=k, sigma=1.0).toarray()
-    np.testing.assert_array_equal(W > 0, expected > 0)
+    points = rng.integers(0, 2, (30, 3 + seed % 4)).astype(float)  # many are equal
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squares, np.inf)
+    expected = np.zeros((30, 30), dtype=bool)
+    np.put_along_axis(expected, np.argsort(squares, axis=1, kind="stable")[:, :k], True, axis=1)
+    W = affinity_graph(form(points), graph="knn", neighbours=k, sigma=1.0)
+    np.testing.assert_array_equal(W.toarray() > 0, expected | expected.T)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+@pytest.mark.parametrize("m", [2, 50])
+def test_neighbours_of_dense_points_are_those_of_scikit_learn(m: int, shift: float) -> None:
+    """Far from the origin, too, where products lose digits that differences keep."""
+    points = np.random.default_rng(m).standard_normal((200, m)) + shift
+    neighbours = NearestNeighbors(n_neighbors=7, algorithm="kd_tree").fit(points).kneighbors_graph()
+    W = affinity_graph(points, graph="knn", neighbours=7, sigma=100.0)
+    np.testing.assert_array_equal(W.toarray() > 0, neighbours.maximum(neighbours.T).toarray() > 0)
 
 
 @pytest.mark.parametrize("density", [0.05, 0.9])
