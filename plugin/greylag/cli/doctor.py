@@ -26,10 +26,13 @@ def doctor(
     """
     from greylag.index import PositionalIndex
     from greylag.index.lucene.doctor import JAVA_CHECKS, diagnose
+    from greylag.index.lucene.open_index import folders
 
     for path in index or []:
         if not path.is_dir():
             raise ParameterError(f"--index {path}: there is no such folder")
+    if index:
+        folders(index)  # raises if one is given twice
     probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
     checks = diagnose(index or None, *probes)
     failed = [check.name for check in checks if not check.ok]

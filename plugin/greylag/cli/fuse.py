@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import combinations
+from os.path import samefile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,6 +18,7 @@ from greylag.errors import ParameterError
 from greylag.fusion import FUSIONS, LEARNED, Fusion, cut
 from greylag.learning.letor import read_scores
 from greylag.ranking import SEEN, Run, marked
+from greylag.runtime.files import open_atomically
 from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -82,6 +86,8 @@ def fuse(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
+    if twice := next((pair for pair in combinations(run, 2) if pair[0].exists() and samefile(*pair)), None):
+        raise ParameterError(f"{twice[0]} and {twice[1]} are the same file: give each run once")
     runs: list[Run | RunFile] = [
         shared.open_run(path, None) if scored is None else read_scores(path, scored, lenient=shared.lenient)
         for path in run
@@ -102,21 +108,20 @@ def fuse(
 
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
         learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
-        if out_model is not None:
-            learned.model.save(out_model)
         write_line("\n".join(summary_lines(learned, folds)))
         fusion = learned.held_out or FusionRanker(learned.model)
         made = {"method": learned.fitted.chosen[0], "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
     tag = marked(tag or name, joined.tag, seen)
     metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=before)
-    write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
+    with ExitStack() as outputs:  # the model is in its place only if the run is
+        if out_model is not None:
+            outputs.enter_context(open_atomically(out_model)).write(learned.model.as_json())
+        write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
 
 
 def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:
     """Name the runs by their tags or, if these are ambiguous, by the names of their files."""
-    if len(paths) > 1 and (twice := [path for path in paths if any(path.samefile(o) for o in paths if o is not path)]):
-        raise ParameterError(f"{twice[0]} and {twice[1]} are the same run: give it once")
     # Rows of the table are named after runs, methods and the learned fusion, so that all of these differ.
     for names in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
         if len({*names, *FUSIONS, LEARNED}) == len(names) + len(FUSIONS) + 1:

@@ -59,8 +59,11 @@ class SavedModel(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, atomically."""
-        content = {"kind": self.kind, "schema": self.schema, **self.as_dict()}
-        write_text(path, json.dumps(content, indent=2) + "\n")
+        write_text(path, self.as_json())
+
+    def as_json(self) -> str:
+        """Return the text of the model's file."""
+        return json.dumps({"kind": self.kind, "schema": self.schema, **self.as_dict()}, indent=2) + "\n"
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -125,7 +125,7 @@ class AutomaticRecipe(Recipe):
     seed : int >= 0, default 0
         The seed of the assignment of queries to folds.
     translate : bool, default True
-        Whether `greylag.features.learned.translation.Translation`, learned from the training queries, is a feature.
+        Whether translations of words into words of queries, learned from the training queries, are a feature.
 
     Examples
     --------

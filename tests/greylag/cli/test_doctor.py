@@ -41,6 +41,8 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
     assert code == 1
     assert re.search(r"ok +positions: .*\n.*\nfails +export: |fails +index: the docid .* is in .* and in", out)
     assert "there is no such folder" in refused("doctor", "--index", tmp_path / "none")
+    twice = refused("doctor", "--index", made / "index", "--index", made / ".." / made.name / "index")
+    assert "is given twice: name each index once" in twice
     code, out, _ = command("doctor", "--index", tmp_path)
     assert code == 1
     assert re.search(r"fails +index: .* is not a Lucene index", out)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
 from greylag.features.fused_runs import FusedRuns
 from greylag.fusion import LEARNED, fuse_runs
@@ -44,7 +45,8 @@ def test_scores_come_back_as_a_run(tmp_path: Path, command: Command, ranked: lis
         assert command("fuse", *words) == (0, "", "")
         run = read_run(out)
         assert (run.tag, run.rankings) == ("own", first.rankings)
-        assert command("fuse", "--run", tmp_path / "own.scores", *words, "--hits", 3, "--tag", "two") == (0, "", "")
+        (tmp_path / "same.scores").write_bytes((tmp_path / "own.scores").read_bytes())
+        assert command("fuse", "--run", tmp_path / "same.scores", *words, "--hits", 3, "--tag", "two") == (0, "", "")
         assert read_run(out)["1"].docids == first["1"].docids[:3]
 
 
@@ -113,7 +115,9 @@ def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[
     assert "--folds needs --qrels" in refused("fuse", *judged[:4], *out, "--folds", 3)
     assert "--method excludes --qrels" in refused("fuse", *judged, *out, "--method", "rrf")
     assert "two runs or more" in refused("fuse", *judged[2:], *out)
-    assert "are the same run" in refused("fuse", *judged, "--run", judged[1], *out)
+    assert "are the same file: give each run once" in refused("fuse", *judged, "--run", judged[1], *out)
+    (tmp_path / "link.run").symlink_to(str(judged[1]))
+    assert "are the same file" in refused("fuse", *judged[:4], "--run", tmp_path / "link.run", *out)
     assert "8 queries cannot be split into 9 folds" in refused("fuse", *judged, *out, "--folds", 9)
     assert "would be written twice" in refused("fuse", *judged, *out, "--out-model", tmp_path / "out.run")
     RankingModel((FusedRuns("rrf", ("x", "y")),), (1.0,), runs=("x", "y")).save(tmp_path / "fusion.json")
@@ -121,3 +125,18 @@ def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[
     assert "fuses 2 runs, x, y" in refused("rerank", *words, *judged[:2])
     assert "go with --model, of features" in refused("rerank", *words, *judged[:4], "--transfer")
     assert "2 runs cannot be reranked" in refused("rerank", *judged[:4], *out, "--stage", "random")
+
+
+def test_the_model_is_written_only_with_the_run(
+    tmp_path: Path, command: Command, judged: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ParameterError("out.run cannot be written: the disk is full")
+
+    monkeypatch.setattr("greylag.cli.fuse.write_rankings", fail)
+    before = sorted(tmp_path.iterdir())
+    out = ["--out", tmp_path / "out.run", "--out-model", tmp_path / "fusion.json"]
+    code, _, errors = command("fuse", *judged, *out)
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "the disk is full" in errors
+    assert sorted(tmp_path.iterdir()) == before
