@@ -12,6 +12,7 @@ from functools import cache
 
 import yaml
 
+from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
@@ -37,9 +38,21 @@ GENERAL = {
     "tabfact": "TabFact, tables",
     "ambient": "AMBIENT, web snippets for a sense",
     "div400": "Div400, photos of landmarks",
+    "clariq": "ClariQ, clarifying questions",
+    "cosqa": "CoSQA, code for web queries",
+    "time": "TIME, news of 1963",
+    "lisa": "LISA, abstracts",
+    "cisi": "CISI, abstracts",
+    "xquad_en": "XQuAD, sentences, English",
+    "xquad_de": "the same in German",
+    "xquad_es": "the same in Spanish",
+    "xquad_zh": "the same in Chinese",
 }
 """The collections of the general model."""
-_NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = (
+    *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+)
 _BLOCK = re.compile(r"(<!-- made: ([\w-]+) -->\n)(?:(?!<!-- ).*\n)*?(<!-- end -->)")
 
 
@@ -111,11 +124,29 @@ def sources() -> str:
 def general_collections() -> str:
     """The general model on each collection, nDCG@10 of the top 100."""
     figures, kind, rows = expected("general"), ", nDCG@10, top 100", []
+    indexes = general_model().provenance["indexes"]
+    systems = ("BM25", "tuned BM25", "RM3", "SDM", "general", "general-positions")
     for name, title in GENERAL.items():
         means, gain = figures[name + kind], figures[f"{name}{kind}, general less BM25"]
-        systems = ("BM25", "tuned BM25", "RM3", "SDM", "general", "general-positions")
-        rows.append([title, *(_number(means[system]) for system in systems), _interval(gain, "difference")])
-    return _table(["", "BM25", "tuned BM25", "RM3", "SDM", "general", "without texts", "general less BM25"], rows)
+        length = f"{indexes[name]['average_length']:.0f}"
+        rows.append([title, length, *(_number(means[system]) for system in systems), _interval(gain, "difference")])
+    return _table(
+        ["", "terms", "BM25", "tuned BM25", "RM3", "SDM", "general", "without texts", "general less BM25"], rows
+    )
+
+
+def general_weights() -> str:
+    """The weights of the general model for short, middling and long documents."""
+    model = general_model()
+    slopes = model.by_length
+    assert slopes is not None
+    lengths = slopes.shortest, slopes.middle, slopes.longest
+    by_feature = zip(*(model.at_length(length).weights for length in lengths), strict=True)
+    rows = [
+        [f"`{str(feature).removesuffix('@z')}`", *(_number(weight, "+.3f") for weight in weights)]
+        for feature, weights in zip(model.features, by_feature, strict=True)
+    ]
+    return _table(["feature", *(f"{length:.0f} terms" for length in lengths)], rows)
 
 
 def general_means() -> str:
@@ -138,8 +169,8 @@ def general_gain() -> str:
     gains, sure = [row["difference"] for row in each], sum(row["p"] < 0.05 for row in each)
     mean = expected("general")[f"all{kind}"]["mean"]
     return (
-        f"On {_NUMBERS[len(each)]} public collections, each ranked by the weights of the {_NUMBERS[len(each) - 1]} "
-        f"others, nDCG@10 was\n{_number(min(gains))} to {_number(max(gains))} above that of BM25, {_number(mean)} on "
+        f"On {_NUMBERS[len(each)]} public collections, each ranked by weights of the others, nDCG@10 was\n"
+        f"{_number(min(gains))} to {_number(max(gains))} above that of BM25, {_number(mean)} on "
         f"average, significantly on {_NUMBERS[sure]} ([evidence](../evidence/general-model.md))."
     )
 
@@ -184,6 +215,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "general-collections": general_collections,
     "general-gain": general_gain,
     "general-means": general_means,
+    "general-weights": general_weights,
     "sources": sources,
 }
 """What makes each block."""

@@ -22,6 +22,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers.explanation import Explanation, explain_documents
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking
+from greylag.recipes.general import general_model, general_model_for
 from greylag.reports.explanation_tables import (
     comparison_of_documents,
     explanation_dict,
@@ -32,11 +33,17 @@ from greylag.reports.report import Section, report_page
 from greylag.runtime.software import versions
 
 _log = logging.getLogger("greylag")
+GENERAL = "general"
 
 
 def explain(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(help="A model from `greylag train`.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            help="A model from `greylag train`, or general, the model of `greylag rerank` without judgements."
+        ),
+    ],
     index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     qid: Annotated[str | None, typer.Option("--qid", help="Query identifier.")] = None,
@@ -72,12 +79,14 @@ def explain(
     the document frequency.
     """
     shared: Shared = context.obj
+    built_in = str(model) == GENERAL and not model.exists()
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
-    if not any((*given.values(), run, transfer)) and (form, top) == ("text", "5"):
-        summary = load_model(model).summary()
+    asked = any((topics, qid, docid, run, transfer)) or (form, top) != ("text", "5")
+    if not asked and (built_in or index is None):
+        summary = (_general(index) if built_in else load_model(model)).summary()
         write_line("\n".join([summary, *cite(summary)]))
         return
-    learned = load_linear(model, "breakdown of scores")
+    learned = _general(index) if built_in else load_linear(model, "breakdown of scores")
     if learned.runs:
         raise ParameterError(
             f"{model} fuses runs, and its scores are not broken down: `greylag explain {model}` shows its weights"
@@ -90,7 +99,7 @@ def explain(
     if top != "all" and not (top.isascii() and top.isdigit() and int(top[:9]) > 0):
         raise ParameterError(f"--top {top!r:.60} is neither a number from 1 on nor all")
     shown = None if top == "all" else int(top[:9])
-    ranking = _ranking(shared, model, learned, index, topics, qid, docid, run)
+    ranking = _ranking(shared, model, learned, index, topics, qid, docid, run, searches=built_in or learned.searched)
     explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
     if form == "json":
         write_line(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
@@ -98,6 +107,11 @@ def explain(
         write_line(_page(model, ranking, explanations, shown))
     else:
         write_line(as_text(_tables(explanations, shown)[0]))
+
+
+def _general(index: Sequence[Path] | None) -> RankingModel:
+    """Return the general model, with the weights of an index if there is one."""
+    return general_model_for(PositionalIndex.from_lucene(index)) if index else general_model()
 
 
 def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Table]:
@@ -123,20 +137,22 @@ def _ranking(
     qid: str,
     docids: list[str],
     run: Path | None,
+    *,
+    searches: bool,
 ) -> Ranking:
     """Return the query's ranking in the run, or in the index searched as `rerank` does; else the documents alone."""
-    queries, searches = shared.topics(topics), model.searched
+    queries = shared.topics(topics)
     if qid not in queries:
         raise ParameterError(f"topic {qid!r} is not in {topics}, whose first topic is {next(iter(queries))!r}")
     if run is not None:
         rankings = shared.run(run, topics)
         if qid not in rankings:
             raise ParameterError(f"topic {qid!r} has no documents in {run}")
-        if searches:
+        if model.searched:
             _log.warning("%s ranks what it searches: its scores in --run %s may be others", path, run)
         return rankings[qid]
     if searches:
-        return search_first(index, {qid: queries[qid]}, shared.jobs, union=True)[qid]
+        return search_first(index, {qid: queries[qid]}, shared.jobs, union=model.searched)[qid]
     if needs := [feature for feature in model.features if feature.uses_ranking]:
         raise ParameterError(f"{path} has features that depend on the run that is reranked ({needs[0]}): give --run")
     unique = tuple(dict.fromkeys(docids))

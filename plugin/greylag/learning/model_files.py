@@ -31,6 +31,8 @@ class Provenance(TypedDict, total=False):
     held_out: dict[str, float]
     preset: str
     searched: bool
+    collections: dict[str, int]
+    average_length: float
 
 
 class SavedModel(ABC):

@@ -121,7 +121,8 @@ def explain_documents(
         if document < 0:
             raise ParameterError(f"document {docid!r} is not in the index: it has no features to explain")
     # Scores are those of the ranker itself; everything below is computed by other code, and has to add up to them.
-    ranked = ModelRanker(model, index, transfer=transfer)(ranking)
+    ranker = ModelRanker(model, index, transfer=transfer)
+    model, ranked = ranker.model, ranker(ranking)
     ranking = model.query_form.apply(ranking)
     # The relevance model is estimated on the whole ranking, as in extraction, and only if a feature needs it.
     expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)

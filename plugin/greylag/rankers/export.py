@@ -83,6 +83,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
             "the model's queries are shortened before they are scored (--first-sentence, --stop-words), as no engine "
             "does: train without these"
         )
+    if model.by_length is not None:
+        raise ParameterError("the model's weights follow the length of an index's documents: fix them by `at_length`")
     known = ENGINES[engine]
     refused: dict[str, list[str]] = {}
     for feature in model.features:

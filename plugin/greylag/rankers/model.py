@@ -24,6 +24,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.learning.letor import bound_columns
 from greylag.learning.model_files import Provenance, SavedModel
+from greylag.ranking import FloatArray
 
 LEARNED_KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
 
@@ -40,8 +41,15 @@ class _Collection(TypedDict, total=False):
     average_length: float
 
 
+class _ByLength(TypedDict):
+    slopes: list[float]
+    shortest: float
+    longest: float
+
+
 class _Layout(TypedDict):
     features: list[_Row]
+    by_length: NotRequired[_ByLength]
     objective: str
     parameters: dict[str, Any]
     collection: _Collection
@@ -50,6 +58,40 @@ class _Layout(TypedDict):
     runs: NotRequired[list[str]]
     learned: NotRequired[dict[str, TreesLayout | TranslationLayout]]
     provenance: Provenance
+
+
+@dataclass(frozen=True)
+class LengthSlopes:
+    """How a model's weights follow the mean length of an index's documents.
+
+    With L that length in terms (`PositionalIndex.average_length`), cut at `shortest` and `longest`, a feature weighs
+
+        weight + slope log(L / sqrt(shortest longest)).
+
+    Parameters
+    ----------
+    slopes : tuple of float
+        One for each feature.
+    shortest, longest : float > 0
+        Terms, the shorter first.
+    """
+
+    slopes: tuple[float, ...]
+    shortest: float = 7.0
+    longest: float = 100.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.slopes).all() and 0 < self.shortest < self.longest < np.inf):
+            raise ModelError("slopes must be finite, and lengths above 0, the shortest below the longest")
+
+    @property
+    def middle(self) -> float:
+        """The length at which a model's weights are its own."""
+        return float(np.sqrt(self.shortest * self.longest))
+
+    def place(self, length: float) -> float:
+        """Return the factor of the slopes, log(L / sqrt(shortest longest))."""
+        return float(np.log(np.clip(length, self.shortest, self.longest) / self.middle))
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +120,8 @@ class RankingModel(SavedModel):
         The names of the runs that it fuses, in their order: all features are `FusedRuns` of these. () if it reranks.
     provenance : mapping, default {}
         How the model was made: version, learner, training queries and so on. Serialisable as JSON.
+    by_length : LengthSlopes, optional
+        How the weights follow the length of an index's documents; by default, they are the same for all.
     """
 
     kind = "greylag linear model"
@@ -95,10 +139,13 @@ class RankingModel(SavedModel):
     query_form: QueryForm = QueryForm()
     runs: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    by_length: LengthSlopes | None = None
 
     def __post_init__(self) -> None:
         if len(self.features) != len(self.weights):
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
+        if self.by_length is not None and len(self.by_length.slopes) != len(self.weights):
+            raise ModelError(f"{len(self.weights)} weights cannot have {len(self.by_length.slopes)} slopes")
         if not np.isfinite(self.weights).all():
             raise ModelError(f"weights must be finite, not {self.weights}")
         if len(set(self.runs)) != len(self.runs):
@@ -122,7 +169,11 @@ class RankingModel(SavedModel):
         origin = self.provenance
         lines = [self._outline()]
         if "learner" in origin:
-            lines.append(f"learned by {origin['learner']} from {len(origin.get('queries', ()))} queries")
+            sources = origin.get("collections") or origin.get("queries", ())
+            kind = "collections" if "collections" in origin else "queries"
+            lines.append(f"learned by {origin['learner']} from {len(sources)} {kind}")
+        if "average_length" in origin:
+            lines.append(f"weights for documents of {origin['average_length']:.1f} terms in the mean")
         if "baseline" in origin:
             tuned, queries = ", ".join(origin.get("tuned", ())), len(origin.get("queries", ()))
             lines.append(f"{origin['baseline']} with {tuned} tuned on {queries} queries")
@@ -151,6 +202,13 @@ class RankingModel(SavedModel):
         # A share is that of |weight| x standard deviation within a query of the training data. Stages with parameters
         # tuned in training are named by their baseline.
         names, tuned = [str(feature) for feature in self.features], self.provenance.get("baselines", {})
+        if (by := self.by_length) is not None:
+            lengths = by.shortest, by.middle, by.longest
+            fixed = [self.at_length(length).weights for length in lengths]
+            lines = ["".join(f"{weight:+12.4f}" for weight in of_one) for of_one in zip(*fixed, strict=True)]
+            heading = "".join(f"{length:12.0f}" for length in lengths)
+            listed = zip(lines, names, strict=True)
+            return [f"{heading}  terms in the mean document", *(f"{line}  {name}" for line, name in listed)]
         # A stage with all its parameters fills a line, and "RM3" says the same.
         stages = [(stage, name) for name, weights in tuned.items() for stage in weights if stage.startswith("stage:")]
         for stage, name in sorted(stages, key=lambda pair: -len(pair[0])):  # RM3's begins with BM25's
@@ -178,6 +236,17 @@ class RankingModel(SavedModel):
     def for_collection(self, index: PositionalIndex) -> RankingModel:
         """Mark the model as trained on the collection of `index`."""
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
+
+    def at_length(self, length: float) -> RankingModel:
+        """Fix the weights for an index whose documents have so many terms in the mean.
+
+        They are shares, whose magnitudes sum to 1. A model without `by_length` is returned as it is.
+        """
+        if self.by_length is None:
+            return self
+        weights = np.array(self.weights) + self.by_length.place(length) * np.array(self.by_length.slopes)
+        provenance = {**self.provenance, "average_length": round(length, 2)}
+        return replace(self, weights=shares(weights), by_length=None, provenance=provenance)
 
     def supply(self, functions: Mapping[str, Function]) -> RankingModel:
         """Add the functions of its features ``python:NAME``, which a model file does not have."""
@@ -247,6 +316,7 @@ class RankingModel(SavedModel):
                 {"feature": str(feature), "weight": weight, "training_score": score}
                 for feature, weight, score in zip(self.features, self.weights, scores, strict=True)
             ],
+            **({} if self.by_length is None else {"by_length": asdict(self.by_length)}),
             "objective": self.objective,
             "parameters": self.parameters.as_dict(),
             "collection": dict(self.collection),
@@ -261,7 +331,7 @@ class RankingModel(SavedModel):
     def from_dict(cls, content: Mapping[str, Any]) -> RankingModel:
         """Make the model of a file's entries."""
         rows = content["features"]
-        scores = tuple(row["training_score"] for row in rows)
+        scores, slopes = tuple(row["training_score"] for row in rows), content.get("by_length")
         parse = read_learned(content.get("learned", {}), LEARNED_KINDS)
         return cls(
             features=tuple(parse(row["feature"]) for row in rows),
@@ -274,7 +344,15 @@ class RankingModel(SavedModel):
             query_form=QueryForm.from_dict(content["query_form"]) if "query_form" in content else QueryForm(),
             runs=tuple(content.get("runs", ())),
             provenance=content["provenance"],
+            by_length=None if slopes is None else LengthSlopes(**{**slopes, "slopes": tuple(slopes["slopes"])}),
         )
+
+
+def shares(weights: FloatArray) -> tuple[float, ...]:
+    """Divide weights by the sum of their magnitudes, to four decimals."""
+    # Only ratios count: as shares, weights can be compared and read. Four decimals are beyond what judgements tell.
+    shared: list[float] = (weights / np.abs(weights).sum()).round(4).tolist()
+    return tuple(shared)
 
 
 def span(names: Sequence[str]) -> str:

@@ -57,6 +57,8 @@ class ModelRanker(Stage):
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
             object.__setattr__(self, "model", RankingModel.load(self.model))
+        if self.index is not None:
+            object.__setattr__(self, "model", self.model.at_length(self.index.average_length))
         if self.model.runs:
             raise ModelError(f"the model fuses the runs {', '.join(self.model.runs)}: use FusionRanker, or --model")
         if self.index is not None:

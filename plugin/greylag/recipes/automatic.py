@@ -150,7 +150,7 @@ class AutomaticRecipe(Recipe):
         self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
         """Prepare the judged rankings; features are computed once their parameters are tuned."""
-        general = self.general or general_model_for(index)
+        general = (self.general or general_model_for(index)).at_length(index.average_length)
         # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT_FEATURES, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))

@@ -22,7 +22,7 @@ from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
 from greylag.pipeline import Stage
-from greylag.rankers.model import RankingModel
+from greylag.rankers.model import LengthSlopes, RankingModel, shares
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import FloatArray, Ranking, Run
 
@@ -37,35 +37,39 @@ PENALTY = 100.0
 def general_model(*, texts: bool = True, without: str | None = None) -> RankingModel:
     """Load the model of `GeneralRanker`: weights learned on public collections, for any collection.
 
-    The study ``general`` makes it, and says how well it does on each collection by weights of the others.
+    They follow the mean length of an index's documents (`RankingModel.at_length`). The study ``general`` makes the
+    model, and says how well it does on each collection by weights of the others.
 
     Parameters
     ----------
     texts : bool, default True
         Whether the index has words as they are written, of which one feature is.
     without : str, optional
-        A collection of the model's provenance, such as "cacm", which is not learned from: for studies of it.
+        A collection of the model's provenance, such as "cacm", which is not learned from, nor are those related to it:
+        for studies of it.
     """
     model = RankingModel.load(Path(__file__).with_name("general.json" if texts else "general-positions.json"))
     if without is None:
         return model
-    learned = model.provenance["weights"]
+    learned, related = model.provenance["weights"], model.provenance["related"]
     if without not in learned:
         raise ParameterError(f"the general model was not learned from {without!r:.60}, but from {', '.join(learned)}")
-    shares = mean_shares([np.array(weights) for name, weights in learned.items() if name != without])
-    return replace(model, weights=tuple(shares.tolist()))
+    others = [name for name in learned if related.get(name, name) != related.get(without, without)]
+    lengths = [model.provenance["indexes"][name]["average_length"] for name in others]
+    return follow_length(model, [np.array(learned[name]) for name in others], lengths)
 
 
 def general_model_for(index: PositionalIndex) -> RankingModel:
     """Return the general model for an index; if it was learned from this collection, weights of the others."""
     # Collections are known by the fingerprint of their index: its docids, lengths, terms and frequencies.
-    model = general_model(texts=index.words is not None)
+    texts, length = index.words is not None, index.average_length
+    model = general_model(texts=texts)
     for name, known in model.provenance["indexes"].items():
         # Counted first, since few indexes need a fingerprint, which takes time.
         if known.get("documents") == index.n_documents and known["fingerprint"] == index.fingerprint:
             _log.info("the general model was learned from %s, among others: its weights are those of the others", name)
-            return general_model(texts=index.words is not None, without=name)
-    return model
+            return general_model(texts=texts, without=name).at_length(length)
+    return model.at_length(length)
 
 
 @dataclass(frozen=True)
@@ -104,10 +108,12 @@ def learn_general(
 
     With w(c, k) the weights by `ListwiseRegression` on the k-th data of collection c,
 
-        w = mean over c of mean over k of w(c, k) / |w(c, k)|.
+        w(c) = mean over k of w(c, k) / |w(c, k)|.
 
     So every collection counts the same, however many topics it has: the fewer there are, the shorter are the weights
-    that the penalty leaves. The model's weights are w divided by the sum of its magnitudes.
+    that the penalty leaves. The model's weights follow the logarithm of the documents' mean length (`LengthSlopes`), by
+    the line of least squares through w(c) with a ridge penalty of 1 on its slope. Without an index, the lengths are not
+    known, and the weights are the mean of w(c). They are divided by the sum of their magnitudes.
 
     Parameters
     ----------
@@ -143,32 +149,58 @@ def learn_general(
             learned.append(collection_weights(parts, objective, penalty=penalty))
         except ParameterError as error:
             raise ParameterError(f"collection {name}: {error}") from None
-    shares = mean_shares(learned)
-    return RankingModel(
+    model = RankingModel(
         tuple(feature for feature in features if isinstance(feature, Feature)),
-        tuple(shares.tolist()),
+        (0.0,) * len(features),
         objective=str(objective),
         provenance={
             "greylag": __version__,
-            "learner": f"listwise regression with penalty {penalty:g}, in unit length, averaged over collections",
+            "learner": f"listwise regression with penalty {penalty:g}, in unit length, and a line in the log of length",
             "collections": {name: max(len(data.qids) for data in parts) for name, parts in collections.items()},
             "indexes": {name: _index_of(parts) for name, parts in collections.items()},
+            "related": {},
             "weights": {name: weights.round(6).tolist() for name, weights in zip(collections, learned, strict=True)},
         },
     )
+    return follow_length(model, learned, [mean_length(parts) for parts in collections.values()])
 
 
 def _index_of(parts: Sequence[RankingData]) -> dict[str, Any]:
-    """Return the number of documents and the fingerprint of the index of data."""
+    """Return the number of documents, their mean length and the fingerprint of the index of data."""
     origin = parts[0].origin
-    return {} if origin is None else {"documents": origin.collection.documents, "fingerprint": origin.fingerprint}
+    if origin is None:
+        return {}
+    length = mean_length(parts)
+    return {"documents": origin.collection.documents, "average_length": length, "fingerprint": origin.fingerprint}
 
 
-def mean_shares(learned: Sequence[FloatArray]) -> FloatArray:
-    """Average the collections' weights, divided by the sum of magnitudes, to four decimals."""
-    # Only ratios count: as shares, weights can be compared and read. Four decimals are beyond what judgements tell.
-    weights = np.mean(learned, axis=0)
-    return np.asarray((weights / np.abs(weights).sum()).round(4))
+def mean_length(parts: Sequence[RankingData]) -> float | None:
+    """Return the mean length of the documents of data in terms, to two decimals; None without an index."""
+    origin = parts[0].origin
+    return None if origin is None else round(origin.collection.average_length, 2)
+
+
+def follow_length(model: RankingModel, learned: Sequence[FloatArray], lengths: Sequence[float | None]) -> RankingModel:
+    """Give a model the weights of collections whose documents have these mean lengths."""
+    if None in lengths:
+        return replace(model, weights=shares(np.mean(learned, axis=0)), by_length=None)
+    line = length_line(learned, [length for length in lengths if length is not None])
+    # In the same unit, so that the ratios of weights and slopes are kept.
+    weights, slopes = (line / np.abs(line[0]).sum()).round(4).tolist()
+    return replace(model, weights=tuple(weights), by_length=LengthSlopes(tuple(slopes)))
+
+
+def length_line(learned: Sequence[FloatArray], lengths: Sequence[float]) -> FloatArray:
+    """Fit the weights of collections by a line in the logarithm of their lengths: weight and slope, shape (2, f)."""
+    # The slope alone is penalised, by 1: with few collections, weights stay near their mean.
+    scale = LengthSlopes(())
+    rows = np.array([[1.0, scale.place(length)] for length in lengths])
+    return np.asarray(np.linalg.solve(rows.T @ rows + np.diag([0.0, 1.0]), rows.T @ np.array(learned)))
+
+
+def weights_at(learned: Sequence[FloatArray], lengths: Sequence[float], length: float) -> FloatArray:
+    """Return the weights at a length by the line through those of collections, shape (f,)."""
+    return np.asarray(np.array([1.0, LengthSlopes(()).place(length)]) @ length_line(learned, lengths))
 
 
 def collection_weights(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from greylag.errors import FormatError
@@ -21,9 +21,10 @@ from greylag.features import Feature, FeatureParameters, FeatureText, parse_feat
 from greylag.learning import CountedRankings, RankingData, judged_topics, linear_scores
 from greylag.learning.data import spaced
 from greylag.learning.linesearch import Objective
+from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray, Run
 from greylag.recipes import baselines, general_model, learn_general
-from greylag.recipes.general import DEPTHS, collection_weights, rankings_by_depth, without_texts
+from greylag.recipes.general import DEPTHS, collection_weights, rankings_by_depth, weights_at, without_texts
 from greylag.reports import Section, to_dict
 from greylag.studies import (
     Collection,
@@ -65,6 +66,10 @@ class Part(Fields):
     queries: Queries = Queries()
     subtopics: bool = False
     """Whether the topics are subtopics: lines ``QID TAB SUBTOPIC TAB TEXT``, with judgements by subtopic."""
+    related: str = ""
+    """A name that related collections share, such as translations of each other: none is ranked by weights of another,
+    and the mean over collections counts them as one.
+    """
 
 
 class Settings(Experiment):
@@ -82,11 +87,19 @@ class Settings(Experiment):
     seed: Seed = 0
     """Seed of these folds."""
 
+    @model_validator(mode="after")
+    def check_related(self) -> Self:
+        """Check that each collection has others that it is not related to."""
+        if len({part.related or name for name, part in self.collections.items()}) < 2:
+            raise ValueError("collections: all are related, so that none can be ranked by weights of others")
+        return self
+
 
 class PartSettings(CollectionSettings):
     """A collection of which only the topics that are used are searched for."""
 
     subtopics: bool = False
+    related: str = ""
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """As many judged topics as are used, at equal distances in the file, and their judgements."""
@@ -119,6 +132,7 @@ class Opened:
     """A collection's rows by depth."""
 
     rows: Mapping[int, Rows]
+    length: float
     fingerprint: str
 
     def parts(self, features: Sequence[Feature]) -> list[RankingData]:
@@ -162,13 +176,19 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
     by_depth = rankings_by_depth(opened.first, opened.qrels)
     judged = judged_topics(opened.first, opened.qrels)
     cut = {depth: Run(tuple(opened.first[qid].head(depth) for qid in judged)) for depth in by_depth}
-    return Opened({depth: rows(cut[depth], tuple(run)) for depth, run in by_depth.items()}, opened.index.fingerprint)
+    by_depth_rows = {depth: rows(cut[depth], tuple(run)) for depth, run in by_depth.items()}
+    return Opened(by_depth_rows, opened.index.average_length, opened.index.fingerprint)
 
 
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
     """The features of each model."""
     features = parse_features(settings.features)
     return {GENERAL: features, POSITIONS: without_texts(features)}
+
+
+def related_names(settings: Settings) -> dict[str, str]:
+    """The name that a collection shares with related ones, or its own."""
+    return {name: part.related or name for name, part in settings.collections.items()}
 
 
 def scores_of(rows: Rows, weights: Mapping[str, FloatArray], settings: Settings) -> dict[str, dict[str, Scores]]:
@@ -212,7 +232,7 @@ Compared = Mapping[str, Mapping[str, Scores]]
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Rank each collection by weights of the others, and learn the model from all."""
-    models = models_of(settings)
+    models, related = models_of(settings), related_names(settings)
     learned = {
         model: {
             name: collection_weights(one.parts(features), settings.measures[0], penalty=settings.penalty)
@@ -222,18 +242,26 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     }
     compared: dict[str, dict[str, dict[str, Scores]]] = {}
     for name, one in opened.items():
+        others = [other for other in opened if related[other] != related[name]]
+        lengths = [opened[other].length for other in others]
         of_others = {
-            model: np.mean([weights for other, weights in own.items() if other != name], axis=0)
-            for model, own in learned.items()
+            model: weights_at([own[other] for other in others], lengths, one.length) for model, own in learned.items()
         }
         for depth, rows in one.rows.items():
             for measure, scores in scores_of(rows, of_others, settings).items():
                 compared.setdefault(f"{measure}, top {depth}", {})[name] = scores
         context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
     compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
-    sections = [_section(label, scores) for label, scores in compared.items()]
+    sections = [_section(label, scores, related) for label, scores in compared.items()]
+    shared = {name: other for name, other in related.items() if name != other}
+
+    def model_of(features: Sequence[Feature]) -> RankingModel:
+        parts = {name: one.parts(features) for name, one in opened.items()}
+        model = learn_general(parts, settings.measures[0], penalty=settings.penalty)
+        return replace(model, provenance={**model.provenance, "related": shared})
+
     return Outcome(
-        scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores).items()},
+        scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()},
         results={
             "scores": {
                 label: {name: to_dict(of_one) for name, of_one in scores.items()} for label, scores in compared.items()
@@ -244,19 +272,12 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         },
         title="A model for which nothing has to be judged",
         sections=[Section("Leave one collection out", _TEXTS["general: collections"]), *sections],
-        models={
-            name: learn_general(
-                {collection: one.parts(features) for collection, one in opened.items()},
-                settings.measures[0],
-                penalty=settings.penalty,
-            )
-            for name, features in models.items()
-        },
+        models={name: model_of(features) for name, features in models.items()},
         provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
     )
 
 
-def _rows(label: str, scores: Compared) -> dict[str, dict[str, float]]:
+def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Means by collection, their differences from BM25, and differences over collections."""
     means = _means(scores)
     rows = {f"{name}, {label}": row for name, row in means.items()}
@@ -266,17 +287,21 @@ def _rows(label: str, scores: Compared) -> dict[str, dict[str, float]]:
             "difference": found.difference, "low": found.interval[0], "high": found.interval[1], "p": found.p,
         }  # fmt: skip
     for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
-        gains = [row[GENERAL] - row[other] for row in means.values()]
-        above = float(sum(gain > 0 for gain in gains))
-        rows[f"all, {label}, {GENERAL} less {other}"] = {**over_collections(gains), "above": above}
+        gains = {name: row[GENERAL] - row[other] for name, row in means.items()}
+        above = float(sum(gain > 0 for gain in gains.values()))
+        rows[f"all, {label}, {GENERAL} less {other}"] = {**over_collections(gains, related), "above": above}
     return rows
 
 
-def over_collections(gains: Sequence[float]) -> dict[str, float]:
-    """The mean of the collections' gains, its 95 % interval by Student's t, and the least."""
-    n, mean = len(gains), float(np.mean(gains))
-    half = float(student.ppf(0.975, n - 1) * np.std(gains, ddof=1) / np.sqrt(n))
-    return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains)}
+def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> dict[str, float]:
+    """The mean of the collections' gains, related ones as one; its 95 % interval by Student's t; and the least gain."""
+    by_group: dict[str, list[float]] = {}
+    for name, gain in gains.items():
+        by_group.setdefault(related[name], []).append(gain)
+    groups = [np.mean(of_one) for of_one in by_group.values()]
+    n, mean = len(groups), float(np.mean(groups))
+    half = float(student.ppf(0.975, n - 1) * np.std(groups, ddof=1) / np.sqrt(n))
+    return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains.values())}
 
 
 def _means(scores: Compared) -> dict[str, dict[str, float]]:
@@ -285,14 +310,14 @@ def _means(scores: Compared) -> dict[str, dict[str, float]]:
     }
 
 
-def _section(label: str, scores: Compared) -> Section:
+def _section(label: str, scores: Compared, related: Mapping[str, str]) -> Section:
     """Means, tests, and differences from BM25."""
     means, tests = _means(scores), [compare(of_one, FIRST) for of_one in scores.values()]
     gains = []
     for name, test in zip(scores, tests, strict=True):
         found = next(c for c in test.comparisons if c.run == GENERAL)
         gains.append((name, found.interval[0], found.difference, found.interval[1]))
-    overall = over_collections([gain for _, _, gain, _ in gains])
+    overall = over_collections({name: gain for name, _, gain, _ in gains}, related)
     gains.append(("mean over collections", overall["low"], overall["mean"], overall["high"]))
     caption = f"{label}: {GENERAL} less {FIRST} by weights of the other collections, with 95 % intervals"
     return Section(

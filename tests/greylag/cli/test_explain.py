@@ -9,11 +9,13 @@ import pytest
 from greylag.diversity import PRESETS, DiversityModel
 from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
+from greylag.index.lucene import LuceneIndex
 from greylag.rankers import RankingModel
 from greylag.rankers.explanation import explain_documents
 from greylag.ranking import Ranking
+from greylag.recipes.general import GeneralRanker, general_model, general_model_for
 from greylag.reports.explanation_tables import comparison_of_documents
-from greylag.trec import read_run
+from greylag.trec import read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.studies.samples import Page
 
@@ -48,6 +50,20 @@ def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
     by_hand = RankingModel(model.features[:1], (1.0,))
     assert repr(by_hand) == "<RankingModel of 1 feature>"
     assert by_hand.summary().splitlines()[-1].split() == ["+1", "FI/term/BM25"]
+
+
+def test_the_general_model_is_explained_by_its_name(command: Command, collection: list[object]) -> None:
+    """Without an index by length, with one by its weights; a document's score is that of `rerank`."""
+    assert command("explain", "general")[1].startswith(general_model().summary())
+    options = dict(zip(collection[::2], collection[1::2], strict=True))
+    index, topics = Path(str(options["--index"])), read_topics(Path(str(options["--topics"])))
+    assert command("explain", "general", "--index", index)[1].startswith(
+        general_model_for(PositionalIndex.from_lucene(index)).summary()
+    )
+    qid = next(iter(topics))
+    best = GeneralRanker(PositionalIndex.from_lucene(index))(LuceneIndex(index).bm25().run({qid: topics[qid]})[qid])
+    out = command("explain", "general", *collection, "--qid", qid, "--docid", best.docids[0], "--format", "json")[1]
+    assert json.loads(out)[0]["score"] == pytest.approx(best.scores[0])
 
 
 def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:

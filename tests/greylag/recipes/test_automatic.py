@@ -31,7 +31,7 @@ from tests.greylag.recipes.test_sources import INDEX, QIDS, QRELS, RANKINGS, SOU
 
 AP = Objective.parse("AP")
 RUN = Run(tuple(RANKINGS), "first")
-GENERAL = general_model(texts=INDEX.words is not None)
+GENERAL = general_model(texts=INDEX.words is not None).at_length(INDEX.average_length)
 RECIPE = AutomaticRecipe(sources=SOURCES, folds=2)
 
 

@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
+from greylag.errors import ModelError, ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
 from greylag.index.lucene import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.learning import ListwiseRegression, training_data
-from greylag.rankers import ModelRanker
+from greylag.rankers import ModelRanker, RankingModel, engine_model
+from greylag.rankers.model import LengthSlopes
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import GeneralRanker, general_data, general_model, learn_general
-from greylag.recipes.general import general_model_for, rankings_by_depth
+from greylag.recipes.general import general_model_for, length_line, rankings_by_depth
 from tests.greylag.diversity import samples
 
 INDEX = samples.index(4, 30)
@@ -43,7 +44,7 @@ def test_features_are_normalised_within_the_query_and_weights_are_shares(texts: 
     assert np.abs(model.weights).sum() == pytest.approx(1.0, abs=1e-3)
     assert any(isinstance(feature.base, WrittenForm) for feature in model.features) == texts
     assert model.fingerprint == ""
-    assert len(model.provenance["collections"]) >= 9
+    assert len(model.provenance["collections"]) >= 18
     assert model.provenance["indexes"].keys() == model.provenance["collections"].keys()
 
 
@@ -58,7 +59,7 @@ def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
         sum(idf[term] / (1 + words[docid].index(term) / 10) for term in query if term in words[docid])
         for docid in ranking.docids
     ]
-    model = general_model()
+    model = general_model().at_length(INDEX.average_length)
     names = [str(feature) for feature in model.features]
     place = names.index("FI/term/early@z")
     parts = GeneralRanker(INDEX)._ranker._extractor(ranking)
@@ -159,13 +160,73 @@ def test_a_general_model_is_the_mean_of_weights_of_unit_length() -> None:
             weights[list(selection.columns)] = selection.weights
             units.append(weights / np.linalg.norm(weights))
         by_hand.append(np.mean(units, axis=0))
-    expected = np.mean(by_hand, axis=0)
+    # A line through both at one length: the ridge penalty as a row of its own, whose slope is to be 0.
+    place = np.log(INDEX.average_length / np.sqrt(7 * 100))
+    rows, values = [[1.0, place], [1.0, place], [0.0, 1.0]], [*by_hand, np.zeros(3)]
+    weights, slopes = np.linalg.lstsq(np.array(rows), np.array(values))[0]
     model = learn_general(data, penalty=7)
-    np.testing.assert_allclose(model.weights, expected / np.abs(expected).sum(), atol=6e-5)
+    np.testing.assert_allclose(model.weights, weights / np.abs(weights).sum(), atol=6e-5)
+    assert model.by_length is not None
+    np.testing.assert_allclose(model.by_length.slopes, slopes / np.abs(weights).sum(), atol=6e-5)
+    expected = np.mean(by_hand, axis=0)
+    np.testing.assert_allclose(
+        model.at_length(INDEX.average_length).weights, expected / np.abs(expected).sum(), atol=2e-3
+    )
     assert model.features == FEATURES
     assert model.fingerprint == ""
     assert model.provenance["collections"] == {"one": 2, "two": 1}
-    assert model.provenance["indexes"]["one"] == {"documents": 30, "fingerprint": INDEX.fingerprint}
+    assert model.provenance["indexes"]["one"] == {
+        "documents": 30, "average_length": round(INDEX.average_length, 2), "fingerprint": INDEX.fingerprint
+    }  # fmt: skip
+
+
+def test_weights_follow_the_length_of_documents_between_two_lengths() -> None:
+    model = RankingModel(FEATURES, (0.5, 0.3, -0.2), by_length=LengthSlopes((0.1, -0.1, 0.0), 10, 1000))
+    for length, steps in ((1, -1), (10, -1), (100, 0), (1000, 1), (5000, 1), (10**2.5, 0.5)):
+        weights = np.array([0.5, 0.3, -0.2]) + steps * np.log(10) * np.array([0.1, -0.1, 0.0])
+        fixed = model.at_length(length)
+        np.testing.assert_allclose(fixed.weights, weights / np.abs(weights).sum(), atol=6e-5)
+        assert fixed.at_length(3) == fixed
+    assert "10         100        1000  terms in the mean document" in model.summary()
+    assert ModelRanker(model, INDEX).model == model.at_length(INDEX.average_length)
+    with pytest.raises(ModelError, match="3 weights cannot have 1 slopes"):
+        replace(model, by_length=LengthSlopes((0.1,)))
+    with pytest.raises(ModelError, match="the shortest below the longest"):
+        LengthSlopes((0.1,), 100, 10)
+    with pytest.raises(ParameterError, match="at_length"):
+        engine_model(model, "opensearch")
+
+
+def test_a_line_of_collections_with_other_lengths_goes_between_their_weights() -> None:
+    """The penalty of the slope as a row of its own, in another solver."""
+    random = np.random.default_rng(3)
+    learned, lengths = list(random.normal(size=(5, 4))), [3.0, 9.0, 26.0, 70.0, 400.0]
+    places = [np.log(min(max(length, 7), 100) / np.sqrt(700)) for length in lengths]
+    rows = np.array([*([1.0, place] for place in places), [0.0, 1.0]])
+    expected = np.linalg.lstsq(rows, np.vstack([*learned, np.zeros(4)]))[0]
+    np.testing.assert_allclose(length_line(learned, lengths), expected)
+
+
+def test_models_by_length_survive_their_files_and_those_without_are_the_same_for_all(tmp_path: Path) -> None:
+    model = general_model()
+    model.save(tmp_path / "model.json")
+    assert RankingModel.load(tmp_path / "model.json") == model
+    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
+    data = replace(training_data([run["q"]], QRELS, extract), origin=None)
+    assert learn_general({"one": [data]}).by_length is None
+
+
+def test_related_collections_are_left_out_together() -> None:
+    provenance = general_model().provenance
+    assert set(provenance["related"]) == {name for name in provenance["weights"] if name.startswith("xquad")}
+    without = general_model(without="xquad_de")
+    assert without == general_model(without="xquad_zh")
+    others = [name for name in provenance["weights"] if not name.startswith("xquad")]
+    line = length_line(
+        [np.array(provenance["weights"][name]) for name in others],
+        [provenance["indexes"][name]["average_length"] for name in others],
+    )
+    np.testing.assert_allclose(without.weights, line[0] / np.abs(line[0]).sum(), atol=6e-5)
 
 
 def test_collections_count_alike_however_often_their_topics_are_repeated() -> None:
@@ -213,7 +274,7 @@ def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch:
     with_texts = GeneralRanker(INDEX)(ranked("w1x w2x"))
     monkeypatch.setattr(PositionalIndex, "words", None)
     without = GeneralRanker(samples.index(4, 30))
-    assert without._ranker.model == general_model(texts=False)
+    assert without._ranker.model == general_model(texts=False).at_length(INDEX.average_length)
     assert without(ranked("w1x w2x")).scores.tolist() != with_texts.scores.tolist()
 
 
@@ -233,7 +294,7 @@ def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(
         monkeypatch.setitem(known, "documents", documents)
         monkeypatch.setitem(known, "fingerprint", fingerprint)
         assert not caplog.records
-        assert GeneralRanker(index)._ranker.model.weights == expected.weights
+        assert GeneralRanker(index)._ranker.model == expected.at_length(index.average_length)
     assert "was learned from cranfield, among others" in caplog.text
 
 
@@ -241,20 +302,23 @@ def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(
 def test_the_fingerprint_of_a_collection_is_that_of_its_index(tmp_path: Path) -> None:
     build_index(CRANFIELD, tmp_path / "index")
     index = PositionalIndex.from_lucene(tmp_path / "index")
-    assert general_model_for(index).weights == general_model(without="cranfield").weights
+    assert general_model_for(index) == general_model(without="cranfield").at_length(index.average_length)
+    assert general_model().provenance["indexes"]["cranfield"]["average_length"] == round(index.average_length, 2)
 
 
 @pytest.mark.parametrize(
     ("texts", "weights", "scores"),
     [
-        (True, "4849a46b896733b7", [1.1883614172, -0.7304830213, 0.5646008367, -1.0224792326]),
-        (False, "94ffd915997895c1", [1.1985131519, -0.6801270859, 0.4797537315, -0.9981397975]),
+        (True, "ed61bd23b95cd9c1", [1.0700378159, -0.6797365075, 0.6503954474, -1.0406967559]),
+        (False, "cde7787f1ee223d4", [1.0949603147, -0.5906325817, 0.5069586369, -1.0112863698]),
     ],
 )
 def test_weights_and_values_are_those_that_the_study_measured(texts: bool, weights: str, scores: list[float]) -> None:
     """Whoever changes a feature or a weight has to run the study `general` again, and to write its figures."""
     model = general_model(texts=texts)
-    spelt = " ".join(f"{weight}*{feature}" for weight, feature in zip(model.weights, model.features, strict=True))
+    assert model.by_length is not None
+    rows = zip(model.weights, model.by_length.slopes, model.features, strict=True)
+    spelt = " ".join(f"{weight}{slope:+}*{feature}" for weight, slope, feature in rows)
     index = PositionalIndex.from_texts(
         {"a": "heat transfer in slabs", "b": "the slab is cold", "c": "a transfer of heat", "d": "preheated slabs"}
     )

@@ -71,9 +71,10 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_pat
         for depth in {100, 1000} & {int(label.split()[-1]) for label in outcome.results["scores"]}:
             found = outcome.scores[f"{test}, nDCG@10, top {depth}"]["general"]
             assert found == pytest.approx(means[depth], abs=1e-6)
-    together = np.mean(learned, axis=0)
+    together, index = np.mean(learned, axis=0), PositionalIndex.from_lucene(tmp_path / "index")
     model = outcome.models["general"]
-    np.testing.assert_allclose(model.weights, together / np.abs(together).sum(), atol=6e-5)
+    fixed = model.at_length(index.average_length)  # of both parts, so that the slopes hardly count there
+    np.testing.assert_allclose(fixed.weights, together / np.abs(together).sum(), atol=2e-3)
     gains = [row["general"] - row["BM25"] for row in (outcome.scores[f"{p}, nDCG@10, top 100"] for p in ("one", "two"))]
     row = outcome.scores["all, nDCG@10, top 100, general less BM25"]
     half = scipy.stats.t.ppf(0.975, 1) * np.std(gains, ddof=1) / np.sqrt(2)
@@ -102,7 +103,7 @@ def test_subtopics_can_be_topics(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_nfcorpus_as_beir_divides_it(data: Callable[[str], Path], tmp_path: Path) -> None:
-    """The figures beside BEIR's on the page without judgements, by weights of the eight other collections."""
+    """The figures beside BEIR's on the page without judgements, by weights of the other collections."""
     folder = data("nfcorpus")
     build_index(folder / "docs.jsonl.gz", tmp_path / "index")
     qrels, topics = read_qrels(folder / "qrels.test.txt"), read_topics(folder / "topics.test.tsv")
