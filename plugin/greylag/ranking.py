@@ -182,8 +182,16 @@ def marked(tag: str, *before: str) -> str:
     return tag + SEEN if SEEN not in tag and any(SEEN in each for each in before) else tag
 
 
+def near_one(values: FloatArray) -> FloatArray:
+    """Multiply each row, shape (..., n), by a power of two, such that its largest magnitude is in [0.5, 1)."""
+    # Exactly, so that no result changes; without it, differences and squares of the largest floats overflow.
+    largest = np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
+    return np.ldexp(values, -np.frexp(largest)[1])
+
+
 def unit_range(scores: FloatArray) -> FloatArray:
     """Scale scores linearly to [0, 1], shape (n,); all 0 if they are equal."""
+    scores = near_one(scores)
     lowest = scores.min(initial=np.inf)
     spread = scores.max(initial=-np.inf) - lowest
     return (scores - lowest) / spread if spread > 0 else np.zeros(len(scores))

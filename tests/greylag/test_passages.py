@@ -179,6 +179,7 @@ def test_no_passages() -> None:
         ),
         ({"query_vector": ROWS[0], "scores": None}, "query_vector is given without vectors"),
         ({"vectors": [[1.0], [1.0, 2.0]]}, "vectors have rows of different lengths"),
+        ({"scores": [1, 2, 3, 4, np.ones(1)]}, "the score of passage 4 is .*ndarray.*it must be a number"),
         ({"scores": [1, 2, 3, 4, 10**400]}, "the score of passage 4 is beyond the range of floats"),
         ({"method": "group-limit", "groups": [["a"]] * 5}, "the group of passage 0 is list .*: give a string"),
         ({"scale": "minmax"}, "method 'mmr': scale is 'minmax': it must be range, none"),

@@ -32,12 +32,14 @@ def grade(value: Any, what: str) -> int:
 
 def number(value: Any, what: str) -> float:
     """Check that a score is a number, and return it."""
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
-        raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
     try:
-        return float(value)
+        if hasattr(value, "__float__") and not isinstance(value, bool):  # float() reads strings
+            return float(value)
+    except TypeError:  # an array of one number
+        pass
     except OverflowError:
         raise ParameterError(f"the score of {what} is beyond the range of floats: it must be finite") from None
+    raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
 
 
 def text(value: Any, what: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from greylag.core.hints import shown
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking, near_one
 from greylag.runtime.files import file_digest, is_file
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ Normalisation = Literal["minmax", "z", "rank"]
 
 def z_scores(values: FloatArray) -> FloatArray:
     """Standardise each row, shape (..., n): (x - mean) / population standard deviation; 0 if its values are equal."""
+    values = near_one(values)
     differences = values - values.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
     spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
@@ -238,6 +239,7 @@ def z_scores(values: FloatArray) -> FloatArray:
 
 def unit_ranges(values: FloatArray) -> FloatArray:
     """Scale each row linearly to [0, 1], shape (..., n); 0 if its values are equal."""
+    values = near_one(values)
     lowest = values.min(axis=-1, keepdims=True)
     spread = values.max(axis=-1, keepdims=True) - lowest
     scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
