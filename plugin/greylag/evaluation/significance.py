@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -157,12 +158,13 @@ class Significance(Printed):
     correction: Correction | Literal["max-t"] = "holm"  # the last by `best_of_many`, with simultaneous intervals
     most: ClassVar[int] = 60  # rows of the table
     family: ComparisonFamily = "all"  # p is corrected over all comparisons, or over those by the same measure
+    together: int | None = None  # the comparisons of all collections, if p is corrected over several
 
     @property
     def method(self) -> str:
         """The test and the correction, in a sentence."""
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided, better than the baseline"
-        number = len(self.comparisons)
+        number = self.together or len(self.comparisons)
         over = f"{number} comparison{'s' if number != 1 else ''}"
         if self.family == "measure":
             over = f"the {number // len({c.measure for c in self.comparisons})} by each measure"
@@ -300,29 +302,88 @@ def compare(
     CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
-    _check_arguments(scores, pairs[0][0] if pairs else baseline, alternative)
+    (found,) = compare_collections(
+        {"": scores},
+        baseline,
+        test=test,
+        alternative=alternative,
+        correction=correction,
+        family=family,
+        seed=seed,
+        margin=margin,
+        pairs=pairs,
+    ).values()
+    return found
+
+
+def compare_collections(
+    collections: Mapping[str, Mapping[str, Scores]],
+    baseline: str | None = None,
+    *,
+    test: Test = "t",
+    alternative: Alternative = "two-sided",
+    correction: Correction = "holm",
+    family: ComparisonFamily = "all",
+    seed: int = 0,
+    margin: float | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+) -> dict[str, Significance]:
+    """Compare the runs of each collection as `compare` does, with p corrected over all collections together.
+
+    Parameters
+    ----------
+    collections : mapping
+        Scores by name of collection and of run.
+    baseline, test, alternative, correction, family, seed, margin, pairs
+        See `compare`.
+
+    Returns
+    -------
+    dict of Significance
+        By name of collection.
+    """
     _check_choices(correction=(correction, Correction), family=(family, ComparisonFamily))
-    names = list(scores)
-    if pairs is None:
-        others = [name for name in names if name != baseline]
-        pairs = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in others]
-    columns = range(len(scores[names[0]].measures))
-    size = len(pairs) * (1 if family == "measure" else len(columns))  # of a family
-    comparisons = [
-        _compare(scores, run, against, column, test, alternative, seed, size)
-        for against, run in pairs
-        for column in columns
+    planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
+    for collection, scores in collections.items():
+        _check_arguments(scores, pairs[0][0] if pairs else baseline, alternative)
+        names = [name for name in scores if name != baseline]
+        compared = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in names]
+        columns = range(len(next(iter(scores.values())).measures))
+        planned += [
+            (collection, *pair, column) for pair in (compared if pairs is None else pairs) for column in columns
+        ]
+    families = [
+        collections[collection][run].measures[n] if family == "measure" else None for collection, _, run, n in planned
     ]
-    same = None if margin is None else [_equivalence(scores, comparison, margin) for comparison in comparisons]
-    members: dict[Measure | None, list[int]] = {}
-    for number, comparison in enumerate(comparisons):
-        members.setdefault(comparison.measure if family == "measure" else None, []).append(number)
-    for numbers in members.values():
+    sizes = Counter(families)
+    comparisons = [
+        _compare(collections[collection], run, against, column, test, alternative, seed, sizes[member])
+        for (collection, against, run, column), member in zip(planned, families, strict=True)
+    ]
+    if margin is not None:
+        comparisons = [
+            replace(c, margin=margin, equivalence_p=_equivalence(collections[collection], c, margin))
+            for (collection, *_), c in zip(planned, comparisons, strict=True)
+        ]
+    for member in sizes:
+        numbers = [number for number, other in enumerate(families) if other == member]
         corrected = correct([comparisons[number].p for number in numbers], correction).tolist()
-        equal = correct([same[number] for number in numbers], correction).tolist() if same else [None] * len(numbers)
+        same = [p for number in numbers if (p := comparisons[number].equivalence_p) is not None]
+        equal = correct(same, correction).tolist() if same else [None] * len(numbers)
         for number, p, same_p in zip(numbers, corrected, equal, strict=True):
-            comparisons[number] = replace(comparisons[number], corrected_p=p, margin=margin, equivalence_p=same_p)
-    return Significance(baseline, test, alternative, tuple(comparisons), correction, family)
+            comparisons[number] = replace(comparisons[number], corrected_p=p, equivalence_p=same_p)
+    return {
+        name: Significance(
+            baseline,
+            test,
+            alternative,
+            tuple(c for (collection, *_), c in zip(planned, comparisons, strict=True) if collection == name),
+            correction,
+            family,
+            len(planned) if len(collections) > 1 else None,
+        )
+        for name in collections
+    }
 
 
 def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:

@@ -103,7 +103,7 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         if first["type"] == "extra_forbidden":
             reason = _unknown_field(form, first["loc"])
         raise FormatError(path, None, f"{'.'.join(map(str, first['loc']))}: {reason}") from None
-    for name in fields.keys() - file_fields(form):  # data_folder and file_folder, which pydantic knows
+    for name in fields.keys() & form.model_fields.keys() - file_fields(form).keys():  # data_folder and file_folder
         raise FormatError(path, None, f"{name}: {_unknown_field(form, (name,))}")
     folder = Path(path).parent
     # GREYLAG_DATA replaces a folder that the file names; a file without one has its data beside it.

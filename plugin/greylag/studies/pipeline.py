@@ -15,7 +15,7 @@ from pydantic import model_validator
 
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic
+from greylag.evaluation import Scores, Significance, compare_collections, evaluate, evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText, stage_files
@@ -233,6 +233,12 @@ SCORED_SEARCHES = ("bm25", "ql")
 
 def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome:
     """Rank by each system; score all; compare the model with first stage and baselines, and stages with the model."""
+    ranked = rank(settings, opened, context)
+    return outcome(settings, replace(ranked, tests=compare_steps({"": ranked})[""]))
+
+
+def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked:
+    """Rank by each system, and score all."""
     stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
     first = opened.first.select_queries(opened.tested)
     before = [first, *_beside(settings, opened, context)]
@@ -247,17 +253,33 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     compared += [(validated.run.tag, run.tag) for run in after]
     subtopics = settings.subtopics(opened.tested)
     scores = score(settings, opened, runs, subtopics)
-    ranked = Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, subtopics)
+    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, subtopics, {})
+
+
+def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significance]]:
+    """Compare each step with the one before, by collection and kind, with one correction for each kind."""
+    tests: dict[str, dict[str, Significance]] = {name: {} for name in ranked}
+    for kind in next(iter(ranked.values())).scores:
+        scores = {name: of_one.scores[kind] for name, of_one in ranked.items()}
+        found = compare_collections(scores, pairs=next(iter(ranked.values())).steps)
+        for name, test in found.items():
+            tests[name][kind] = test
+    return tests
+
+
+def outcome(settings: Settings, ranked: Ranked) -> Outcome:
+    """Report the rankings."""
+    opened, models = ranked.collection, [fitted.model for fitted in ranked.fitted]
     return Outcome(
-        scores=merge_scores(map(means, scores.values())),
-        results={kind: to_dict(part) for kind, part in scores.items()},
-        tables=[*map(table, scores.values()), *comparisons(ranked)],
-        title=f"{settings.name}: {first.tag} reranked by {settings.model}",
+        scores=merge_scores(map(means, ranked.scores.values())),
+        results={kind: to_dict(part) for kind, part in ranked.scores.items()},
+        tables=[*map(table, ranked.scores.values()), *comparisons(ranked)],
+        title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
-        runs=runs,
+        runs=ranked.runs,
         models={
             f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: _kept(model, opened)
-            for number, model in enumerate(validated.models, 1)
+            for number, model in enumerate(models, 1)
         },
         provenance={"fingerprint": opened.index.fingerprint},
     )

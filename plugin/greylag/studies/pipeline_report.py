@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from greylag.evaluation import Scores, Significance, compare
+from greylag.evaluation import Scores, Significance
 from greylag.evaluation.scores import highest_grades
 from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
 from greylag.rankers.model import RankingModel
@@ -60,40 +60,40 @@ class Ranked:
     # The system of these models
     main: str
     subtopics: SubtopicQrels
+    # Of each step, by kind
+    tests: Mapping[str, Significance]
 
     @property
     def rankers(self) -> list[Fitted]:
         """The fitted models, if they rerank."""
         return [fitted for fitted in self.fitted if not fitted.model.runs]
 
-    def tests(self, kind: str) -> Significance:
-        """Compare each step with the step before, by scores of this kind."""
-        return compare(self.scores[kind], pairs=self.steps)
+    @property
+    def compared(self) -> list[tuple[Mapping[str, Scores], Significance]]:
+        """The scores of each kind, and the tests of their differences."""
+        return [(self.scores[kind], test) for kind, test in self.tests.items()]
 
 
 def comparisons(ranked: Ranked) -> Iterator[Table | str]:
     """Compare each step of the pipeline with the step before, in tables and in sentences."""
-    tests = {kind: ranked.tests(kind) for kind in ranked.scores}
-    yield from map(narrow_table, tests.values())
+    yield from map(narrow_table, ranked.tests.values())
     note = "p: paired t-test, two-sided, after Holm's correction over all comparisons of a table; * below 0.05."
     yield f"{note}\n{COLUMNS_NOTE}.\n"
-    compared = [(ranked.scores[kind], test) for kind, test in tests.items()]
-    yield "".join(f"{sentence}\n" for sentence in verdicts(compared))
+    yield "".join(f"{sentence}\n" for sentence in verdicts(ranked.compared))
 
 
 def sections(ranked: Ranked) -> list[Section]:
     """Write the sections of the report."""
-    tests = {kind: ranked.tests(kind) for kind in ranked.scores}
-    compared = [(ranked.scores[kind], test) for kind, test in tests.items()]
     totals = [
         means_table(f"{kind.capitalize()}: means over {_judged(scores)} judged queries", means(scores))
         for kind, scores in ranked.scores.items()
     ]
     tables = [
-        comparison_table(f"{kind.capitalize()}: each step against the one before", test) for kind, test in tests.items()
+        comparison_table(f"{kind.capitalize()}: each step against the one before", test)
+        for kind, test in ranked.tests.items()
     ]
     return [
-        result(compared, _summary(ranked), totals),
+        result(ranked.compared, _summary(ranked), totals),
         Section("Effectiveness", f"{_held_out(ranked)} {_EFFECTIVENESS}", tables),
         _learned(ranked),
         Section("Queries", _QUERIES, _changes(ranked)),

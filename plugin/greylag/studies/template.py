@@ -88,6 +88,8 @@ def _field(name: str, field: FieldInfo, default: Any, *, plain: bool) -> Iterato
 
 def _placeholder(name: str, field: FieldInfo) -> Any:
     kind = str(field.annotation)
+    if field.examples:
+        return field.examples[0]
     if name in PLACEHOLDERS:
         return PLACEHOLDERS[name]
     if "tuple" in kind:
