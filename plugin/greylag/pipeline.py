@@ -171,11 +171,12 @@ def _items(inputs: Any) -> list[Query | Ranking]:
     if isinstance(inputs, Mapping):
         return [_query(qid, text, inputs) for qid, text in inputs.items()]
     # A data frame iterates over its columns' names.
-    items = list(inputs) if isinstance(inputs, Iterable) and not hasattr(inputs, "columns") else [inputs]
+    single = hasattr(inputs, "columns") or isinstance(inputs, str) or not isinstance(inputs, Iterable)
+    items = [inputs] if single else list(inputs)
     for item in items:
         if not isinstance(item, Query | Ranking):
             received = type(inputs).__name__ + ("" if item is inputs else f" with {shown(item)}")
-            how = remedy(item) or "pass topics (a mapping of qid to text), queries, rankings or a run"
+            how = remedy(item) or "pass topics, such as read_topics returns ({qid: text}), queries, rankings or a run"
             raise ParameterError(f"cannot run on a {received}: {how}")
     return items
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,13 @@ class Query:
 
     qid: str
     text: str
+
+
+class Hit(NamedTuple):
+    """A document of a ranking, and its score."""
+
+    docid: str
+    score: float
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -91,6 +98,12 @@ class Ranking(Printed):
         return same and np.array_equal(self.scores, other.scores)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, place: int) -> Hit:
+        """Return the document at a 0-based place; an iteration over the ranking gives all in order."""
+        if not isinstance(place, int):
+            raise ParameterError(f"a ranking has documents by place, not {shown(place)}: use head(k), docids or scores")
+        return Hit(self.docids[place], float(self.scores[place]))
 
     def _table(self) -> Table:
         ranked = zip(range(1, len(self) + 1), self.docids, self.scores.tolist(), strict=True)
@@ -186,7 +199,8 @@ def near_one(values: FloatArray) -> FloatArray:
     """Multiply each row, shape (..., n), by a power of two, such that its largest magnitude is in [0.5, 1)."""
     # Exactly, so that no result changes; without it, differences and squares of the largest floats overflow.
     largest = np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
-    return np.ldexp(values, -np.frexp(largest)[1])
+    scaled: FloatArray = np.ldexp(values, -np.frexp(largest)[1])
+    return scaled
 
 
 def unit_range(scores: FloatArray) -> FloatArray:
@@ -230,6 +244,8 @@ class Run(Printed, Mapping[str, Ranking]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rankings", tuple(self.rankings))
+        if other := next((one for one in self.rankings if not isinstance(one, Ranking)), None):
+            raise ParameterError(f"a run consists of rankings, not {shown(other)}: Run.from_dict reads scores by docid")
         object.__setattr__(self, "_by_qid", {ranking.qid: ranking for ranking in self.rankings})
         if len(self._by_qid) != len(self.rankings):
             qids = [ranking.qid for ranking in self.rankings]

@@ -26,6 +26,7 @@ INDEX = PositionalIndex.from_texts(TEXTS)
 HITS = [SimpleNamespace(docid=docid, score=score) for docid, score in (("d1", 3.0), ("d2", 2.0))]
 SCORES = {"1": {"d2": 1.0, "d1": 2.0}, "2": {"d3": 1.0}}
 QRELS = {"1": {"d1": 1}, "2": {"d3": 1}}
+MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
 RUN = Run((Ranking("1", "cat", ("d1", "d2"), np.array([2.0, 1.0])), Ranking("2", "dog", ("d3",), np.array([1.0]))))
 
 
@@ -39,6 +40,16 @@ def test_runs_of_pytrec_eval() -> None:
     assert greylag.evaluate(SCORES, QRELS, ["AP"]).means.tolist() == [1.0]
     fused, expected = greylag.fuse_runs([SCORES, RUN]), greylag.fuse_runs([RUN, RUN])
     assert fused.to_dict() == expected.to_dict()
+
+
+def test_hits_of_a_ranking_and_one_measure(tmp_path: Path) -> None:
+    assert [(hit.docid, hit.score) for hit in RUN["1"]] == [("d1", 2.0), ("d2", 1.0)] == [*RUN["1"]]
+    assert (RUN["1"][0].docid, RUN["1"][-1].score) == ("d1", 1.0)
+    with pytest.raises(IndexError):
+        RUN["1"][2]
+    assert greylag.evaluate(RUN, QRELS, "AP").means.tolist() == [1.0]
+    greylag.write_run(SCORES, tmp_path / "scores.run")
+    assert greylag.read_run(tmp_path / "scores.run").to_dict() == SCORES
 
 
 def test_a_text_for_a_query_and_a_path_for_a_model(tmp_path: Path) -> None:
@@ -90,6 +101,23 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         (lambda: greylag.fuse_runs([HITS, HITS]), "a list is no run"),
         (lambda: Run.from_dict({1: {"d": 1.0}}), "query int 1 has dict .*: pass scores by qid and docid, both str"),
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),
+        (lambda: Run(SCORES), "a run consists of rankings, not str '1': Run.from_dict reads scores by docid"),  # type: ignore[arg-type]
+        (lambda: RUN["1"]["d1"], "a ranking has documents by place, not str 'd1': use head"),  # type: ignore[index]
+        (lambda: RUN["1"][:1], r"a ranking has documents by place, not slice .*: use head\(k\)"),  # type: ignore[index]
+        (lambda: greylag.write_run("x.run", RUN), "a str is no run: pass a Run"),  # type: ignore[arg-type]
+        (lambda: GeneralRanker("texts"), "GeneralRanker needs a PositionalIndex, not str 'texts': make one with"),  # type: ignore[arg-type]
+        (lambda: ModelRanker(MODEL, TEXTS), "ModelRanker needs a PositionalIndex, not dict"),  # type: ignore[arg-type]
+        (lambda: MMR(0.5), "MMR needs a PositionalIndex, not float 0.5"),  # type: ignore[arg-type]
+        (
+            lambda: PositionalBM25(INDEX).run("topics.tsv"),
+            "cannot run on a str: pass topics, such as read_topics returns",
+        ),
+        (lambda: PositionalBM25(INDEX).run(["cat"]), "cannot run on a list with str 'cat'"),
+        (lambda: greylag.evaluate("a.run", QRELS, ["AP"]), "a str is no run: pass a Run, such as read_run returns"),  # type: ignore[arg-type]
+        (lambda: greylag.evaluate(QRELS, RUN, ["AP"]), "what is judged for query 1 is Ranking .*, not a mapping"),  # type: ignore[arg-type]
+        (lambda: greylag.rerank("cat", "a cat"), "takes one query, a sequence of passages"),
+        (lambda: greylag.rerank("cat", [("a cat", 0.5)]), "the text of passage 0 is tuple .*: it must be a string"),  # type: ignore[list-item]
+        (lambda: greylag.train(SCORES, QRELS, INDEX), "cannot train on dict .*: pass a Run or rankings"),  # type: ignore[arg-type]
         (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat' is no docid with its text: give a mapping"),
         (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "docid float 1.5 is neither a string nor an integer"),
         (lambda: PositionalIndex.from_texts({"a": None}), "is no docid with its text"),

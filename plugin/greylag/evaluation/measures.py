@@ -388,9 +388,9 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     return (match[1] + match[3], given) if match and ours else (text, {})
 
 
-def parse_measures(measures: Iterable[Measure | str | Any]) -> tuple[Measure, ...]:
-    """Parse the names among `measures` and drop duplicates."""
-    parsed = dict.fromkeys(map(parse_measure, measures))
+def parse_measures(measures: Iterable[Measure | str | Any] | str) -> tuple[Measure, ...]:
+    """Parse the names among `measures`, or the only name, and drop duplicates."""
+    parsed = dict.fromkeys(map(parse_measure, [measures] if isinstance(measures, str) else measures))
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")
     return tuple(parsed)

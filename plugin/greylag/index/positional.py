@@ -365,3 +365,12 @@ def _unique(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
             raise ParameterError(f"duplicate document {docid!r}")
         texts[docid] = text
     return texts
+
+
+def check_index(reader: str, index: object) -> None:
+    """Raise `ParameterError` if the index that `reader` was given is none."""
+    if not isinstance(index, PositionalIndex):
+        raise ParameterError(
+            f"{reader} needs a PositionalIndex, not {shown(index)}: make one with PositionalIndex.from_lucene, which "
+            "takes a folder or a LuceneIndex, or PositionalIndex.from_texts"
+        )

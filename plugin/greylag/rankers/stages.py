@@ -16,7 +16,7 @@ from greylag.features.fused_runs import FusedRuns
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.fusion import PooledRankings
-from greylag.index.positional import PositionalIndex
+from greylag.index.positional import PositionalIndex, check_index
 from greylag.learning.data import weighted_sum
 from greylag.learning.model_files import check_collection
 from greylag.pipeline import Stage
@@ -58,6 +58,7 @@ class ModelRanker(Stage):
         if isinstance(self.model, str | Path):
             object.__setattr__(self, "model", RankingModel.load(self.model))
         if self.index is not None:
+            check_index("ModelRanker", self.index)
             object.__setattr__(self, "model", self.model.at_length(self.index.average_length))
         if self.model.runs:
             raise ModelError(f"the model fuses the runs {', '.join(self.model.runs)}: use FusionRanker, or --model")

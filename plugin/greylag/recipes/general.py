@@ -16,7 +16,7 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.written import WrittenForm
-from greylag.index.positional import PositionalIndex
+from greylag.index.positional import PositionalIndex, check_index
 from greylag.learning.data import Judgements, RankingData, spaced
 from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
@@ -91,6 +91,7 @@ class GeneralRanker(Stage):
     _ranker: ModelRanker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_index("GeneralRanker", self.index)
         object.__setattr__(self, "_ranker", ModelRanker(general_model_for(self.index), self.index))
 
     def __call__(self, ranking: Ranking) -> Ranking:

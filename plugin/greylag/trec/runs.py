@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import SEEN, FloatArray, Query, Ranking, Run, marked
+from greylag.ranking import SEEN, FloatArray, Query, Ranking, Run, as_run, marked
 from greylag.runtime.files import (
     Faults,
     check_names,
@@ -208,7 +208,9 @@ def run_tag(path: Path) -> str:
     return ""
 
 
-def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
+def write_run(
+    run: Run | Mapping[str, Mapping[str, float]], path: str | Path, *, metadata: Mapping[str, Any] | None = None
+) -> None:
     """Write a run atomically, so that trec_eval sees the documents in the order of the rankings.
 
     Lines are grouped by query, ranks start at 1, and scores have the digits that identify a float32 number. A score
@@ -219,8 +221,8 @@ def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None 
 
     Parameters
     ----------
-    run : Run
-        The rankings.
+    run : Run or mapping
+        The rankings, or scores by qid and docid.
     path : str or Path
         The file; gzipped if its name ends in ``.gz``.
     metadata : mapping, optional
@@ -232,6 +234,7 @@ def write_run(run: Run, path: str | Path, *, metadata: Mapping[str, Any] | None 
         If the run has no documents, a name is empty or has white space, a score exceeds float32, or the file cannot be
         written.
     """
+    run = as_run(run)
     check_names("tag", [run.tag])
     check_names("query", run)
     text = "".join(_lines(ranking, run.tag) for ranking in run.rankings)

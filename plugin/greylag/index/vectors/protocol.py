@@ -48,13 +48,9 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
     if latent and index is None:
         raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
     if index is not None:
-        from greylag.index.positional import PositionalIndex  # imports Numba, which embeddings do not need
+        from greylag.index.positional import check_index  # which embeddings do not need
 
-        if not isinstance(index, PositionalIndex):
-            raise ParameterError(
-                f"{stage} needs a PositionalIndex, not a {type(index).__name__}: make one with "
-                f"PositionalIndex.from_lucene or from_texts, or give vectors="
-            )
+        check_index(stage, index)
         if latent:
             from greylag.index.vectors.latent import LatentVectors  # imports SciPy's linear algebra
 
