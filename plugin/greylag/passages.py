@@ -102,7 +102,7 @@ class Reranker:
     ) -> None:
         self._method, self._background = method, background
         # With a background, docids of their own, so that none is that of a document of it.
-        self._name = "{}" if background is None else "passage {}"
+        self._name: Callable[[int], str] = str if background is None else "passage {}".format
         if background is not None and not hasattr(background, "parts"):
             raise ParameterError(
                 f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
@@ -184,8 +184,7 @@ class Reranker:
         listed = list(passages.values() if isinstance(passages, Mapping) else passages)
         keys = list(passages) if isinstance(passages, Mapping) else range(len(listed))
         scores = None if scores is None else list(scores)
-        name = self._name
-        texts = {name.format(n): names.text(text, f"passage {keys[n]}") for n, text in enumerate(listed)}
+        texts = dict(zip(map(self._name, range(len(listed))), map(_text, listed, keys), strict=True))
         for what, given in (("scores", scores), ("groups", groups)):
             if given is not None and len(given) != len(texts):
                 raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
@@ -218,7 +217,7 @@ class Reranker:
         elif scores is None:
             ranking = _by_bm25(query, list(texts), index(_OTHERS))
         else:
-            values = [_finite(names.number(score, f"passage {keys[n]}"), keys[n]) for n, score in enumerate(scores)]
+            values = [*map(_finite, scores, keys)]
             ranking = Ranking.sort(_QID, query or " ", list(texts), values)  # "" would be a query whose text is unknown
         k = min(top_k or every, every)
         ranked = self._stage(known, k, index)(ranking).head(k)
@@ -608,10 +607,18 @@ def _group(group: Any, key: Any) -> Hashable:
     return group
 
 
-def _finite(score: float, key: Any) -> float:
-    if not math.isfinite(score):
-        raise ParameterError(f"the score of passage {key} is {score}: it must be finite")
-    return score
+# The messages' names of passages are made for what is wrong alone: they take longer than reranking.
+def _text(text: Any, key: Any) -> str:
+    return text if type(text) is str else names.text(text, f"passage {key}")
+
+
+def _finite(score: Any, key: Any) -> float:
+    if type(score) is float and math.isfinite(score):
+        return score
+    number = names.number(score, f"passage {key}")
+    if not math.isfinite(number):
+        raise ParameterError(f"the score of passage {key} is {number}: it must be finite")
+    return number
 
 
 def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:

@@ -190,6 +190,7 @@ class StageStep:
             raise ParameterError(f"stage {self}: {error}") from None
 
 
+@cache
 def _types(stage: type[Stage]) -> dict[str, Any]:
     # Modules import the class of an index for type checkers alone, as it loads Numba.
     return get_type_hints(stage, localns={"PositionalIndex": object})

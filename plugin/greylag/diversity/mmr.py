@@ -15,6 +15,7 @@ class MarginalRelevance(CosineGain):
     combine = np.maximum
     start = -np.inf  # not 0, as all cosines may be negative
     constant = 0.0
+    adds_errors = False
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ class DistanceSum(CosineGain):
     combine = np.add
     start = 0.0
     constant = 1.0
+    adds_errors = True
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from greylag.diversity import DPP, MMR, MSD
 from greylag.diversity.dpp import LogDeterminant
 from greylag.diversity.mmr import MarginalRelevance
 from greylag.diversity.msd import DistanceSum
+from greylag.diversity.vector_gain import exact_rows
 from greylag.greedy import greedy_path
 from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
@@ -92,11 +93,71 @@ def test_cosines_are_added_without_error(spread: float) -> None:
     rng = np.random.default_rng(1)
     rows = (rng.standard_normal(500) + spread * rng.standard_normal((40, 500))).astype(np.float32)
     rows[20:25], rows[30] = rows[:5], 0.0
+    units = exact_rows(rows)
     gain = MarginalRelevance(np.zeros(40), rows, 0.5)
-    np.testing.assert_allclose(gain.rows, unit_rows(rows), rtol=0, atol=2.0**-27)
+    np.testing.assert_allclose(units, unit_rows(rows), rtol=0, atol=2.0**-27)
     for candidate in (0, 7, 30):
-        exact = [math.fsum(row * gain.rows[candidate]) for row in gain.rows]
+        exact = [math.fsum(row * units[candidate]) for row in units]
         assert gain.cosines(candidate).tolist() == exact
+
+
+def in_full(method: str, rows: FloatArray, relevance: FloatArray, w: float, k: int) -> list[int]:
+    """The picks by the gains of all candidates in each turn, in float64 with exact cosines."""
+    units = exact_rows(rows)
+    cosines = units @ units.T
+    squares = np.diag(cosines).copy()
+    distances, factor, basis = squares.copy(), np.zeros((0, len(rows))), list[int]()
+    picked: list[int] = []
+    while len(picked) < min(k, len(rows)):
+        if method == "dpp":
+            gains = np.log(np.maximum(distances / np.where(squares > 0, squares, 1.0), 1e-6))
+        elif not picked:
+            gains = np.zeros(len(rows))
+        else:
+            gains = -cosines[picked].max(axis=0) if method == "mmr" else (1 - cosines[picked]).sum(axis=0)
+        gains = w * relevance + (1 - w) * gains
+        gains[picked] = -np.inf
+        best = int((gains >= gains.max() - 1e-12).argmax())
+        picked.append(best)
+        if method == "dpp" and distances[best] > 1e-6:
+            row = (cosines[best] - factor[:, best] @ factor) / math.sqrt(distances[best])
+            factor, distances = np.vstack([factor, row]), distances - row * row
+            basis.append(best)
+    return picked
+
+
+@pytest.mark.parametrize("method", STAGES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 150),
+    m=st.integers(1, 60),
+    w=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    k=st.sampled_from([1, 5, 40, 150]),
+    copies=st.sampled_from([0.0, 0.3, 0.9]),
+    levels=st.sampled_from([1, 3, 1000]),
+    common=st.sampled_from([0.0, 1.0, 30.0]),
+    gains_matter=st.booleans(),
+)
+def test_picks_are_those_of_all_gains(
+    method: str, dtype: type, seed: int, n: int, m: int, w: float, k: int, copies: float, levels: int, common: float,
+    gains_matter: bool,
+) -> None:  # fmt: skip
+    """With ties: equal vectors, a zero vector, and few different scores; and with vectors that are nearly alike."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((n, m)) + common * rng.standard_normal(m)
+    repeated = rng.random(n) < copies
+    rows[repeated] = rows[rng.integers(0, n, repeated.sum())]
+    rows[rng.integers(n)] = 0.0
+    relevance = unit_range(np.sort(rng.integers(0, levels, n).astype(float))[::-1])
+    rows = rows.astype(dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("greylag.diversity.vector_gain._MANY", 0)  # cosines in float32 are estimated
+        gain = GAINS[method](relevance, rows, w)
+    gain.gains_matter = gains_matter
+    picks, _ = greedy_path(gain, k)
+    assert picks.tolist() == in_full(method, rows, relevance, w, k)
 
 
 @pytest.mark.parametrize("exponent", [-170, 170])
