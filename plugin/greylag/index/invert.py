@@ -11,7 +11,7 @@ import numpy as np
 
 from greylag.errors import ParameterError
 from greylag.index import analysis
-from greylag.index.streams import document_bytes, encode_documents, encode_positions, measure, transpose
+from greylag.index.streams import document_bytes, encode_documents, encode_pairs, encode_positions
 from greylag.index.tables import DTYPES, fingerprint, join, offsets, ranges
 from greylag.ranking import IntArray
 
@@ -60,19 +60,20 @@ def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int,
     tfs = np.diff(np.append(starts, len(terms))).astype(np.int32)
     postings_offsets = offsets(np.bincount(terms[starts], minlength=n_terms))
     stream, block_places = encode_positions(0, 0, tfs, positions[order].astype(np.int32))
-    width = document_bytes(n_documents)
-    postings = encode_documents(documents[starts].astype(np.int32), width), width, stream, postings_offsets
-    lengths, sizes = measure(*postings, n_documents)
-    forward_offsets = offsets(sizes)
-    forward = np.empty(forward_offsets[-1], dtype=np.uint8)
-    transpose(*postings, forward_offsets, forward)
+    of_document = np.argsort(documents[starts], kind="stable")  # entries, ascending by term within a document
+    entry_terms, entry_tfs = terms[starts][of_document].astype(np.int64), tfs[of_document]
+    entries = offsets(np.bincount(documents[starts], minlength=n_documents))
+    steps = np.diff(entry_terms, prepend=0)
+    begins = entries[:-1][np.diff(entries) > 0]
+    steps[begins] = entry_terms[begins]
+    forward, places = encode_pairs(steps, entry_tfs)
     return {
-        "document_lengths": lengths,
+        "document_lengths": np.bincount(documents, minlength=n_documents),
         "collection_frequencies": np.bincount(terms, minlength=n_terms),
         "postings_offsets": postings_offsets,
-        "postings_docs": postings[0],
+        "postings_docs": encode_documents(documents[starts].astype(np.int32), document_bytes(n_documents)),
         "block_places": block_places,
         "positions": stream,
-        "forward_offsets": forward_offsets,
+        "forward_offsets": places[entries],
         "forward": forward,
     }

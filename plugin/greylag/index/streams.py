@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
 from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array
+from greylag.index.tables import offsets as offsets_of
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
 
@@ -131,31 +132,52 @@ def encode_documents(docs: Int32Array, width: int) -> Bytes:
     return docs.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].ravel()
 
 
-@_jit
+def encode(numbers: IntArray) -> tuple[Bytes, IntArray]:
+    """Encode numbers; return the stream and their offsets in it, shape (len(numbers) + 1,)."""
+    if len(numbers) and numbers.min() < 0:
+        raise CollectionError("postings are not in ascending order: build the index again")
+    # Of five bytes at most, the i-th is there if the number has a bit beyond those of the bytes before it.
+    sizes = np.ones(len(numbers), dtype=np.int64)
+    for i in range(1, 5):
+        sizes += numbers >> 7 * i > 0
+    starts = offsets_of(sizes)
+    stream = np.empty(starts[-1], dtype=np.uint8)
+    left = np.arange(len(numbers))
+    for i in range(5):
+        more = sizes[left] > i + 1
+        stream[starts[left] + i] = numbers[left] >> 7 * i & 127 | more << 7
+        left = left[more]
+    return stream, starts
+
+
+def encode_pairs(numbers: IntArray, tfs: Int32Array) -> tuple[Bytes, IntArray]:
+    """Encode a number and tf of each entry; return the stream and the entries' offsets in it."""
+    several = tfs > 1
+    places = offsets_of(1 + several)
+    values = np.empty(places[-1], dtype=np.int64)
+    values[places[:-1]] = numbers << 1 | several
+    values[places[:-1][several] + 1] = tfs[several]
+    stream, starts = encode(values)
+    return stream, starts[places]
+
+
 def encode_positions(first: int, offset: int, tfs: Int32Array, positions: Int32Array) -> tuple[Bytes, IntArray]:
     """Encode the positions of postings; return the offset of each block of `BLOCK_POSTINGS`.
 
     `first` and `offset` are the number of the first posting and its offset in the whole stream, of which this is a
     piece. `positions` ascend within a posting; their number is the sum of `tfs`.
     """
-    # At most five bytes for each tf and each position. A block's offset is counted if its first posting is among these.
-    stream = np.empty(5 * len(tfs) + 5 * len(positions), np.uint8)
-    block_places = np.empty(
-        (first + len(tfs) + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS - (first + BLOCK_POSTINGS - 1) // BLOCK_POSTINGS,
-        np.int64,
-    )
-    end, position, block = 0, 0, 0
-    for posting in range(len(tfs)):
-        if (first + posting) % BLOCK_POSTINGS == 0:
-            block_places[block] = offset + end
-            block += 1
-        previous = np.int64(positions[position])
-        end = _write_pair(stream, end, previous, tfs[posting])
-        for i in range(position + 1, position + tfs[posting]):
-            end = _write(stream, end, positions[i] - previous)
-            previous = np.int64(positions[i])
-        position += tfs[posting]
-    return stream[:end].copy(), block_places
+    several = tfs > 1
+    begins, places = offsets_of(tfs), offsets_of(tfs + several)
+    # A tf above 1 stands behind the first position of its posting, and moves the others on.
+    at = np.arange(len(positions)) + np.repeat(places[:-1] - begins[:-1] + several, tfs)
+    at[begins[:-1]] = places[:-1]
+    values = np.empty(places[-1], dtype=np.int64)
+    values[at[1:]] = np.diff(positions.astype(np.int64))
+    values[places[:-1]] = positions[begins[:-1]].astype(np.int64) << 1 | several
+    values[places[:-1][several] + 1] = tfs[several]
+    stream, starts = encode(values)
+    return stream, offset + starts[places[:-1]][-first % BLOCK_POSTINGS :: BLOCK_POSTINGS]
 
 
 @_jit_inline

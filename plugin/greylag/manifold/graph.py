@@ -173,8 +173,9 @@ def _sparse_neighbours(points: sparse.csr_array, k: int) -> IntArray:
     """Find the k nearest neighbours of every point, shape (n, k)."""
     from greylag.manifold.products import nearest
 
-    squared_norms = (points * points).sum(axis=1)
-    neighbours: IntArray = nearest(_arrays(points), _arrays(points.tocsc()), squared_norms, k)
+    shape = points.shape[0], k
+    neighbours, squares = np.empty(shape, dtype=np.int64), np.full(shape, np.inf)
+    nearest(_arrays(points), _arrays(points.tocsc()), (points * points).sum(axis=1), neighbours, squares)
     return neighbours
 
 

@@ -24,7 +24,8 @@ def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, 
     """
     indptr, coordinates, data = by_point
     starts, points, values = by_coordinate
-    row[i + 1 :] = 0.0
+    for other in range(i + 1, len(row)):
+        row[other] = 0.0
     for entry in range(indptr[i], indptr[i + 1]):
         coordinate, value = coordinates[entry], data[entry]
         # Point i is the next entry of the column, since points come in order: what is left are those after it.
@@ -61,36 +62,34 @@ def condensed_distances(products: FloatArray, squared_norms: FloatArray, distanc
 
 
 @_jit
-def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, k: int) -> Any:
-    """Return the k < n nearest neighbours of each of n points, in ascending order of Euclidean distance, shape (n, k).
+def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, neighbours: IntArray, squares: Any) -> None:
+    """Find the k < n nearest neighbours of each of n points, in ascending order of Euclidean distance.
 
-    Ties go to the lower number: points come in ascending order, and none goes before one at the same distance.
+    They are written to `neighbours`, shape (n, k), and their squared distances to `squares`, which has infinities. Ties
+    go to the lower number: points come in ascending order, and none goes before one at the same distance.
     """
-    n = len(squared_norms)
-    neighbours, squares = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
-    row, after, farthest = np.empty(n), by_coordinate[0][:-1].copy(), np.full(n, np.inf)
+    n, last = len(squared_norms), squares.shape[1] - 1
+    row, after = np.empty(n), by_coordinate[0][:-1].copy()
     for i in range(n):
         _products_after(i, by_point, by_coordinate, after, row)
         for j in range(i + 1, n):
             double = -2 * row[j]
             from_i = double + squared_norms[i] + squared_norms[j]
-            if from_i < farthest[i]:
-                farthest[i] = _insert(squares[i], neighbours[i], from_i, j)
+            if from_i < squares[i, last]:
+                _insert(squares, neighbours, i, from_i, j)
             from_j = double + squared_norms[j] + squared_norms[i]
-            if from_j < farthest[j]:
-                farthest[j] = _insert(squares[j], neighbours[j], from_j, i)
-    return neighbours
+            if from_j < squares[j, last]:
+                _insert(squares, neighbours, j, from_j, i)
 
 
 @_jit
-def _insert(squares: FloatArray, neighbours: IntArray, square: float, point: int) -> float:
-    """Insert a point into an ascending list for the last one; return the new last one's squared distance."""
-    slot = len(squares) - 1
-    while slot > 0 and squares[slot - 1] > square:
-        squares[slot], neighbours[slot] = squares[slot - 1], neighbours[slot - 1]
+def _insert(squares: FloatArray, neighbours: IntArray, row: int, square: float, point: int) -> None:
+    """Insert a point into the ascending list of a row, in place of the last one."""
+    slot = squares.shape[1] - 1
+    while slot > 0 and squares[row, slot - 1] > square:
+        squares[row, slot], neighbours[row, slot] = squares[row, slot - 1], neighbours[row, slot - 1]
         slot -= 1
-    squares[slot], neighbours[slot] = square, point
-    return squares[-1]  # type: ignore[no-any-return]
+    squares[row, slot], neighbours[row, slot] = square, point
 
 
 @_jit
@@ -109,9 +108,11 @@ def pair_terms(by_point: Any, n_coordinates: int, rows: IntArray, columns: IntAr
     for p in range(len(rows)):
         if rows[p] != last:
             if last >= 0:
-                dense[coordinates[indptr[last] : indptr[last + 1]]] = 0.0
+                for entry in range(indptr[last], indptr[last + 1]):
+                    dense[coordinates[entry]] = 0.0
             last = rows[p]
-            dense[coordinates[indptr[last] : indptr[last + 1]]] = data[indptr[last] : indptr[last + 1]]
+            for entry in range(indptr[last], indptr[last + 1]):
+                dense[coordinates[entry]] = data[entry]
         for entry in range(indptr[columns[p]], indptr[columns[p] + 1]):
             terms[n] = dense[coordinates[entry]] * data[entry]
             n += terms[n] != 0

@@ -202,7 +202,8 @@ def test_equal_points_have_distance_0() -> None:
 @pytest.mark.parametrize("k", [1, 7, 79])
 def test_neighbours_are_those_of_scikit_learn(seed: int, k: int) -> None:
     points = sparse_points(seed)
-    found = nearest(arrays(points), arrays(points.tocsc()), (points * points).sum(axis=1), k)
+    found, squares = np.empty((80, k), dtype=np.int64), np.full((80, k), np.inf)
+    nearest(arrays(points), arrays(points.tocsc()), (points * points).sum(axis=1), found, squares)
     expected = NearestNeighbors(n_neighbors=k).fit(points).kneighbors(return_distance=False)
     np.testing.assert_array_equal(found, expected)
 
