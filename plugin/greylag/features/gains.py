@@ -79,9 +79,11 @@ def add_gains(
     # `once` and `once_in` split the gain at tf = 1 into a factor of the clique and one of the document: by far the most
     # frequent case is then one multiplication.
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
-    once_in, functions = np.empty_like(document_values), np.arange(clique_values.shape[1]) // n_widths
+    once_in, functions = np.empty(document_values.shape), np.empty(clique_values.shape[1], np.int64)
     features, used = np.empty(len(sets), np.int64), np.empty(clique_values.shape[1], np.int64)
-    seen = np.full(clique_values.shape[1], -1, np.int64)  # the last clique with a value in this column
+    seen = np.empty(clique_values.shape[1], np.int64)  # the last clique with a value in this column
+    for s in range(len(seen)):
+        functions[s], seen[s] = s // n_widths, -1
     for d in range(len(out)):
         for f in range(len(weightings)):
             once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]

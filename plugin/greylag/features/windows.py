@@ -315,7 +315,8 @@ def add_counts(
     """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), in the `columns` of the cliques."""
     within = np.empty(len(widths), np.int64)
     for c in range(len(columns)):
-        within[:] = 0
+        for w in range(len(widths)):
+            within[w] = 0
         for code in codes[offsets[c] : offsets[c + 1]]:
             for w in range(len(widths)):
                 if code >= 0:
@@ -323,4 +324,6 @@ def add_counts(
                 else:
                     out[0, columns[c], w] += tf[-1 - code, w]
                     out[1, columns[c], w] += tf[-1 - code, w] > 0
-        out[:, columns[c]] += within
+        for w in range(len(widths)):
+            out[0, columns[c], w] += within[w]
+            out[1, columns[c], w] += within[w]

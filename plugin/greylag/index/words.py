@@ -162,7 +162,8 @@ def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
     for i in range(len(starts) - 1):
         size = starts[i + 1] - starts[i] + 2
         padded[0] = padded[size - 1] = 95  # _
-        padded[1 : size - 1] = text[starts[i] : starts[i + 1]]
+        for j in range(starts[i], starts[i + 1]):
+            padded[j - starts[i] + 1] = text[j]
         count = 0
         for j in range(size):
             if padded[j] & 192 != 128:  # where a character begins
