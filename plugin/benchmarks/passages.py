@@ -1,11 +1,13 @@
 """Passages with embeddings or texts: the first call, and MMR, MSD and DPP against pyversity on the same vectors."""
 
+import os
+import tempfile
 from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.harness import Row, cpu_seconds
-from benchmarks.start import process_seconds
+from benchmarks.start import children_seconds, process_seconds, run_python
 from greylag import rerank
 from greylag.diversity import DPP, MMR, MSD
 from greylag.index.vectors import ArrayVectors
@@ -13,6 +15,20 @@ from greylag.index.word_breaks import words as words_of
 from greylag.ranking import Ranking
 
 CALL = "from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2]{})"
+FIRST = """
+from numba.core.event import Listener, register
+compiled = []
+class Counting(Listener):
+    def on_start(self, event): compiled.append(event)
+    def on_end(self, event): pass
+register("numba:compile", Counting())
+from greylag import rerank
+texts = [f"the {a} {b} sat on the {c} of a {a}" for a in ("cat", "dog", "wing") for b in ("big", "red") for c in "mnop"]
+rerank("the cat sat", texts, [*range(24)], method=METHOD)
+print(len(compiled))
+"""
+"""Reranks where nothing is compiled, and prints how many functions Numba compiles."""
+FIRST_AIMS = {"mmr": 1.5, "manifold": 4, "general": 6}
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
 
 
@@ -21,6 +37,14 @@ def rows() -> Iterator[Row]:
     for what, options, aim in (("embeddings", ", vectors=[[1.0, 0], [0.6, 0.8]]", 0.35), ("texts", "", 1.0)):
         taken = [process_seconds("-c", CALL.format(options)) for _ in range(6)][1:]
         yield Row(f"import and the first rerank of {what}", min(taken), "CPU s", f"at most {aim}")
+    for method, seconds in FIRST_AIMS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["NUMBA_CACHE_DIR"] = folder
+            before, printed = children_seconds(), run_python("-c", FIRST.replace("METHOD", repr(method)))
+            del os.environ["NUMBA_CACHE_DIR"]
+        spent = children_seconds() - before
+        yield Row(f"first rerank by {method} in a new environment", spent, "CPU s", f"at most {seconds}")
+        yield Row(f"functions that it compiles, {method}", int(printed), "")
     rng = np.random.default_rng(0)
     for n, m in ((100, 256), (1000, 768)):
         yield from compared(rng, n, m)

@@ -48,8 +48,20 @@ def greylag_seconds(*arguments: str) -> float:
 
 def process_seconds(*arguments: str) -> float:
     """CPU seconds of Python with these arguments."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_seconds()
+    run_python(*arguments)
+    return children_seconds() - before
+
+
+def children_seconds() -> float:
+    """CPU seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_python(*arguments: str) -> str:
+    """What Python prints with these arguments."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return subprocess.run(
+        [sys.executable, *arguments], check=True, capture_output=True, env=environment, text=True
+    ).stdout

@@ -81,9 +81,7 @@ def add_gains(
     values, once = np.empty(clique_values.shape[1]), np.empty(clique_values.shape[1])
     once_in, functions = np.empty(document_values.shape), np.empty(clique_values.shape[1], np.int64)
     features, used = np.empty(len(sets), np.int64), np.empty(clique_values.shape[1], np.int64)
-    seen = np.empty(clique_values.shape[1], np.int64)  # the last clique with a value in this column
-    for s in range(len(seen)):
-        functions[s], seen[s] = s // n_widths, -1
+    seen = np.zeros(clique_values.shape[1], np.int64)  # the last clique with a value in this column, from 1
     for d in range(len(out)):
         for f in range(len(weightings)):
             once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
@@ -97,8 +95,8 @@ def add_gains(
                 s = sources[u]
                 features[n_features] = u
                 n_features += 1
-                if seen[s] != c:
-                    seen[s], used[n_used] = c, s
+                if seen[s] != c + 1:
+                    seen[s], functions[s], used[n_used] = c + 1, s // n_widths, s
                     n_used += 1
                     once[s] = _once(weightings[s // n_widths], clique_values[c, s], 1.0)[0]
         for i in range(offsets[c], offsets[c + 1]):
