@@ -42,6 +42,17 @@ def test_gains_without_judgements_are_those_that_the_study_expects() -> None:
     assert (len(ours), sum(row["p"] < 0.05 for row in ours)) == (18, 16)
 
 
+def test_means_beside_an_encoder_are_those_that_the_study_expects() -> None:
+    expected = yaml.safe_load((ROOT / "configs" / "encoder.yaml").read_text())["expected"]
+    (row,) = re.findall(r"^\| (\.\d+(?: \| \.\d+){4}) \|$", README.read_text(), re.MULTILINE)
+    means = expected["all, nDCG@10"]
+    systems = "BM25", "general", "MiniLM", "RRF(BM25, MiniLM)", "sum(general, MiniLM)"
+    assert [float(shown) for shown in row.split(" | ")] == pytest.approx([means[one] for one in systems], abs=0.00051)
+    less = ", nDCG@10, sum(general, MiniLM) less RRF(BM25, MiniLM)"
+    rows = [one for name, one in expected.items() if name.endswith(less) and "p" in one]
+    assert [len(rows), sum(one["difference"] > 0 for one in rows), sum(one["p"] < 0.05 for one in rows)] == [12, 12, 8]
+
+
 def test_the_extras_of_the_installation_are_those_of_the_package() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for page in (README, DOCS / "installation.md"):

