@@ -146,6 +146,12 @@ class AutomaticRecipe(Recipe):
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Automatic(self.objective, folds=self.folds, seed=self.seed).objective)
 
+    def unjudged(self, index: PositionalIndex | None) -> RankingModel | None:
+        """Return the general model with the weights of this index."""
+        if index is None:
+            return None
+        return (self.general or general_model_for(index)).at_length(index.average_length)
+
     def prepare(
         self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:

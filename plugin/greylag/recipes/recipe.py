@@ -46,6 +46,10 @@ class Recipe(ABC):
     needs_index: ClassVar[bool] = True
     objective: Objective | str
 
+    def unjudged(self, index: PositionalIndex | None) -> RankingModel | None:
+        """Return the model without judgements that the recipe begins with, for this index; None if it has none."""
+        return None
+
     @property
     def has_first_stage(self) -> bool:
         """Whether the rankings that it reranks were ranked by something; True by default."""

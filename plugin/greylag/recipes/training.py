@@ -34,7 +34,7 @@ from greylag.recipes.recipe import (
 )
 from greylag.recipes.source_gains import sources_table
 
-HELD_OUT, FIRST = "held out", "first stage"
+HELD_OUT, FIRST, UNJUDGED = "held out", "first stage", "general model"
 MAX_TOPICS = 5_000
 """Judged topics that are trained on unless more are asked for: 57 features of 200 documents of each are 456 MB."""
 LINE_WIDTH = 110  # of the sentence when it is printed
@@ -59,7 +59,8 @@ class TrainingResult:
     held_out : CrossValidation or None
         None without folds.
     scores : mapping of str to Scores
-        The recipe's measure of the "first stage", of the "held out" rankings, and of `baselines`. Empty without folds.
+        The recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the "general
+        model", which needs no judgements, if the recipe begins with one. Empty without folds.
     baselines : mapping of str to Run
         With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
         "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
@@ -83,21 +84,28 @@ class TrainingResult:
     @property
     def baseline(self) -> str:
         """The baseline with the best held-out mean, the first stage included, with which `verdict` compares."""
-        others = [name for name in self.scores if name != HELD_OUT]
+        others = [name for name in self.scores if name not in (HELD_OUT, UNJUDGED)]
         return max(others, key=lambda name: float(self.scores[name].means[0]))
 
     @property
     def verdict(self) -> str:
         """How much better the automatic choice is than the best tuned baseline, or another model than the first stage.
 
+        With folds, a second sentence says what judging gained over the general model, which needs no judgements.
         By the held-out scores if there are any, else by those that the choice was made by, corrected for that; empty
         for other recipes without folds. Which baseline is the best is known from the same topics, which favours it.
         """
         choice = "The automatic choice"
         if self.scores:
             name, baseline = choice if self.choice else "The held-out model", self.baseline
-            named = {baseline: self.scores[baseline], name: self.scores[HELD_OUT]}
-            return f"{compare(named, baseline).comparisons[0].verdict} Each topic was held out."
+            others = {baseline: self.scores[baseline]}
+            if UNJUDGED in self.scores:
+                others[f"the {UNJUDGED}, without judgements"] = self.scores[UNJUDGED]
+            sentences = [
+                compare({other: scores, name: self.scores[HELD_OUT]}, other).comparisons[0].verdict
+                for other, scores in others.items()
+            ]
+            return " ".join([*sentences, "Each topic was held out."])
         if self.choice is None:
             return ""
         best, chosen = self.choice.best, self.choice.baseline
@@ -198,6 +206,9 @@ def train(
         )  # fmt: skip
         of_baselines = held_out_baselines(held_out, first, index, n_jobs=n_jobs)
         runs = {**({FIRST: first} if recipe.has_first_stage else {}), HELD_OUT: held_out.run, **of_baselines}
+        if (unjudged := recipe.unjudged(index)) is not None:
+            stages = [ModelRanker(unjudged, index, transfer=True)] * len(held_out.folds)
+            runs[UNJUDGED] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=UNJUDGED)
         # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
         judged = {qid: dict(qrels[qid]) for qid in qrels if qid in kept or qid not in given}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}

@@ -22,7 +22,7 @@ from greylag.ranking import Run
 from greylag.recipes import Automatic, AutomaticRecipe, cross_validate, train
 from greylag.recipes.automatic import INCUMBENT
 from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, Choice, System, choose, cross_folds, learners, title
-from greylag.recipes.general import general_model
+from greylag.recipes.general import GeneralRanker, general_model
 from greylag.recipes.sources import TunedRM3
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping
@@ -129,9 +129,14 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
     scores = {name: found for name, found in result.scores.items() if name.startswith("tuned ")}
     bm25 = RankingModel.load(tmp_path / "model.json").parameters
     assert {"tuned BM25", "tuned QL", "tuned SDM", "tuned RM3"} == set(scores) == set(result.baselines)
-    others = {name: of for name, of in result.scores.items() if name != "held out"}
+    others = {name: of for name, of in result.scores.items() if name not in ("held out", "general model")}
     assert result.baseline == max(others, key=lambda name: others[name].means[0])
     assert f"than {result.baseline}:" in result.verdict
+    unjudged = evaluate(GeneralRanker(INDEX).run(RUN, tag="general"), QRELS, ["AP"])
+    assert result.scores["general model"].by_query == unjudged.by_query
+    gain = result.scores["held out"].means[0] - unjudged.means[0]
+    held_out = f"its mean AP of {result.scores['held out'].means[0]:.4f} is {abs(gain):.4f}"
+    assert f"the general model, without judgements: {held_out}" in result.verdict
     own = Run(tuple(r for r in RANKINGS if r.qid in validated.folds[-1]), "x")
     expected = evaluate(RM3Stage(INDEX, original_weight=1.0, k1=bm25.k1, b=bm25.b).run(own), QRELS, ["AP"])
     for qid, value in zip(expected.qids, expected.values[:, 0], strict=True):
