@@ -24,6 +24,7 @@ from greylag.rankers import RankingModel
 TEXTS = {"d1": "a cat sat", "d2": "a cat sat down", "d3": "a dog ran"}
 INDEX = PositionalIndex.from_texts(TEXTS)
 HITS = [SimpleNamespace(docid=docid, score=score) for docid, score in (("d1", 3.0), ("d2", 2.0))]
+SCORED = SimpleNamespace(query_id="1", doc_id="d1", score=1.0)  # as those of ir_measures
 SCORES = {"1": {"d2": 1.0, "d1": 2.0}, "2": {"d3": 1.0}}
 QRELS = {"1": {"d1": 1}, "2": {"d3": 1}}
 MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
@@ -99,6 +100,10 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         (lambda: greylag.evaluate([RUN], QRELS, ["AP"]), r"a list is no run: pass a Run.*{qid: {docid: score}}"),
         (lambda: greylag.evaluate({"1": {"a": 1.0}, "2": HITS}, QRELS, ["AP"]), "a dict is no run"),
         (lambda: greylag.fuse_runs([HITS, HITS]), "a list is no run"),
+        (lambda: greylag.evaluate([SCORED], QRELS, ["AP"]), "a list is no run: read them .*run_from_ir_datasets"),  # type: ignore[arg-type]
+        (lambda: greylag.evaluate(RUN, [SCORED], ["AP"]), "judgements are a list: read them .*qrels_from_ir_datasets"),  # type: ignore[arg-type]
+        (lambda: GeneralRanker(INDEX).run(SCORES), r"make scores a run by Run.from_dict\(scores, topics\)"),  # type: ignore[arg-type]
+        (lambda: greylag.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),  # type: ignore[dict-item]
         (lambda: Run.from_dict({1: {"d": 1.0}}), "query int 1 has dict .*: pass scores by qid and docid, both str"),
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),
         (lambda: Run(SCORES), "a run consists of rankings, not str '1': Run.from_dict reads scores by docid"),  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ def shown(value: Any) -> str:
 def remedy(value: Any) -> str:
     """Return the function of greylag that reads a value of another package, or "" if there is none."""
     item = next(iter(value.values()), None) if isinstance(value, Mapping) else value
+    first = value[0] if isinstance(value, list | tuple) and value else value
     kinds = (
         (
             hasattr(value, "columns"),
@@ -34,7 +35,7 @@ def remedy(value: Any) -> str:
             "topics with greylag.adapters.topics_from_pyserini(topics, field='title')",
         ),
         (
-            hasattr(value, "queries_iter") or hasattr(value, "query_id"),
+            hasattr(value, "queries_iter") or hasattr(first, "query_id"),
             "them with greylag.adapters.topics_from_ir_datasets, qrels_from_ir_datasets or run_from_ir_datasets",
         ),
         (

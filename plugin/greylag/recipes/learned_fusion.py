@@ -36,7 +36,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import FusionRanker
-from greylag.ranking import FloatArray, IntArray, Query, Ranking, Run
+from greylag.ranking import FloatArray, IntArray, Query, Ranking, Run, as_run
 from greylag.recipes.choice import Candidate, Choice, System, choose, cross_folds
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.index_free import check_number
@@ -347,9 +347,17 @@ def _scores(
     return {name: Scores.single(measure, of_system) for name, of_system in values.items()}
 
 
+def _run(value: Run | RunFile) -> Run | RunFile:
+    """Return a run or a file of one; scores by qid and docid as a run."""
+    return value if isinstance(value, RunFile) else as_run(value)
+
+
 def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[str, Run | RunFile]:
     """Name the runs."""
-    given = [*runs.items()] if isinstance(runs, Mapping) and not isinstance(runs, Run) else [(r.tag, r) for r in runs]
+    if isinstance(runs, Mapping) and not isinstance(runs, Run):
+        given = [(name, _run(run)) for name, run in runs.items()]
+    else:
+        given = [(run.tag, run) for run in map(_run, runs)]
     if len(given) < 2:
         raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")
     named = dict(given)
