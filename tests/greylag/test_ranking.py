@@ -160,7 +160,7 @@ def test_integer_qids_become_strings() -> None:
         ({"1": Ranking("1", "", (), [])}, "topic '1' is Ranking .*, not a string"),
         ({1.5: "a"}, "topic identifier float 1.5 is neither a string nor an integer"),
         ({True: "a"}, "topic identifier bool True is neither"),
-        ("goose", "cannot run on a str with str 'g': pass topics"),
+        ("goose", "cannot run on a str: pass topics"),
         (["goose"], "cannot run on a list with str 'goose': pass topics"),
         ([("1", "goose")], "cannot run on a list with tuple"),
         (7, "cannot run on a int: pass topics"),
