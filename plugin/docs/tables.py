@@ -103,11 +103,14 @@ def curve_gains() -> str:
         row for figures in curve_points().values() for name, row in figures.items() if name.endswith(f"less {BEST}")
     ]
     below = sum(row["difference"] < 0 and row["p"] < 0.05 for row in best)
+    where, than = "nowhere", "any other"
+    if below:
+        where, than = f"at {_NUMBERS[below]} size{'s' if below > 1 else ''}", "another"
     texts = sum("BM25" in next(iter(points(figures).values())) for figures in curve_points().values())
     return (
         f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {_number(min(gains))} to "
-        f"{_number(max(gains))} above that of tuned BM25,\nand {f'at {below} sizes' if below else 'nowhere'} "
-        "significantly below that of any other system ([evidence](../evidence/rankers.md))."
+        f"{_number(max(gains))} above that of tuned BM25,\nand {where} significantly below that of {than} "
+        "system ([evidence](../evidence/rankers.md))."
     )
 
 
