@@ -35,7 +35,7 @@ def remedy(value: Any) -> str:
             "topics with greylag.adapters.topics_from_pyserini(topics, field='title')",
         ),
         (
-            hasattr(value, "queries_iter") or hasattr(first, "query_id"),
+            any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id")),
             "them with greylag.adapters.topics_from_ir_datasets, qrels_from_ir_datasets or run_from_ir_datasets",
         ),
         (

@@ -35,6 +35,7 @@ WORDS = {
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
 SETTINGS = {
+    ("Part", "related"),
     ("Collection", "fields"), ("Collection", "language"), ("Queries", "field"), ("Documents", "id"),
     ("Documents", "label"), ("Documents", "text"), ("Documents", "split"), ("Documents", "labels"),
     ("Settings", "queries"), ("Settings", "general_without"),

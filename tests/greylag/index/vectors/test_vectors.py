@@ -111,7 +111,7 @@ def test_an_index_stands_for_its_tfidf_vectors() -> None:
     [
         ({}, "needs an index or vectors=, and was given neither"),
         ({"index": INDEX, "vectors": TfidfVectors(INDEX)}, "and was given both"),
-        ({"index": "index"}, "needs a PositionalIndex, not a str: make one with PositionalIndex.from_lucene"),
+        ({"index": "index"}, "needs a PositionalIndex, not str .index.: make one with PositionalIndex.from_lucene"),
         ({"vectors": np.eye(2)}, r"not a ndarray: for an array, use ArrayVectors\(docids, array\)"),
     ],
 )
