@@ -101,7 +101,7 @@ class Ranking(Printed):
 
     def __getitem__(self, place: int) -> Hit:
         """Return the document at a 0-based place; an iteration over the ranking gives all in order."""
-        if not isinstance(place, int):
+        if not hasattr(place, "__index__"):
             raise ParameterError(f"a ranking has documents by place, not {shown(place)}: use head(k), docids or scores")
         return Hit(self.docids[place], float(self.scores[place]))
 

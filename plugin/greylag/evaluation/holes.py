@@ -98,14 +98,19 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
     without = [replace(measure, judged_only=True) for measure in parsed]
     plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}
-    own = _own(runs, qrels, parsed)
+    own = {measure: _own(runs, qrels, measure) for measure in parsed}
     return Holes(
         {name: _judged(run, qrels, parsed) for name, run in runs.items()},
         plain,
         {name: replace(plain[name], values=values) for name, values in _as_relevant(runs, qrels, parsed).items()},
         {name: replace(evaluate(run, qrels, without), measures=parsed) for name, run in runs.items()},
-        {name: np.array([sum(map(len, own[name, m.cutoff].values())) for m in parsed]) for name in runs},
-        {name: replace(plain[name], values=_without_own(run, name, qrels, parsed, own)) for name, run in runs.items()},
+        {name: np.array([sum(map(len, own[m][name].values())) for m in parsed]) for name in runs},
+        {
+            name: replace(
+                plain[name], values=np.column_stack([_without_own(run, qrels, own[m][name], m) for m in parsed])
+            )
+            for name, run in runs.items()
+        },
     )
 
 
@@ -188,39 +193,21 @@ def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure,
     return {name: np.column_stack([of_run[measure] for measure in measures]) for name, of_run in columns.items()}
 
 
-def _own(
-    runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]
-) -> dict[tuple[str, int | None], dict[str, set[str]]]:
-    """Return each run's own relevant documents to each cut-off, by qid."""
-    level = min(measure.rel for measure in measures)
-    own: dict[tuple[str, int | None], dict[str, set[str]]] = {}
-    for cutoff in {measure.cutoff for measure in measures}:
-        for qid, judged in qrels.items():
-            tops = {name: _top(run, qid, cutoff) for name, run in runs.items()}
-            number = Counter(docid for docids in tops.values() for docid in docids)
-            for name, docids in tops.items():
-                alone = {docid for docid in docids if number[docid] == 1 and judged.get(docid, 0) >= level}
-                own.setdefault((name, cutoff), {})[qid] = alone
+def _own(runs: Mapping[str, Run], qrels: Qrels, measure: Measure) -> dict[str, dict[str, set[str]]]:
+    """Return the relevant documents that only one run has to the measure's cut-off, by run and qid."""
+    own: dict[str, dict[str, set[str]]] = {name: {} for name in runs}
+    for qid, judged in qrels.items():
+        tops = {name: _top(run, qid, measure.cutoff) for name, run in runs.items()}
+        number = Counter(docid for docids in tops.values() for docid in docids)
+        for name, docids in tops.items():
+            own[name][qid] = {d for d in docids if number[d] == 1 and judged.get(d, 0) >= measure.rel}
     return own
 
 
-def _without_own(
-    run: Run,
-    name: str,
-    qrels: Qrels,
-    measures: tuple[Measure, ...],
-    own: Mapping[tuple[str, int | None], Mapping[str, set[str]]],
-) -> FloatArray:
-    """Score a run as if nobody had judged its own documents."""
-    columns: dict[Measure, FloatArray] = {}
-    for cutoff in {measure.cutoff for measure in measures}:
-        some = [measure for measure in measures if measure.cutoff == cutoff]
-        alone = own[name, cutoff]
-        others = {
-            qid: {d: grade for d, grade in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()
-        }
-        columns |= dict(zip(some, evaluate(run, others, some).values.T, strict=True))
-    return np.column_stack([columns[measure] for measure in measures])
+def _without_own(run: Run, qrels: Qrels, own: Mapping[str, set[str]], measure: Measure) -> FloatArray:
+    """Score a run by a measure as if nobody had judged its own documents, shape (queries,)."""
+    others = {qid: {d: grade for d, grade in judged.items() if d not in own[qid]} for qid, judged in qrels.items()}
+    return evaluate(run, others, [measure]).values[:, 0]
 
 
 def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:

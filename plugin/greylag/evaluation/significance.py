@@ -302,46 +302,41 @@ def compare(
     CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
-    (found,) = compare_collections(
-        {"": scores},
-        baseline,
-        test=test,
-        alternative=alternative,
-        correction=correction,
-        family=family,
-        seed=seed,
-        margin=margin,
-        pairs=pairs,
-    ).values()
-    return found
+    return _compare_all({"": scores}, baseline, test, alternative, correction, family, seed, margin, pairs)[""]
 
 
 def compare_collections(
-    collections: Mapping[str, Mapping[str, Scores]],
-    baseline: str | None = None,
-    *,
-    test: Test = "t",
-    alternative: Alternative = "two-sided",
-    correction: Correction = "holm",
-    family: ComparisonFamily = "all",
-    seed: int = 0,
-    margin: float | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
+    collections: Mapping[str, Mapping[str, Scores]], pairs: Sequence[tuple[str, str]]
 ) -> dict[str, Significance]:
-    """Compare the runs of each collection as `compare` does, with p corrected over all collections together.
+    """Compare pairs of runs on each collection as `compare` does, with p corrected over all collections together.
 
     Parameters
     ----------
     collections : mapping
         Scores by name of collection and of run.
-    baseline, test, alternative, correction, family, seed, margin, pairs
-        See `compare`.
+    pairs : sequence of tuple of str
+        Baselines and runs, which all collections have.
 
     Returns
     -------
     dict of Significance
         By name of collection.
     """
+    return _compare_all(collections, None, "t", "two-sided", "holm", "all", 0, None, pairs)
+
+
+def _compare_all(
+    collections: Mapping[str, Mapping[str, Scores]],
+    baseline: str | None,
+    test: Test,
+    alternative: Alternative,
+    correction: Correction,
+    family: ComparisonFamily,
+    seed: int,
+    margin: float | None,
+    pairs: Sequence[tuple[str, str]] | None,
+) -> dict[str, Significance]:
+    """Compare the runs of each collection; p is corrected over all together."""
     _check_choices(correction=(correction, Correction), family=(family, ComparisonFamily))
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from greylag.core.tables import Table
@@ -11,7 +10,7 @@ from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison
 from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
-from greylag.reports.scores import ranked
+from greylag.reports.scores import compares_all, ranked
 
 Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 """Scores by run, and a test of their differences."""
@@ -33,8 +32,8 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
 
 def _is_of_many(scores: Mapping[str, Scores], significance: Significance) -> bool:
     """Return whether many runs are compared with a baseline, or each with every other."""
-    pairs = len(first_comparisons([(scores, significance)]))
-    return pairs > MOST_SENTENCES and (significance.baseline is not None or pairs == math.comb(len(scores), 2))
+    many = len(first_comparisons([(scores, significance)])) > MOST_SENTENCES
+    return many and (significance.baseline is not None or compares_all(scores, significance))
 
 
 def change_charts(compared: Compared) -> list[Figure]:
@@ -53,8 +52,7 @@ def differences_chart(scores: Mapping[str, Scores], significance: Significance) 
     intervals |= {c.baseline: (-c.difference, -c.interval[1], -c.interval[0]) for c in compared if c.run == against}
     rows = {name: intervals[name] for name in ranks if name in intervals}
     caption = f"Difference of {measure} from {against}, with 95 % intervals that are not corrected"
-    data = Table(caption, ("run", "difference", "low", "high"), [(name, *ends) for name, ends in rows.items()])
-    return interval_figure(caption, f"difference of {measure}", rows, data)
+    return interval_figure(caption, f"difference of {measure}", rows)
 
 
 def changes_figure(compared: Compared) -> Figure:

@@ -164,9 +164,7 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
     return Figure(caption, _svg(WIDE, height + 24, parts), data)
 
 
-def interval_figure(
-    caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]], data: Table
-) -> Figure:
+def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
     """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0."""
     left = 16 + math.ceil(LETTER * max(map(len, intervals)))
     width, height = left + WIDE, ROW * len(intervals)
@@ -183,6 +181,7 @@ def interval_figure(
         parts.append(f'<path d="M{x(ends[0]):.1f} {y}H{x(ends[1]):.1f}" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
     parts.append(_text((left + width) / 2, height + 34, xlabel, 'text-anchor="middle"'))
+    data = Table(caption, ("", xlabel, "low", "high"), [(name, *ends) for name, ends in intervals.items()])
     return Figure(caption, _svg(width, height + 40, parts), data)
 
 

@@ -115,7 +115,8 @@ def score_tables(
     """Make the tables of `table`, with all columns if `wide`, and with all pairs of runs if `complete`."""
     check_comparable(scores)
     tables = [_query_table(scores)] if per_query else [_means_table(scores, significance)]
-    if significance and not per_query and not complete and too_many(significance):
+    many = math.comb(len(scores), 2) > MOST_PAIRS
+    if significance and not per_query and not complete and many and compares_all(scores, significance):
         note = f"{significance.method} TSV and JSON list all comparisons."
         tables[0] = replace(tables[0], caption=f"{tables[0].caption}\n{note}")
     elif significance and not per_query:
@@ -134,10 +135,10 @@ def score_tables(
     return tables
 
 
-def too_many(significance: Significance) -> bool:
-    """Return whether all pairs are compared, and are more than a reader would read."""
+def compares_all(scores: Mapping[str, Scores], significance: Significance) -> bool:
+    """Return whether each run is compared with every other, and not some with some."""
     pairs = {(c.run, c.baseline) for c in significance.comparisons}
-    return significance.baseline is None and len(pairs) > MOST_PAIRS
+    return significance.baseline is None and len(pairs) == math.comb(len(scores), 2)
 
 
 def _equivalence_note(significance: Significance) -> str:
@@ -165,7 +166,7 @@ def _cited(measures: Sequence[Measure], significance: Significance | None) -> li
 def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:
     """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared."""
     measures = next(iter(scores.values())).measures
-    pairs = significance is not None and significance.baseline is None
+    pairs = significance is not None and compares_all(scores, significance)
     marks = {} if significance is None else group_letters(scores, significance) if pairs else _stars(significance)
     widths = [max((len(marks.get((name, measure), "")) for name in scores), default=0) for measure in measures]
     rows: list[Row] = []
@@ -189,8 +190,8 @@ def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
 
 
 def _stars(significance: Significance) -> dict[tuple[str, Measure], str]:
-    """Mark the means that differ significantly from the baseline's."""
-    return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
+    """Mark the means that differ significantly from the baseline's; none without a baseline."""
+    return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant and significance.baseline}
 
 
 def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
@@ -298,11 +299,11 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             text = "a model ranked topics that it was trained on, which says nothing about others."
             runs_of.setdefault(text, []).append(name)
     notes += [f"{', '.join(names)}: {text}" for text, names in runs_of.items()]
-    if significance:
+    if significance and significance.baseline:
+        notes.append(f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}.")
+    elif significance and compares_all(scores, significance):
         notes.append(
-            f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}."
-            if significance.baseline
-            else f"Two runs differ significantly, corrected p below {SIGNIFICANCE_LEVEL}, unless they share a letter."
+            f"Two runs differ significantly, corrected p below {SIGNIFICANCE_LEVEL}, unless they share a letter."
         )
     return notes
 

@@ -39,9 +39,16 @@ class Settings(config.Experiment):
 
     @model_validator(mode="after")
     def check_collections(self) -> Self:
-        """Check the fields of each collection, and that all have the same systems."""
-        members = self.members()
-        systems = {name: [(*one.systems, *one.after), one.measures] for name, one in members.items()}
+        """Check the fields of each collection, and that all have the same systems and measures."""
+        systems = {
+            name: (
+                [one.first_stage.name, *(source for source, _ in one.first_stage.sources)],
+                [*one.systems, *one.after],
+                one.measures,
+                one.subtopic_qrels and one.subtopic_measures,
+            )
+            for name, one in self.members().items()
+        }
         first = next(iter(systems))
         if other := next((name for name, found in systems.items() if found != systems[first]), None):
             raise ValueError(
@@ -82,13 +89,16 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
     ranked = {name: replace(one, tests=tests[name]) for name, one in ranked.items()}
     outcomes = {name: pipeline.outcome(members[name], one) for name, one in ranked.items()}
     kinds = next(iter(tests.values()))
-    tables = [table for kind in kinds for table in (means_table(kind, ranked), differences_table(kind, ranked))]
-    method = next(iter(next(iter(tests.values())).values())).method
-    joint = Section("All collections", parts=[*tables, method, *(differences_chart(kind, ranked) for kind in kinds)])
+    tables = [
+        part
+        for kind, test in kinds.items()
+        for part in (means_table(kind, ranked), differences_table(kind, ranked), f"{test.method}\n")
+    ]
+    joint = Section("All collections", parts=[*tables, *(differences_chart(kind, ranked) for kind in kinds)])
     return Outcome(
         scores={f"{name}: {system}": of for name, one in outcomes.items() for system, of in one.scores.items()},
         results={name: one.results for name, one in outcomes.items()},
-        tables=[*tables, f"{method}\n"],
+        tables=tables,
         title=f"{settings.name}: {len(ranked)} collections",
         sections=[
             joint,
@@ -133,8 +143,7 @@ def differences_chart(kind: str, ranked: Mapping[str, Ranked]) -> Figure:
     }
     measure = _measure(kind, ranked)
     caption = f"Differences in {measure} by collection, with 95 % intervals that are not corrected"
-    data = Table(caption, ("", "difference", "low", "high"), [(name, *ends) for name, ends in rows.items()])
-    return interval_figure(caption, f"difference of {measure}", rows, data)
+    return interval_figure(caption, f"difference of {measure}", rows)
 
 
 def _measure(kind: str, ranked: Mapping[str, Ranked]) -> Measure:

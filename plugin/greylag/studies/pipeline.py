@@ -261,7 +261,7 @@ def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significa
     tests: dict[str, dict[str, Significance]] = {name: {} for name in ranked}
     for kind in next(iter(ranked.values())).scores:
         scores = {name: of_one.scores[kind] for name, of_one in ranked.items()}
-        found = compare_collections(scores, pairs=next(iter(ranked.values())).steps)
+        found = compare_collections(scores, next(iter(ranked.values())).steps)
         for name, test in found.items():
             tests[name][kind] = test
     return tests

@@ -73,13 +73,13 @@ def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(see
     docids = [f"d{number}" for number in range(20)]
     qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(docids, 12, replace=False)} for q in "qrs"}
     runs = {name: Run(Ranking(q, "", tuple(rng.permutation(docids)[:8]), np.zeros(8)) for q in "qrs") for name in "abc"}
-    names = ["AP", "nDCG@4", "P@4"]
+    names = ["AP", "nDCG@4", "P@4", "AP(rel=2)"]
     holes = score_holes(runs, qrels, names)
     for name, run in runs.items():
-        for column, (measure, cutoff) in enumerate(zip(names, (8, 4, 4), strict=True)):
+        for column, (measure, cutoff, level) in enumerate(zip(names, (8, 4, 4, 8), (1, 1, 1, 2), strict=True)):
             others = [other for other in runs if other != name]
             seen = {(q, d) for other in others for q in "qrs" for d in runs[other][q].docids[:cutoff]}
-            own = {(q, d) for q in "qrs" for d in run[q].docids[:cutoff] if qrels[q].get(d, 0) > 0} - seen
+            own = {(q, d) for q in "qrs" for d in run[q].docids[:cutoff] if qrels[q].get(d, 0) >= level} - seen
             left = {q: {d: g for d, g in judged.items() if (q, d) not in own} for q, judged in qrels.items()}
             assert holes.own[name][column] == len(own)
             assert holes.without_own[name].means[column] == evaluate(run, left, [measure]).means[0]

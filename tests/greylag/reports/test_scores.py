@@ -108,6 +108,20 @@ def test_all_pairs_are_ranked_and_grouped():
     assert [line.split()[:2] for line in table(same, compare(same)).splitlines()[1:4]] == [["1", n] for n in "xyz"]
 
 
+def test_pairs_that_were_not_compared_are_not_grouped():
+    """Of some pairs, as `fuse` compares, letters would say of the others that they do not differ."""
+    base = np.array([0.2, 0.4, 0.5, 0.7])
+    runs = {
+        name: Scores((AP,), tuple("1234"), (base + gain)[:, None], (), ())
+        for name, gain in zip("abc", (0, 0.1, 0.2), strict=True)
+    }
+    shown = table(runs, compare(runs, pairs=[("a", "b"), ("a", "c")]))
+    assert [line.split() for line in shown.splitlines()[:4]] == [
+        ["run", "AP"], ["a", "0.4500"], ["b", "0.5500"], ["c", "0.6500"],
+    ]  # fmt: skip
+    assert "share a letter" not in shown
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -102,6 +102,8 @@ def test_the_joint_table(done: Finished) -> None:
     [
         ({"topcis": "a.tsv"}, "collections.a.topcis: Extra inputs are not permitted"),
         ({"topics": 3}, "collections.a.topics: Input should be a valid string"),
+        ({"first_stage": {"model": ["bm25", "ql"]}}, "a and b differ in their systems or measures"),
+        ({"subtopic_qrels": str(DEMO / "qrels.subtopics.txt")}, "a and b differ in their systems or measures"),
         ({"model": "mrf(max_features=1,tune=true)", "measures": ["AP"]}, "a and b differ in their systems or measures"),
     ],
 )
