@@ -148,15 +148,16 @@ class AutomaticRecipe(Recipe):
 
     def unjudged(self, index: PositionalIndex | None) -> RankingModel | None:
         """Return the general model with the weights of this index."""
-        if index is None:
-            return None
+        return None if index is None else self._general(index)
+
+    def _general(self, index: PositionalIndex) -> RankingModel:
         return (self.general or general_model_for(index)).at_length(index.average_length)
 
     def prepare(
         self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
     ) -> PreparedChoice:
         """Prepare the judged rankings; features are computed once their parameters are tuned."""
-        general = (self.general or general_model_for(index)).at_length(index.average_length)
+        general = self._general(index)
         # As keys, since the general model has some of the same features.
         more = dict.fromkeys((*DOCUMENT_FEATURES, *general.features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))

@@ -23,30 +23,34 @@ class _Loop:
     """A function that is compiled when it is first called, with all others of its module, which it may call."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        self._function, self._options, self._dispatcher = function, options, None
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         _waiting[self.__module__].append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         if self._dispatcher is None:
             with _lock:
-                for loop in _waiting.pop(self.__module__, ()):
-                    loop._dispatch()
-        return self._dispatcher(*arguments)  # type: ignore[misc]
+                loops = _waiting.pop(self.__module__, ())
+                # Seen by other threads only once none of the module's functions calls a loop that is not compiled.
+                for loop, dispatcher in [(loop, loop._dispatch()) for loop in loops]:
+                    loop._dispatcher = dispatcher
+        return self._dispatcher(*arguments)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_dispatcher"], name)
 
-    def _dispatch(self) -> None:
-        """Put Numba's dispatcher in this function's place."""
+    def _dispatch(self) -> Any:
+        """Put Numba's dispatcher in this function's place in the module, and return it."""
         numba = _numba()
         try:
-            self._dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self._function)
+            dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self._function)
         except RuntimeError:  # no folder is writable
             _warn()
-            self._dispatcher = numba.njit(nogil=True, **self._options)(self._function)
+            dispatcher = numba.njit(nogil=True, **self._options)(self._function)
         # Compiled functions call each other by their names in the module.
-        self._function.__globals__[self.__name__] = self._dispatcher
+        self._function.__globals__[self.__name__] = dispatcher
+        return dispatcher
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:

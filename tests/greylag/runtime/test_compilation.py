@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import greylag
+from greylag.runtime import compilation
 from tests.processes import python
 
 MODULE = """
@@ -50,6 +55,24 @@ def test_compiling_is_announced_once(folder: Path) -> None:
     announced = "compiling what is used for the first time; greylag compile does so ahead\n"
     assert run(folder) == ("42 0\n", announced)
     assert run(folder) == ("42 1\n", "")
+
+
+def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the last function of a module has its place there, none of them can be called without waiting."""
+    seen: list[list[bool]] = []
+
+    def njit(**_: object) -> Callable[[Any], Any]:
+        seen.append([loop._dispatcher is not None for loop in loops])
+        return lambda function: function
+
+    monkeypatch.setattr(compilation, "_numba", lambda: SimpleNamespace(njit=njit))
+    monkeypatch.setattr(compilation, "_waiting", defaultdict(list))
+    module: dict[str, Any] = {"__name__": "some_module"}
+    exec("def twice(x): return 2 * x\ndef four_times(x): return twice(twice(x))", module)
+    loops = [compilation.compiled()(module[name]) for name in ("four_times", "twice")]
+    module |= {"four_times": loops[0], "twice": loops[1]}
+    assert loops[0](3) == 12
+    assert seen == [[False, False], [False, False]]
 
 
 def test_without_a_place_for_a_cache(folder: Path) -> None:
