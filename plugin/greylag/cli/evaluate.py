@@ -17,6 +17,7 @@ import typer
 
 from greylag import evaluation
 from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures, process_runs
+from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table
@@ -132,6 +133,7 @@ def evaluate(
     check_rules(context, RULES)
     judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
     files = _named_files(runs, baseline)
+    check_outputs([out_figure] if out_figure else [], files.values())  # which options know without a name before them
     read = process_runs(files, lambda name: shared.run(files[name], topics))
     against = next(iter(files)) if baseline else None
     _warn_of_identical(read)

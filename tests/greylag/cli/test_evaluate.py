@@ -58,6 +58,8 @@ def test_a_figure_of_the_changes(
     wrong = [*words, "--baseline", runs[0], "--out-figure"]
     assert "a figure is written as .svg, .pdf or .png" in refused(*wrong, tmp_path / "x.gif")
     assert "is the input" in refused(*wrong, runs[1])
+    named = [*words[:-3], f"RUN={runs[1]}", "--baseline", runs[0], "--out-figure", runs[1]]
+    assert "is the input" in refused(*named)
 
 
 def test_scores_by_subtopic_as_json(command: Command, made: Path) -> None:
