@@ -13,17 +13,32 @@ rank learning methods, SIGIR 2009.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
 
-from greylag.core.checks import check_counts
+from greylag.core.checks import check_counts, check_non_negative
+from greylag.core.spelling import nearest, parameters, read_call, read_options, spell
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
-from greylag.ranking import FloatArray, Query, Ranking, Run, as_run, marked, unit_range
+from greylag.ranking import (
+    FloatArray,
+    IntArray,
+    Query,
+    Ranking,
+    Run,
+    Scored,
+    as_ranking,
+    as_run,
+    is_scored,
+    marked,
+    unit_range,
+)
 from greylag.trec.runs import JoinedRuns
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
@@ -32,36 +47,19 @@ Fusion = Callable[[Sequence[Ranking]], Ranking]
 CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
 
-def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
-    """Rank all documents by the sum of 1 / (60 + rank) over the rankings that contain them, with ranks from 1."""
-    return PooledRankings(rankings).fuse("rrf")
-
-
-def comb_sum(rankings: Sequence[Ranking]) -> Ranking:
-    """Rank all documents by the sum of their scores, each ranking's scaled to [0, 1]; 0 where it lacks the document.
-
-    A ranking whose scores are equal adds nothing.
-    """
-    return PooledRankings(rankings).fuse("combsum")
-
-
-def comb_mnz(rankings: Sequence[Ranking]) -> Ranking:
-    """Rank all documents by the sum of `comb_sum`, times the number of rankings that contain the document."""
-    return PooledRankings(rankings).fuse("combmnz")
-
-
 @dataclass(frozen=True, eq=False)
 class PooledRankings:
     """The documents of one or more rankings of a query, in the order in which they first appear, which breaks ties.
 
     Parameters
     ----------
-    rankings : sequence of Ranking
+    rankings : sequence of Ranking, or of lists of pairs (docid, score)
     """
 
     rankings: Sequence[Ranking]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rankings", tuple(map(as_ranking, self.rankings)))
         if len({(ranking.qid, ranking.query) for ranking in self.rankings}) != 1:
             qids = ", ".join(repr(ranking.qid) for ranking in self.rankings) or "none"
             raise ParameterError(f"fusion needs rankings of a single query, not of {qids}")
@@ -77,31 +75,129 @@ class PooledRankings:
         return self._terms(lambda ranking: unit_range(ranking.scores))
 
     @cached_property
-    def reciprocal_ranks(self) -> FloatArray:
-        """1 / (60 + rank) of each document in each ranking, shape (n, rankings); 0 where it is lacking."""
-        return self._terms(lambda ranking: 1 / (CONSTANT + 1.0 + np.arange(len(ranking))))
-
-    def scores(self, method: str, places: Sequence[int] | None = None) -> FloatArray:
-        """Score by a key of `FUSIONS`, shape (n,), all rankings or those at these places alone."""
-        columns = slice(None) if places is None else list(places)
-        if method == "rrf":
-            return _sums(self.reciprocal_ranks[:, columns])
-        sums = _sums(self.scaled[:, columns])
-        return sums if method == "combsum" else sums * np.count_nonzero(self.reciprocal_ranks[:, columns], axis=1)
+    def ranks(self) -> FloatArray:
+        """The rank of each document in each ranking from 1, shape (n, rankings); infinite where it is lacking."""
+        return self._terms(lambda ranking: np.arange(1.0, len(ranking) + 1), lacking=math.inf)
 
     def rank(self, scores: FloatArray) -> Ranking:
         """Rank the documents by their scores, shape (n,)."""
         return Ranking.sort(self.rankings[0].qid, self.rankings[0].query, tuple(self.rows), scores)
 
-    def fuse(self, method: str) -> Ranking:
-        """Rank the documents by a key of `FUSIONS`."""
-        return self.rank(self.scores(method))
-
-    def _terms(self, term_of: Callable[[Ranking], FloatArray]) -> FloatArray:
-        terms = np.zeros((len(self.rows), len(self.rankings)))
+    def _terms(self, term_of: Callable[[Ranking], FloatArray], lacking: float = 0.0) -> FloatArray:
+        terms = np.full((len(self.rows), len(self.rankings)), lacking)
         for column, ranking in enumerate(self.rankings):
             terms[[self.rows[docid] for docid in ranking.docids], column] = term_of(ranking)
         return terms
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusionRule(ABC):
+    """A method of fusion that learns nothing: documents are ranked by a weighted sum of a term for each ranking."""
+
+    name: ClassVar[str]
+
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        weights = tuple(np.atleast_1d(self.weights).tolist())
+        if not all(isinstance(weight, int | float) and 0 <= weight < math.inf for weight in weights):
+            raise ParameterError(f"weights are {spell(weights)}: they must be finite numbers of at least 0")
+        if weights and not any(weights):
+            raise ParameterError("weights are all 0, which ranks by nothing: give one above 0")
+        object.__setattr__(self, "weights", tuple(map(float, weights)))
+
+    def __call__(self, rankings: Sequence[Ranking], /) -> Ranking:
+        """Fuse the rankings of a query, or lists of pairs (docid, score), best first."""
+        pooled = PooledRankings(rankings)
+        return pooled.rank(self.scores(pooled))
+
+    def check_number(self, number: int) -> None:
+        """Raise `ParameterError` unless there is a weight for each of this number of runs, or none is given."""
+        if self.weights and len(self.weights) != number:
+            given = f"weights={spell(self.weights)} for {number} runs"
+            raise ParameterError(f"{self.name} has {given}: give one weight per run, in the order of the runs")
+
+    def scores(self, pooled: PooledRankings, places: Sequence[int] | None = None) -> FloatArray:
+        """Score the documents, shape (n,), by all rankings or by those at these places alone."""
+        terms = _at(self.terms(pooled), places)
+        self.check_number(terms.shape[1])
+        return _sums(terms * self.weights if self.weights else terms)
+
+    @abstractmethod
+    def terms(self, pooled: PooledRankings) -> FloatArray:
+        """Compute the term of each document in each ranking, shape (n, rankings); 0 where it is lacking."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RRF(FusionRule):
+    """Reciprocal rank fusion: rank documents by the sum of w_i / (c + rank_i(d)) over the rankings that have them.
+
+    Parameters
+    ----------
+    rank_constant : float >= 0, default 60
+        c, the k of ranx and Pyserini. With a lower one, the first ranks count for more.
+    weights : tuple of float >= 0, default 1 each
+        w, one weight per ranking, in the order of the rankings.
+
+    Examples
+    --------
+    >>> RRF(weights=(0.7, 0.3))([[("d1", 9.0), ("d2", 8.0)], [("d2", 0.5)]]).docids
+    ('d2', 'd1')
+    """
+
+    name: ClassVar[str] = "rrf"
+
+    rank_constant: float = CONSTANT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_non_negative(rank_constant=self.rank_constant)
+
+    def terms(self, pooled: PooledRankings) -> FloatArray:
+        """Compute 1 / (c + rank), shape (n, rankings)."""
+        return 1 / (self.rank_constant + pooled.ranks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombSUM(FusionRule):
+    """Rank documents by the sum of w_i s_i(d), with s_i the scores of a ranking, scaled to [0, 1]; 0 where it has none.
+
+    A ranking whose scores are equal adds nothing.
+
+    Parameters
+    ----------
+    weights
+        As in `RRF`.
+    """
+
+    name: ClassVar[str] = "combsum"
+
+    def terms(self, pooled: PooledRankings) -> FloatArray:
+        """Return the scaled scores, shape (n, rankings)."""
+        return pooled.scaled
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombMNZ(CombSUM):
+    """Rank documents by the sum of `CombSUM`, times the number of rankings that have the document.
+
+    Parameters
+    ----------
+    weights
+        As in `RRF`.
+    """
+
+    name: ClassVar[str] = "combmnz"
+
+    def scores(self, pooled: PooledRankings, places: Sequence[int] | None = None) -> FloatArray:
+        """Multiply the weighted sums by the numbers of rankings, shape (n,)."""
+        rankings: IntArray = np.isfinite(_at(pooled.ranks, places)).sum(axis=1)
+        return super().scores(pooled, places) * rankings
+
+
+def _at(terms: FloatArray, places: Sequence[int] | None) -> FloatArray:
+    """Return the columns of the rankings at these places, or all."""
+    return terms if places is None else terms[:, list(places)]
 
 
 def _sums(terms: FloatArray) -> FloatArray:
@@ -112,16 +208,29 @@ def _sums(terms: FloatArray) -> FloatArray:
     return np.fromiter(map(math.fsum, terms.tolist()), np.float64, len(terms))
 
 
-FUSIONS: Mapping[str, Fusion] = {"rrf": reciprocal_rank_fusion, "combsum": comb_sum, "combmnz": comb_mnz}
+FUSIONS: Mapping[str, FusionRule] = {rule.name: rule for rule in (RRF(), CombSUM(), CombMNZ())}
 """The methods of fusion by name."""
 LEARNED = "learned"
 """The name of learned weights beside those of runs and of `FUSIONS`."""
 
 
-def _fusion(method: str | Fusion) -> Fusion:
-    if isinstance(method, str) and method not in FUSIONS:
-        raise ParameterError(f"unknown method {method!r} of fusion: use {', '.join(FUSIONS)}, or a learned model")
-    return FUSIONS[method] if isinstance(method, str) else method
+def parse_fusion(text: str, **options: Any) -> FusionRule:
+    """Parse a method of fusion: ``NAME`` or ``NAME(OPTION=VALUE,...)``, such as ``rrf(rank_constant=10)``.
+
+    Parameters
+    ----------
+    text : str
+        A key of `FUSIONS`, in any case, and the options of its rule.
+    **options
+        More options of the rule, such as ``weights=[0.7, 0.3]``, which replace those of the text.
+    """
+    name, spelt = read_call(text.lower())
+    if name not in FUSIONS:
+        raise ParameterError(f"unknown method {text!r} of fusion: use {', '.join(FUSIONS)}, or a learned model")
+    known = parameters(type(FUSIONS[name]))
+    if unknown := next((option for option in options if option not in known), None):
+        raise ParameterError(f"{name} has no option {unknown!r:.60}: {nearest(unknown, known)}")
+    return replace(FUSIONS[name], **{**read_options(name, spelt, known), **options})
 
 
 @dataclass(frozen=True)
@@ -133,8 +242,8 @@ class PooledSources(Source):
     sources : tuple of callables from a Query to a Ranking
         At least one, such as ``(lucene.bm25(), lucene.ql(), GivenRun(run))``.
     method : str or Fusion, default "rrf"
-        A key of `FUSIONS`, or a `greylag.rankers.FusionRanker` of a model that was learned for these sources, in their
-        order.
+        See `parse_fusion`: ``"combsum"``, ``"rrf(weights=[0.7,0.3])"``, `RRF`, or a `greylag.rankers.FusionRanker` of a
+        model that was learned for these sources, in their order.
     k : int >= 1, optional
         The number of documents to keep; all by default.
     """
@@ -170,36 +279,53 @@ class GivenRun(Source):
 
 
 def fuse_runs(
-    runs: Sequence[Run | Mapping[str, Mapping[str, float]]],
+    runs: Sequence[Run | Mapping[str, Scored] | Sequence[tuple[str, float]]],
     method: str | Fusion = "rrf",
     *,
     k: int | None = None,
     tag: str | None = None,
+    **options: Any,
 ) -> Run:
     """Fuse runs query by query.
 
     Parameters
     ----------
-    runs : sequence of Run, or of mappings of qid to docid to float
+    runs : sequence of Run, or of mappings of qid to docid to float, or to lists of pairs (docid, score), best first
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
-        run, those that it lacks following.
-    method, k
+        run, those that it lacks following. Plain lists of pairs (docid, score), best first, are those of one query,
+        whose qid in the result is "query".
+    method : str or Fusion, default "rrf"
         See `PooledSources`.
-    tag : str, default the method, or "fused" for a learned one
+    k : int >= 1, optional
+        The number of documents to keep; all by default. What ranx and Pyserini call k of reciprocal ranks is
+        `rank_constant`.
+    tag : str, default the name of the method, or "fused" for a learned one
         The tag of the result; ``+training-topics`` follows if one of the runs has it.
+    **options
+        Options of a method that is named, such as ``weights=[0.7, 0.3]`` and ``rank_constant=10`` of "rrf".
+
+    Examples
+    --------
+    >>> bm25, dense = [("d1", 12.1), ("d2", 11.5)], [("d2", 0.81), ("d3", 0.77)]
+    >>> fuse_runs([bm25, dense], "combsum", weights=[0.4, 0.6])["query"].docids
+    ('d2', 'd1', 'd3')
     """
     if not runs:
         raise ParameterError("a union needs at least one source")
-    joined, fuse = JoinedRuns(tuple(map(as_run, runs))), cut(method, k)
-    named = tag or (method if isinstance(method, str) else "fused")
-    return Run(tuple(map(fuse, joined.rankings)), marked(named, joined.tag))
+    if options and not isinstance(method, str):
+        raise ParameterError(f"{next(iter(options))} goes with the name of a method, such as 'rrf': leave it out")
+    lists = all(map(is_scored, runs))
+    joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(run) for run in runs))
+    fusion = parse_fusion(method, **options) if isinstance(method, str) else method
+    named = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
+    return Run(tuple(map(cut(fusion, k), joined.rankings)), marked(named, joined.tag))
 
 
 def cut(method: str | Fusion, k: int | None) -> Fusion:
     """Make a method of fusion that keeps the first k documents of each ranking, or all."""
     if k is not None:
         check_counts(k=k)
-    return partial(_head, _fusion(method), k)
+    return partial(_head, parse_fusion(method) if isinstance(method, str) else method, k)
 
 
 def _head(fuse: Fusion, k: int | None, rankings: Sequence[Ranking]) -> Ranking:

@@ -13,7 +13,7 @@ import numpy as np
 from greylag.core import missing_documents
 from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
-from greylag.ranking import BoolArray, Query, Ranking, Run, marked
+from greylag.ranking import BoolArray, Query, Ranking, Run, as_ranking, is_scored, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 
 _Input_contra = TypeVar("_Input_contra", contravariant=True)
@@ -229,6 +229,8 @@ def _as_query(source: Any, value: Any) -> Query:
 def _as_ranking(stage: Any, value: Any) -> Ranking:
     if isinstance(value, Ranking):
         return value
+    if is_scored(value):
+        return as_ranking(value)
     name = type(stage).__name__
     if isinstance(value, Query | str):
         raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")

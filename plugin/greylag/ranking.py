@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from greylag.errors import ParameterError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Scored = Mapping[str, float] | Sequence[tuple[str, float]]
+"""The scores of a query's documents: by docid, or in pairs (docid, score), best first."""
 SEEN = "+training-topics"
 """In the tag of a run: it, or a run that it was made of, has topics that a model of it was trained on."""
 
@@ -85,7 +88,8 @@ class Ranking(Printed):
         if (scores[1:] > scores[:-1]).any():
             at = int(np.argmax(scores[1:] > scores[:-1])) + 1
             raise ParameterError(
-                f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores"
+                f"query {self.qid}: scores increase at rank {at + 1}; use Ranking.sort for unsorted scores, and give "
+                "distances with a minus"
             )
 
     def __len__(self) -> int:
@@ -116,8 +120,8 @@ class Ranking(Printed):
 
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
-        """Build a ranking from a Pyserini searcher's hits (objects with ``docid`` and ``score``), in their order."""
-        pairs = [(str(hit.docid), float(hit.score)) for hit in hits]
+        """Build a ranking from Pyserini's hits, with ``docid`` and ``score``, or pairs (docid, score), best first."""
+        pairs = [hit if _is_pair(hit) else (str(hit.docid), float(hit.score)) for hit in hits]
         return cls(qid, query, tuple(docid for docid, _ in pairs), np.array([score for _, score in pairs]))
 
     @classmethod
@@ -134,7 +138,7 @@ class Ranking(Printed):
         if not self.query and self.docids:
             raise ParameterError(
                 f"query {self.qid} has no text, which {reader} reads: give the topics with the run, as in "
-                "read_run(path, topics) and run_from_pyserini(hits, topics=topics)"
+                "read_run(path, topics), run_from_pyserini(hits, topics=topics) and Ranking.from_hits(qid, query, hits)"
             )
 
     def head(self, k: int) -> Ranking:
@@ -211,13 +215,33 @@ def unit_range(scores: FloatArray) -> FloatArray:
     return (scores - lowest) / spread if spread > 0 else np.zeros(len(scores))
 
 
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a docid with a score."""
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    return pair and isinstance(value[0], str) and isinstance(value[1], Real) and not isinstance(value[1], bool)
+
+
+def is_scored(value: Any) -> bool:
+    """Return whether a value is a list of pairs (docid, score)."""
+    return isinstance(value, tuple | list) and all(map(_is_pair, value))
+
+
+def as_ranking(value: Any) -> Ranking:
+    """Return a ranking as it is, and pairs (docid, score), best first, as that of a query without text, "query"."""
+    if is_scored(value):
+        return Ranking.from_hits("query", "", value)
+    if not isinstance(value, Ranking):
+        raise ParameterError(f"{shown(value)} is no ranking: pass a Ranking, or pairs (docid, score), best first")
+    return value
+
+
 def as_run(value: Any) -> Run:
-    """Return a run as it is, and scores by qid and docid as a run; `ParameterError` for anything else."""
+    """Return a run as it is, and `Scored` by qid as a run; `ParameterError` for anything else."""
     if isinstance(value, Run):
         return value
-    if isinstance(value, Mapping) and all(isinstance(by_docid, Mapping) for by_docid in value.values()):
+    if isinstance(value, Mapping) and all(isinstance(by, Mapping) or is_scored(by) for by in value.values()):
         return Run.from_dict(value)
-    how = remedy(value) or "pass a Run, such as read_run returns, or {qid: {docid: score}}"
+    how = remedy(value) or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
     raise ParameterError(f"a {type(value).__name__} is no run: {how}")
 
 
@@ -254,16 +278,17 @@ class Run(Printed, Mapping[str, Ranking]):
     @classmethod
     def from_dict(
         cls,
-        scores: Mapping[str, Mapping[str, float]],
+        scores: Mapping[str, Scored],
         topics: Mapping[str, str] | None = None,
         *,
         tag: str = "greylag",
     ) -> Run:
-        """Build a run from scores by qid and docid, the form of pytrec_eval; ties keep the order of the mapping.
+        """Build a run from scores by qid and docid, the form of pytrec_eval, or from scored lists by qid.
 
         Parameters
         ----------
-        scores : mapping of qid to docid to float
+        scores : mapping of qid to docid to float, or to a list of pairs (docid, score)
+            Scores by docid are sorted, and ties keep the order of the mapping. Lists begin with the best document.
         topics : mapping of qid to str, optional
             The texts of the queries, which stages and features read.
         tag : str, default "greylag"
@@ -274,17 +299,18 @@ class Run(Printed, Mapping[str, Ranking]):
         >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9}})["1"].docids
         ('d1', 'd2')
         """
-        for qid, by_docid in scores.items():
-            if not (
-                isinstance(qid, str) and isinstance(by_docid, Mapping) and all(isinstance(d, str) for d in by_docid)
-            ):
-                raise ParameterError(
-                    f"query {shown(qid)} has {shown(by_docid)}: pass scores by qid and docid, both str"
-                )
-        texts = {} if topics is None else topics
-        return cls(
-            tuple(Ranking.sort(qid, texts.get(qid, ""), [*by], [*by.values()]) for qid, by in scores.items()), tag
-        )
+        texts, rankings = {} if topics is None else topics, []
+        for qid, by in scores.items():
+            by_docid = isinstance(by, Mapping) and all(isinstance(docid, str) for docid in by)
+            if not (isinstance(qid, str) and (by_docid or is_scored(by))):
+                raise ParameterError(f"query {shown(qid)} has {shown(by)}: pass scores by qid and docid, both str")
+            query = texts.get(qid, "")
+            rankings.append(
+                Ranking.sort(qid, query, [*by], [*by.values()])
+                if isinstance(by, Mapping)
+                else Ranking.from_hits(qid, query, by)
+            )
+        return cls(tuple(rankings), tag)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Return the scores by qid and docid, as pytrec_eval takes them."""

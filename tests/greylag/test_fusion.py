@@ -11,13 +11,14 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.fusion import (
     FUSIONS,
+    RRF,
+    CombMNZ,
+    CombSUM,
     Fusion,
     GivenRun,
     PooledSources,
-    comb_mnz,
-    comb_sum,
     fuse_runs,
-    reciprocal_rank_fusion,
+    parse_fusion,
 )
 from greylag.ranking import Query, Ranking, Run
 
@@ -34,7 +35,7 @@ def by_docid(fused: Ranking) -> dict[str, float]:
 
 
 def test_reciprocal_ranks_by_hand() -> None:
-    fused = reciprocal_rank_fusion([ranking("abcd"), ranking("cab"), ranking("ce")])
+    fused = RRF()([ranking("abcd"), ranking("cab"), ranking("ce")])
     expected = {
         "c": 1 / 63 + 1 / 61 + 1 / 61,
         "a": 1 / 61 + 1 / 62,
@@ -49,16 +50,16 @@ def test_reciprocal_ranks_by_hand() -> None:
 def test_sums_of_scores_by_hand() -> None:
     one = Ranking("q", "tea", ("a", "b", "c"), [10.0, 5.0, 0.0])
     two = Ranking("q", "tea", ("d", "b", "a"), [-1.0, -2.0, -5.0])
-    assert comb_sum([one, two]) == Ranking("q", "tea", ("b", "a", "d", "c"), [0.5 + 0.75, 1.0 + 0.0, 1.0, 0.0])
-    assert comb_mnz([one, two]) == Ranking("q", "tea", ("b", "a", "d", "c"), [2 * (0.5 + 0.75), 2 * 1.0, 1.0, 0.0])
-    assert comb_mnz([one]) == comb_sum([one])
+    assert CombSUM()([one, two]) == Ranking("q", "tea", ("b", "a", "d", "c"), [0.5 + 0.75, 1.0 + 0.0, 1.0, 0.0])
+    assert CombMNZ()([one, two]) == Ranking("q", "tea", ("b", "a", "d", "c"), [2 * (0.5 + 0.75), 2 * 1.0, 1.0, 0.0])
+    assert CombMNZ()([one]) == CombSUM()([one])
 
 
 def test_ties_go_to_the_earlier_ranking_and_equal_scores_add_nothing() -> None:
-    assert reciprocal_rank_fusion([ranking("ab"), ranking("ba")]).docids == ("a", "b")
-    assert reciprocal_rank_fusion([ranking("ba"), ranking("ab")]).docids == ("b", "a")
-    assert reciprocal_rank_fusion([ranking("a"), ranking("b")]).docids == ("a", "b")
-    assert comb_sum([Ranking("q", "", ("a", "b"), [3.0, 3.0])]).scores.tolist() == [0.0, 0.0]
+    assert RRF()([ranking("ab"), ranking("ba")]).docids == ("a", "b")
+    assert RRF()([ranking("ba"), ranking("ab")]).docids == ("b", "a")
+    assert RRF()([ranking("a"), ranking("b")]).docids == ("a", "b")
+    assert CombSUM()([Ranking("q", "", ("a", "b"), [3.0, 3.0])]).scores.tolist() == [0.0, 0.0]
 
 
 def test_order_and_scale_of_the_rankings_do_not_matter() -> None:
@@ -68,11 +69,76 @@ def test_order_and_scale_of_the_rankings_do_not_matter() -> None:
         rankings = [ranking("".join(rng.permutation(list("abcdefgh")))) for _ in range(4)]
         exact = {d: sum(Fraction(1 / (61 + one.docids.index(d))) for one in rankings) for d in "abcdefgh"}
         for order in permutations(rankings):
-            assert by_docid(reciprocal_rank_fusion(order)) == {d: float(score) for d, score in exact.items()}
+            assert by_docid(RRF()(order)) == {d: float(score) for d, score in exact.items()}
     rankings = [Ranking.sort("q", "", list("abcdef"), rng.integers(0, 64, 6)) for _ in range(4)]
     scaled = [Ranking("q", "", r.docids, 2.0 * r.scores - 8.0) for r in rankings]
     for order in permutations(scaled):
-        assert by_docid(comb_sum(order)) == by_docid(comb_sum(rankings))
+        assert by_docid(CombSUM()(order)) == by_docid(CombSUM()(rankings))
+
+
+def exact(method: str, constant: Fraction, weights: list[Fraction], rankings: list[Ranking]) -> dict[str, Fraction]:
+    """The formulas of fusion in fractions, from ranks and scores."""
+    totals: dict[str, Fraction] = {}
+    for weight, one in zip(weights, rankings, strict=True):
+        scores = [Fraction(score) for score in one.scores.tolist()]
+        spread = max(scores) - min(scores)
+        for rank, (docid, score) in enumerate(zip(one.docids, scores, strict=True), 1):
+            term = 1 / (constant + rank) if method == "rrf" else (score - min(scores)) / spread
+            totals[docid] = totals.get(docid, Fraction(0)) + weight * term
+    if method != "combmnz":
+        return totals
+    return {docid: total * sum(docid in one.docids for one in rankings) for docid, total in totals.items()}
+
+
+@pytest.mark.parametrize("method", FUSIONS)
+def test_weights_and_the_rank_constant_by_the_formulas_in_fractions(method: str) -> None:
+    rng = np.random.default_rng(1)
+    for number in (1, 2, 3, 5):
+        rankings = []
+        for _ in range(number):
+            docids = rng.permutation(list("abcdefgh"))[: rng.integers(2, 9)]
+            rankings.append(Ranking.sort("q", "", list(docids), rng.permutation(20)[: len(docids)]))
+        weights = rng.integers(0, 9, number) / 8
+        weights[0] += 0.125
+        options = {"weights": weights, "rank_constant": 2.5} if method == "rrf" else {"weights": weights}
+        fused = parse_fusion(method, **options)(rankings)
+        expected = exact(method, Fraction(5, 2), [Fraction(weight) for weight in weights.tolist()], rankings)
+        assert by_docid(fused) == pytest.approx({d: float(score) for d, score in expected.items()}, rel=1e-15)
+        assert [expected[docid] for docid in fused.docids] == sorted(expected.values(), reverse=True)
+
+
+@pytest.mark.parametrize("method", FUSIONS)
+def test_equal_weights_change_nothing_and_a_weight_of_0_silences_a_run(method: str) -> None:
+    rankings = [ranking("abcd"), ranking("cae"), ranking("dcb")]
+    assert parse_fusion(method, weights=[1, 1, 1])(rankings) == parse_fusion(method)(rankings)
+    two, alone = fuse_runs([ONE, TWO], method, weights=[0.5, 0]), fuse_runs([ONE], method, weights=[0.5])
+    assert set(two["1"].docids) == {"a", "b", "c"}
+    assert by_docid(two["1"])["c"] == 0
+    assert by_docid(two["1"])["a"] == by_docid(alone["1"])["a"]
+
+
+def test_a_method_is_spelt_named_with_options_or_a_value() -> None:
+    expected = fuse_runs([ONE, TWO], RRF(rank_constant=10, weights=(0.7, 0.3)))
+    assert expected.tag == "rrf"
+    assert expected["1"].docids == ("b", "a", "c")  # 1/12, .7/11 and .3/11
+    for spelt in ("rrf(rank_constant=10,weights=[.7,.3])", " RRF(weights=[0.7, 3e-1], rank_constant=10.0)"):
+        assert fuse_runs([ONE, TWO], spelt) == expected
+    assert fuse_runs([ONE, TWO], rank_constant=10, weights=[0.7, 0.3]) == expected
+    assert fuse_runs([ONE, TWO], "rrf(rank_constant=99)", rank_constant=10, weights=np.array([0.7, 0.3])) == expected
+    source = PooledSources((GivenRun(ONE), GivenRun(TWO)), method="rrf(rank_constant=10,weights=[.7,.3])")
+    assert source(Query("1", "tea")) == expected["1"]
+
+
+def test_scored_lists_are_runs() -> None:
+    one, two = [("a", 2.0), ("b", 1.0)], (["c", 9], ("b", np.float32(8.5)))
+    rankings = [Ranking("query", "", ("a", "b"), [2.0, 1.0]), Ranking("query", "", ("c", "b"), [9.0, 8.5])]
+    fused = fuse_runs([one, two], "combsum", weights=[1, 2])
+    assert fused["query"] == CombSUM(weights=(1, 2))(rankings) == CombSUM(weights=(1, 2))([one, two])
+    assert [*fused["query"]] == [("c", 2.0), ("a", 1.0), ("b", 0.0)]
+    assert fuse_runs([[*ranking] for ranking in rankings]) == fuse_runs([one, two])
+    by_query = fuse_runs([{"1": one, "2": []}, {"1": dict(two)}, ONE])
+    assert by_query["1"] == fuse_runs([{"1": dict(one)}, {"1": dict(two)}, Run((ONE["1"],))])["1"]
+    assert fuse_runs([[], one])["query"].docids == ("a", "b")
 
 
 @pytest.mark.parametrize("fuse", FUSIONS.values())
@@ -86,7 +152,7 @@ def test_rankings_of_one_query_are_needed(fuse: Fusion) -> None:
 def test_a_union_has_the_documents_of_all_sources() -> None:
     union = PooledSources((GivenRun(ONE), GivenRun(TWO)))
     fused = union(Query("1", "tea"))
-    assert fused == reciprocal_rank_fusion([ONE["1"], Ranking("1", "tea", ("c", "b"), [9.0, 8.0])])
+    assert fused == RRF()([ONE["1"], Ranking("1", "tea", ("c", "b"), [9.0, 8.0])])
     assert set(fused.docids) == {"a", "b", "c"}
     assert PooledSources(union.sources, k=2)(Query("1", "tea")) == fused.head(2)
     assert union(Query("9", "none")).docids == ()
@@ -112,3 +178,43 @@ def test_bad_arguments() -> None:
         fuse_runs([ONE], "borda")
     with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
         PooledSources((GivenRun(ONE),), k=0)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("rrf", {"weights": [0.5]}, r"rrf has weights=\[0.5\] for 2 runs: give one weight per run, in the order"),
+        ("combsum(weights=[1,2,3])", {}, r"combsum has weights=\[1.0,2.0,3.0\] for 2 runs: give one"),
+        ("rrf", {"weights": [0.5, -1]}, r"weights are \[0.5,-1.0\]: they must be finite numbers of at least 0"),
+        ("rrf", {"weights": [0.5, float("nan")]}, r"weights are \[0.5,nan\]: they must be"),
+        ("rrf", {"weights": [float("inf"), 1]}, r"weights are \[inf,1.0\]: they must be"),
+        ("rrf", {"weights": ["a", "b"]}, r"weights are \[a,b\]: they must be"),
+        ("rrf(weights=[a,b])", {}, r"weights is '\[a,b\]': it must be a number, or several in brackets"),
+        ("rrf", {"weights": [0, 0]}, "weights are all 0, which ranks by nothing"),
+        ("rrf(rank_constant=-1)", {}, "rank_constant must be a finite number of at least 0, not -1"),
+        ("rrf(k=10)", {}, "rrf has no option 'k': use weights, rank_constant"),
+        ("combsum(rank_constant=10)", {}, "combsum has no option 'rank_constant': use weights"),
+        ("rrf", {"weight": [1, 2]}, "rrf has no option 'weight': did you mean weights"),
+        ("rrf(", {}, r"not of the form NAME\(OPTION=VALUE,...\)"),
+        (RRF(), {"weights": [1, 2]}, "weights goes with the name of a method"),
+    ],
+)
+def test_bad_options_of_a_method(method: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        fuse_runs([ONE, TWO], method, **options)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([[("a", 1.0), ("b", 2.0)]], r"scores increase at rank 2; .* give distances with a minus"),
+        ([[("a", 1.0), ("a", 0.5)]], "duplicate document 'a'"),
+        ([[("a", 1.0)], ONE], r"a list is no run: pass a Run.* or \{qid: \[\(docid, score\), ...\]\}"),
+        ([[(1, 1.0)]], "a list is no run"),
+        ([("a", 1.0)], "a tuple is no run"),
+        ([{"1": [("a", "high")]}], "a dict is no run"),
+    ],
+)
+def test_bad_lists(runs: list[object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        fuse_runs(runs)

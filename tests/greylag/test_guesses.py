@@ -43,6 +43,17 @@ def test_runs_of_pytrec_eval() -> None:
     assert fused.to_dict() == expected.to_dict()
 
 
+def test_scored_lists(tmp_path: Path) -> None:
+    lists = {qid: [(hit.docid, hit.score) for hit in ranking] for qid, ranking in RUN.items()}
+    assert Run.from_dict(lists, {"1": "cat", "2": "dog"}) == RUN
+    assert greylag.evaluate(lists, QRELS, "AP").means.tolist() == [1.0]
+    greylag.write_run(lists, tmp_path / "lists.run")
+    assert greylag.read_run(tmp_path / "lists.run").to_dict() == SCORES
+    ranking = Ranking("query", "", ("d1", "d2"), [2.0, 1.0])
+    assert MMR(INDEX)(lists["1"]) == MMR(INDEX)(ranking)
+    assert Ranking.from_hits("1", "cat", lists["1"]) == RUN["1"]
+
+
 def test_hits_of_a_ranking_and_one_measure(tmp_path: Path) -> None:
     assert [(hit.docid, hit.score) for hit in RUN["1"]] == [("d1", 2.0), ("d2", 1.0)] == [*RUN["1"]]
     assert (RUN["1"][0].docid, RUN["1"][-1].score) == ("d1", 1.0)
@@ -87,6 +98,12 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
     ("guess", "reason"),
     [
         (lambda: GeneralRanker(INDEX)(HITS), r"read the hits of a query with Ranking.from_hits"),
+        (lambda: GeneralRanker(INDEX)([("d1", 1.0)]), r"has no text, .* Ranking.from_hits\(qid, query, hits\)"),  # type: ignore[arg-type]
+        (
+            lambda: greylag.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]),
+            "query 1: scores increase at rank 2",
+        ),
+        (lambda: greylag.evaluate([("d1", 1.0)], QRELS, ["AP"]), "a list is no run"),  # type: ignore[arg-type]
         (lambda: MMR(INDEX)(RUN), r"MMR reranks a Ranking, not Run .*: give a Ranking, or all rankings to \.run"),
         (lambda: MMR(INDEX)("cat"), r"MMR reranks: it needs a source before it, e.g. lucene.bm25\(\) >> MMR"),
         (lambda: PositionalBM25(INDEX)(RUN), "PositionalBM25 searches for a Query or a text, not Run"),

@@ -8,14 +8,27 @@ from dataclasses import replace
 from itertools import combinations
 from os.path import samefile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from greylag.cli.options import MEASURE, MeasureName, OutputRun, Rule, Shared, Tag, check_rules, parse_measures
+from greylag.cli.options import (
+    MEASURE,
+    SPELLING,
+    Kind,
+    MeasureName,
+    OutputRun,
+    Rule,
+    Shared,
+    Tag,
+    check_rules,
+    help_of,
+    parse_measures,
+)
 from greylag.cli.terminal import write_line
+from greylag.core.spelling import parameters
 from greylag.errors import ParameterError
-from greylag.fusion import FUSIONS, LEARNED, Fusion, cut
+from greylag.fusion import FUSIONS, LEARNED, RRF, CombMNZ, CombSUM, Fusion, cut, parse_fusion
 from greylag.learning.letor import read_scores
 from greylag.ranking import SEEN, Run, marked
 from greylag.runtime.files import open_atomically
@@ -25,6 +38,11 @@ from greylag.trec.runs import JoinedRuns, RunFile
 if TYPE_CHECKING:
     from greylag.recipes.learned_fusion import LearnedFusion
 
+METHODS = {
+    "rrf": Kind("sum of reciprocal ranks, 1 / (60 + rank)", parameters(RRF)),
+    "combsum": Kind("sum of scores, each run's scaled to [0, 1] per query", parameters(CombSUM)),
+    "combmnz": Kind("the same sum, times the number of runs that have the document", parameters(CombMNZ)),
+}
 RULES = [
     Rule(("--measure", "--folds", "--out-model"), ("--qrels",), (), "the judgements to learn from"),
     Rule(("--method",), (), ("--qrels",), "from judgements, fusion is learned"),
@@ -36,11 +54,14 @@ def fuse(
     run: Annotated[list[Path], typer.Option("--run", help="TREC run; repeat the option for each.")],
     out: OutputRun,
     method: Annotated[
-        Literal["rrf", "combsum", "combmnz"] | None,
+        str | None,
         typer.Option(
             "--method",
-            case_sensitive=False,
-            help="rrf, the default, sums reciprocal ranks, 1 / (60 + rank); combsum and combmnz sum scores.",
+            is_eager=True,
+            callback=help_of(METHODS),
+            metavar=SPELLING,
+            help="rrf, the default, sums reciprocal ranks; combsum and combmnz sum scores. "
+            'rrf(rank_constant=10,weights=[0.7,0.3]) has parameters; "rrf(help)" lists them.',
         ),
     ] = None,
     qrels: Annotated[
@@ -86,6 +107,8 @@ def fuse(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
+    rule = parse_fusion(method or "rrf")
+    rule.check_number(len(run))
     if twice := next((pair for pair in combinations(run, 2) if pair[0].exists() and samefile(*pair)), None):
         raise ParameterError(f"{twice[0]} and {twice[1]} are the same file: give each run once")
     runs: list[Run | RunFile] = [
@@ -98,9 +121,9 @@ def fuse(
         alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
         write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, before=before))
         return
-    fusion: str | Fusion = method or "rrf"
-    made: dict[str, Any] = {"method": str(fusion)}
-    name, seen = str(fusion), ""
+    fusion: Fusion = rule
+    made: dict[str, Any] = {"method": (method or "rrf").lower()}
+    name, seen = rule.name, ""
     if qrels is not None:
         from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
         from greylag.rankers.stages import FusionRanker

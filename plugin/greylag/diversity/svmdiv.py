@@ -16,7 +16,7 @@ from greylag.diversity.model import DiversityModel
 from greylag.diversity.stage import DiversityStage, GreedyStage
 from greylag.errors import ModelError
 from greylag.features.spelling import parse_feature
-from greylag.fusion import reciprocal_rank_fusion
+from greylag.fusion import RRF
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import BoolArray, Ranking
 from greylag.trec.texts import read_fields
@@ -116,6 +116,6 @@ class CSSVM(_LearnedStage):
         """Fuse the members' rankings."""
         x = self._make(self.candidates(ranking))  # once for all members
         coverages = (word_coverage(x, np.array(weights)) for weights in self.model.weights)
-        fused = reciprocal_rank_fusion([self.move_picks(ranking, coverage) for coverage in coverages])
+        fused = RRF()([self.move_picks(ranking, coverage) for coverage in coverages])
         scores = dict(zip(fused.docids, fused.scores, strict=True))
         return ranking.rescore([scores[docid] for docid in ranking.docids])

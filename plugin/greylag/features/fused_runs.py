@@ -79,7 +79,7 @@ class FusedRuns(Evidence):
         def values(ranking: Ranking) -> FloatArray:
             none = Ranking(ranking.qid, "", (), np.empty(0))
             pooled = PooledRankings([run.get(ranking.qid, none) for run in runs])
-            scores = dict(zip(pooled.rows, pooled.scores(self.method).tolist(), strict=True))
+            scores = dict(zip(pooled.rows, FUSIONS[self.method].scores(pooled).tolist(), strict=True))
             lost = [docid for docid in ranking.docids if docid not in scores]
             consequence, what = f"feature {self} is 0 for them", f"not in {', '.join(self.runs)}"
             missing_documents.report(consequence, ranking.qid, lost, len(ranking), what=what)
@@ -89,7 +89,7 @@ class FusedRuns(Evidence):
 
     def of_pooled(self, pooled: PooledRankings, names: Sequence[str]) -> FloatArray:
         """Score pooled rankings of runs with these names, shape (n,)."""
-        return pooled.scores(self.method, [names.index(run) for run in self.runs])
+        return FUSIONS[self.method].scores(pooled, [names.index(run) for run in self.runs])
 
 
 def run_columns(names: Sequence[str]) -> tuple[FusedRuns, ...]:

@@ -28,7 +28,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import Measure, Scores, evaluate, parse_measure
 from greylag.evaluation.folds import fit_by_fold, split_folds
 from greylag.features.fused_runs import FusedRuns, run_columns
-from greylag.fusion import CONSTANT, FUSIONS, LEARNED, Fusion, GivenRun, PooledRankings, PooledSources
+from greylag.fusion import FUSIONS, LEARNED, Fusion, GivenRun, PooledRankings, PooledSources
 from greylag.learning.data import Judgements, RankingData, positive_grades
 from greylag.learning.extraction import judged_topics
 from greylag.learning.learner import Selection
@@ -326,7 +326,7 @@ def _topic(
 ) -> _Topic:
     """Describe the documents of a topic that some run has at `DEPTH` or above."""
     pooled = PooledRankings(rankings)
-    near = np.flatnonzero((pooled.reciprocal_ranks >= 1 / (CONSTANT + DEPTH)).any(axis=1))
+    near = np.flatnonzero((pooled.ranks <= DEPTH).any(axis=1))
     docids = tuple(map([*pooled.rows].__getitem__, near.tolist()))
     columns = np.column_stack([feature.of_pooled(pooled, names)[near] for feature in features])
     grades = np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64)

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from greylag.adapters.ir_datasets import texts_from_ir_datasets, write_documents
 from greylag.adapters.named import named_qrels, named_topics
 from greylag.errors import CollectionError, DependencyError, ParameterError
-from greylag.fusion import FUSIONS, fuse_runs
+from greylag.fusion import FUSIONS, fuse_runs, parse_fusion
 from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.documents import read_documents, read_texts
@@ -113,12 +113,13 @@ class FirstStage(Settings):
     """
     hits: Positive = 1000
     """Number of documents per topic, of each search and of the union."""
-    fusion: Literal["rrf", "combsum", "combmnz"] = "rrf"
-    """How several rankings become one: by reciprocal ranks, or by sums of scores."""
+    fusion: Annotated[str, readable_by(parse_fusion)] = "rrf"
+    """How several rankings become one, as for greylag fuse --method: rrf, rrf(rank_constant=10), combsum or combmnz."""
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        """Check that rankings differ in their names."""
+        """Check that rankings differ in their names, and that there is a weight for each, or none."""
+        parse_fusion(self.fusion).check_number(len(self.model))
         names = [name for name, _ in self.sources]
         for name, text in self.sources:
             # Two searches of a name are told apart by their parameters, but run:PATH cannot be the tag of a run.
@@ -135,7 +136,7 @@ class FirstStage(Settings):
     def name(self) -> str:
         """The tag of the rankings: that of a search without its parameters, the name of a run, or that of a fusion."""
         sources = self.sources
-        return sources[0][0] if len(sources) == 1 else self.fusion
+        return sources[0][0] if len(sources) == 1 else parse_fusion(self.fusion).name
 
     @property
     def search(self) -> Search:

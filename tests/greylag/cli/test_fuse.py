@@ -31,6 +31,22 @@ def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> N
     assert command("fuse", *("CombMNZ" if word == "combmnz" else word for word in words)) == (0, "", "")
     assert out.read_bytes() == written
     assert "which it would replace" in refused("fuse", "--run", paths[0], "--out", paths[0])
+    method = "rrf(rank_constant=0,weights=[1,3])"
+    assert command("fuse", *words[:4], "--method", method, "--out", out) == (0, "", "")
+    weighted = read_run(out)
+    assert (weighted.tag, weighted["1"].docids) == ("rrf", ("c", "b", "a"))  # 3, 3/2 + 1/2 and 1
+    assert weighted["1"].scores.tolist() == [3.0, 2.0, 1.0]
+    three = refused("fuse", *words[:4], "--method", "rrf(weights=[1,2,3])", "--out", out)
+    assert "rrf has weights=[1.0,2.0,3.0] for 2 runs: give one weight per run" in three
+    assert "unknown method 'borda' of fusion" in refused("fuse", *words[:4], "--method", "borda", "--out", out)
+
+
+def test_the_options_of_a_method_are_shown(command: Command) -> None:
+    shown = command("fuse", "--method", "rrf(help)")[1]
+    assert "rank_constant=60" in shown
+    assert "one weight per ranking" in shown
+    assert "one weight per ranking" in command("fuse", "--method", "combmnz(help)")[1]
+    assert "sum of reciprocal ranks" in command("fuse", "--method", "help")[1]
 
 
 def test_scores_come_back_as_a_run(tmp_path: Path, command: Command, ranked: list[object]) -> None:

@@ -120,6 +120,12 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
     assert [len(run["1"]) for run in opened.sources] == [1, 2]
     assert opened.sources[0]["1"].docids != opened.sources[1]["1"].docids[:1]
     assert len(opened.first["1"]) == 1
+    first = {"model": ["bm25", "run:own.run"], "fusion": "combsum(weights=[0.2,0.8])"}
+    opened = open_collection(collection(tmp_path, first_stage=first), Context(tmp_path / "out"))
+    assert opened.first.tag == f"combsum{SEEN}"
+    assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum", weights=[0.2, 0.8]))
+    with pytest.raises(ValueError, match="for 2 runs: give one weight per run"):
+        collection(tmp_path, first_stage=first | {"fusion": "rrf(weights=[1])"})
 
 
 def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
