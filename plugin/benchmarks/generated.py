@@ -1,8 +1,9 @@
-"""A collection of generated text at the size of a newswire test collection, with queries of 2 to 5 terms."""
+"""Collections of generated text, with queries of 2 to 5 terms: of Zipfian words, or of sentences of real texts."""
 
 import json
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex, build_index
+from greylag.index.lucene.documents import read_documents
 from greylag.ranking import IntArray, Query
 
 WORDS = 1_000_000
@@ -19,6 +21,9 @@ PHRASES = 50_000
 IN_PHRASES = 0.3  # of the tokens, about
 BLOCK = 20_000  # documents generated at once
 ASKED = 20, 20_000  # ranks of the words of queries, most frequent first
+SENTENCES = 3  # of a document
+LONGEST_SENTENCE = 25  # words; longer ones are cut, as some texts have no full stops
+RARE_WORDS = 10_000_000
 
 
 @contextmanager
@@ -82,3 +87,46 @@ def _phrases() -> IntArray:
     words = np.exp(rng.uniform(low, high, (PHRASES, 3))).astype(np.int64)
     words[rng.random(PHRASES) < 0.5, 2] = -1
     return words
+
+
+def sentences_of(paths: Iterable[Path]) -> list[str]:
+    """Return the sentences of the texts of files, of four words or more."""
+    found = []
+    for path in paths:
+        for _, text in read_documents(path):
+            for sentence in re.split(r"[.?!]\s", text):
+                words = sentence.split()
+                parts = [words[first : first + LONGEST_SENTENCE] for first in range(0, len(words), LONGEST_SENTENCE)]
+                found += [" ".join(part) for part in parts if len(part) >= 4]
+    return found
+
+
+def write_sentences(path: Path, n_documents: int, sentences: Sequence[str], seed: int = 0) -> None:
+    """Write documents of three sentences, drawn with replacement, and two rare words each, as JSON lines.
+
+    A rare word is the beginning of one of the sentences' words and the end of another, of Zipfian frequencies, so that
+    the vocabulary grows with the collection as it does in real ones.
+    """
+    rng = np.random.default_rng(seed)
+    words = sorted({word for sentence in sentences for word in re.findall("[a-z]{4,}", sentence.lower())})
+    heads, tails = sorted({word[:4] for word in words}), sorted({word[4:] for word in words})
+    with path.open("w") as file:
+        for first in range(0, n_documents, BLOCK):
+            n = min(BLOCK, n_documents - first)
+            chosen = rng.integers(0, len(sentences), (n, SENTENCES)).tolist()
+            ranks = rng.permutation(_ranks(rng, n * 2, RARE_WORDS)).reshape(n, 2).tolist()
+            for number, (drawn, rare) in enumerate(zip(chosen, ranks, strict=True), first):
+                composed = [heads[rank % len(heads)] + tails[rank // len(heads) % len(tails)] for rank in rare]
+                text = " ".join([sentences[place] for place in drawn] + composed)
+                file.write(json.dumps({"id": f"g{number:08d}", "contents": text}) + "\n")
+
+
+def sentence_queries(n: int, sentences: Sequence[str], seed: int = 1) -> list[Query]:
+    """Return queries of 2 to 5 words in turn that follow each other in a sentence."""
+    rng, found = np.random.default_rng(seed), []
+    for number in range(n):
+        words = sentences[int(rng.integers(len(sentences)))].split()
+        size = min(2 + number % 4, len(words))
+        first = int(rng.integers(len(words) - size + 1))
+        found.append(Query(str(number), " ".join(words[first : first + size])))
+    return found

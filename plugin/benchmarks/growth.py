@@ -1,7 +1,8 @@
-"""Time and memory of every step against the size of a generated collection: ``make bench-scale DOCUMENTS="100000"``.
+"""Time and memory of every step against the size of a collection: ``make bench-scale DOCUMENTS="100000"``.
 
-Each step is a process of its own, so that its memory is known. The resident memory includes files that are mapped,
-which the system may take back. What is compiled on first use is compiled on a small collection before.
+The documents are made of sentences of real texts (`write_sentences`). Each step is a process of its own, so that its
+memory is known. The resident memory includes files that are mapped, which the system may take back. What is compiled on
+first use is compiled on a small collection before.
 """
 
 import argparse
@@ -10,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.generated import queries, write_documents
+from benchmarks.generated import sentence_queries, sentences_of, write_sentences
 from greylag.trec import read_run
 
 N_QUERIES = 200
@@ -27,6 +29,23 @@ _BUILD = (
 )
 _EXPORT = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index')"
 _OPEN = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index').n_tokens"
+_LATENT = (
+    "from greylag import PositionalIndex; from greylag.index.vectors import LatentVectors; "
+    "LatentVectors(PositionalIndex.from_lucene('index')).query('', 'a')"
+)
+_WORDS = "from greylag import PositionalIndex; PositionalIndex.from_lucene('index').words"
+_SERVE = """
+import time
+from greylag import GeneralRanker, LuceneIndex, PositionalIndex, read_topics
+lucene = LuceneIndex("index")
+rankings = lucene.bm25(k=100).run(read_topics("topics.tsv")).rankings[:100]
+stage, spent = GeneralRanker(PositionalIndex.from_lucene(lucene)), []
+for ranking in rankings:
+    start = time.thread_time()
+    stage(ranking)
+    spent.append(1e3 * (time.thread_time() - start))
+print(f"first query {spent[0]:.1f} ms, the last fifty {sorted(spent[50:])[25]:.1f} in the median")
+"""
 _ASKED = ("--index", "index", "--topics", "topics.tsv")
 
 
@@ -41,13 +60,16 @@ class Spent(NamedTuple):
 def main() -> None:
     """Print a table for each number of documents."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("documents", type=int, nargs="+", help="numbers of documents of 50 tokens")
-    parser.add_argument("--folder", type=Path, help="where to work; 400 bytes a document at the most are on the disk")
+    demo = Path(str(files("greylag") / "demo" / "docs.jsonl"))
+    parser.add_argument("documents", type=int, nargs="+", help="numbers of documents of about 50 words")
+    parser.add_argument("--texts", type=Path, nargs="+", default=[demo], help="files with texts to make them of")
+    parser.add_argument("--folder", type=Path, help="where to work; 1,200 bytes a document at the most are on the disk")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="threads")
     options = parser.parse_args()
+    sentences = sentences_of(options.texts)
     for n_documents in (SMALL, *options.documents):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            for name, spent, note in steps(Path(folder), n_documents, options.jobs):
+            for name, spent, note in steps(Path(folder), n_documents, sentences, options.jobs):
                 if n_documents != SMALL:
                     print(
                         f"{n_documents:>11,}  {name:36} {spent.wall:9.1f} s {spent.cpu:9.1f} CPU s"
@@ -56,10 +78,10 @@ def main() -> None:
                     )
 
 
-def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spent, str]]:
+def steps(folder: Path, n_documents: int, sentences: Sequence[str], jobs: int) -> Iterator[tuple[str, Spent, str]]:
     """The steps from text to diversified rankings: what each is, what it took, and what to know about it."""
-    write_documents(folder / "docs.jsonl", n_documents)
-    asked = queries(N_QUERIES)
+    write_sentences(folder / "docs.jsonl", n_documents, sentences)
+    asked = sentence_queries(N_QUERIES, sentences)
     (folder / "topics.tsv").write_text("".join(f"{query.qid}\t{query.text}\n" for query in asked))
     text = f"text {_megabytes(folder / 'docs.jsonl')}"
     yield "index", _python(_BUILD.format(jobs=jobs), folder), f"{text}, index {_megabytes(folder / 'index')}"
@@ -68,6 +90,14 @@ def steps(folder: Path, n_documents: int, jobs: int) -> Iterator[tuple[str, Spen
     yield "open the export", _python(_OPEN, folder), ""
     spent = greylag_process(folder, "search", *_ASKED, "--out", "bm25.run", jobs=jobs)
     yield f"search, {N_QUERIES} queries x 1,000", spent, ""
+    words = _python(_WORDS, folder)
+    yield "words as they are written, first time", words, f"words {_megabytes(folder / 'index.words.greylag')}"
+    latent = _python(_LATENT, folder)
+    yield "latent semantics, first time", latent, f"export and vectors {_megabytes(folder / 'index.greylag')}"
+    serving = _python(_SERVE, folder)
+    yield "general model, 100 queries x 100, one thread", serving, (folder / "log").read_text().strip()
+    general = "rerank", *_ASKED, "--run", "bm25.run", "--out", "general.run"
+    yield f"rerank by the general model, {N_QUERIES} queries", greylag_process(folder, *general, jobs=jobs), ""
     _write_judgements(folder)
     features = "features", *_ASKED, "--run", "bm25.run", "--out", "features.npz", "--pool", "full"
     yield f"features, {N_QUERIES} queries, first time", greylag_process(folder, *features, jobs=jobs), ""

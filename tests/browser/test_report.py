@@ -77,3 +77,17 @@ def test_the_probe_sees_what_is_wrong(tmp_path: Path) -> None:
     assert {"image-alt:", "color-contrast:", "html-has-lang:"} <= rules
     assert any("lost" in line for line in seen.console)
     assert any("missing is not defined" in line for line in seen.console)
+
+
+def test_it_prints_whole_tables_and_the_provenance(page: Path, tmp_path: Path) -> None:
+    printed = tmp_path / "printed.html"
+    text = page.read_text(encoding="utf-8")
+    printed.write_text(text.replace("@media print", "@media all"), encoding="utf-8")
+    question = """
+      const cut = [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth + 1);
+      const shown = [...document.querySelectorAll("#provenance + details td")].map((cell) => cell.checkVisibility());
+      return { cut: cut.map((box) => box.querySelector("caption")?.textContent), shown };
+    """
+    seen = show(printed, tmp_path, 700, question=question)  # A4 between its margins, in CSS pixels
+    # Twelve measures beside each other need the paper's other side up.
+    assert seen.asked == {"cut": ["A wide table, seconds"], "shown": [True]}
