@@ -37,7 +37,7 @@ from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
 from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Composable, Pipeline, Source
-from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
+from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import GeneralRanker
 from tests.contracts.test_stages import ASPECTS, FEEDBACK, Sum
@@ -79,6 +79,7 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     ModelRanker: lambda f: ModelRanker(f.model, f.index),
     RM3Stage: lambda f: RM3Stage(f.index),
     GeneralRanker: lambda f: GeneralRanker(f.index),
+    LeaveOutSelf: lambda f: LeaveOutSelf(),
     ManifoldRanker: lambda f: ManifoldRanker(f.index),
     RelevanceModelRanker: lambda f: RelevanceModelRanker(f.index, FEEDBACK),
     Rocchio: lambda f: Rocchio(f.index, FEEDBACK),

@@ -31,7 +31,7 @@ from greylag.index.vectors import ArrayVectors
 from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Pipeline, Stage
-from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel, RM3Stage
+from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker
 from greylag.stages import find_stage, registered_stages
@@ -80,6 +80,7 @@ GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
 STAGES: dict[str, Stage] = {
     "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
     "general": GeneralRanker(INDEX),
+    "leave-out-self": LeaveOutSelf(),
     "manifold": ManifoldRanker(INDEX),
     "rm3": RM3Stage(INDEX),
     "mrf": ModelRanker(RankingModel(FEATURES, weights=(0.5, 0.5)), INDEX),

@@ -1,4 +1,4 @@
-"""Stages: by a linear model, also of runs to fuse, by RM3, or by any estimator with ``predict``."""
+"""Stages: by a linear model, also of runs to fuse, by RM3, by any estimator; and the query left out of its results."""
 
 from __future__ import annotations
 
@@ -111,6 +111,21 @@ class FusionRanker:
             feature.of_pooled(pooled, names) for feature in self.model.features if isinstance(feature, FusedRuns)
         ]
         return pooled.rank(weighted_sum(np.column_stack(columns), np.array(self.model.weights)))
+
+
+@dataclass(frozen=True)
+class LeaveOutSelf(Stage):
+    """Removes the document whose identifier is that of the query; all others keep their order and scores.
+
+    For collections whose queries are documents of their own, such as ArguAna: BEIR's evaluation ignores the query among
+    its own results, and Pyserini removes it by ``--remove-query``.
+    """
+
+    reads_query = False
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Remove the query's own document."""
+        return ranking.select(np.array([docid != ranking.qid for docid in ranking.docids], dtype=bool))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pytrec_eval
 
 from greylag import (
     GeneralRanker,
@@ -15,6 +16,7 @@ from greylag import (
     PositionalIndex,
     Ranking,
     Run,
+    evaluate,
     read_qrels,
     read_run,
     read_topics,
@@ -49,8 +51,33 @@ from greylag.manifold import ManifoldRanker
 from greylag.pipeline import Stage, run_step
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, FloatArray
-from greylag.trec import read_subtopic_qrels, read_titles
+from greylag.runtime import read_json_lines
+from greylag.trec import read_subtopic_qrels, read_titles, write_qrels
 from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked
+
+
+def test_queries_that_are_documents_are_left_out_as_in_beir(command: Command, made: Path, tmp_path: Path) -> None:
+    """Of searching, training and scoring; the figures are pytrec_eval's without identical identifiers."""
+    texts = {doc["id"]: doc["contents"] for _, doc in read_json_lines(DEMO / "docs.jsonl")}
+    relevant = [[d for d, grade in judged.items() if grade > 0] for judged in read_qrels(made / "qrels.txt").values()]
+    qrels = {docids[0]: dict.fromkeys(docids[1:], 1) for docids in relevant if len(docids) > 2}
+    write_qrels(qrels, tmp_path / "qrels")
+    (tmp_path / "topics.tsv").write_text("".join(f"{qid}\t{texts[qid]}\n" for qid in qrels))
+    searched = ["--index", made / "index", "--topics", tmp_path / "topics.tsv"]
+    runs = [tmp_path / "bm25.run", tmp_path / "others.run", tmp_path / "held-out.run"]
+    assert command("search", *searched, "--hits", 20, "--out", runs[0])[0] == 0
+    assert command("rerank", "--run", runs[0], "--stage", "leave-out-self", "--out", runs[1]) == (0, "", "")
+    words = ["--qrels", tmp_path / "qrels", "--model", "mrf", "--features", "score", "--folds", 2]
+    words += ["--out", tmp_path / "model.json", "--out-run", runs[2]]
+    assert command("train", *searched, "--run", runs[1], *words)[0] == 0
+    first, others, held_out = map(read_run, runs)
+    assert all(first[qid].docids[0] == qid for qid in qrels)
+    assert [held_out[qid].docids for qid in qrels] == [others[qid].docids for qid in qrels]  # by the score alone
+    scores = {qid: {d: s for d, s in zip(r.docids, r.scores, strict=True) if d != qid} for qid, r in first.items()}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(scores)
+    expected = np.mean([of_query["ndcg_cut_10"] for of_query in theirs.values()])
+    assert evaluate(others, qrels, "nDCG@10").means[0] == pytest.approx(expected, abs=1e-12)
+    assert evaluate(first, qrels, "nDCG@10").means[0] < expected - 0.05
 
 
 def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
