@@ -69,7 +69,14 @@ def _numba() -> Any:
     """Import Numba, which will announce that it compiles."""
     import numba
     from numba.core.event import register
+    from numba.np import linalg
 
+    # Numba's module of sums imports SciPy's linear algebra only to see if it is there; that takes as long as Numba.
+    names: dict[str, Any] = vars(linalg)
+    ensure_blas, names["ensure_blas"] = names.get("ensure_blas"), lambda: None
+    import numba.np.arraymath
+
+    names["ensure_blas"] = ensure_blas
     register("numba:compile", _announcer())  # type: ignore[no-untyped-call]
     return numba
 

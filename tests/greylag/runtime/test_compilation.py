@@ -75,6 +75,19 @@ def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: 
     assert seen == [[False, False], [False, False]]
 
 
+def test_other_loops_of_a_process_have_linear_algebra(folder: Path) -> None:
+    """Although greylag's own do without SciPy's, which Numba would import at once."""
+    more = """
+import numba, numpy as np
+print("scipy.linalg" in sys.modules)
+square = numba.njit(lambda x: (np.cov(x), x @ x, np.linalg.inv(x)))(np.array([[1.0, 2.0], [3.0, 5.0]]))
+print(*(part.ravel().round(9).tolist() for part in square))
+"""
+    (folder / "greylag_module.py").write_text(MODULE + more)
+    lines = run(folder)[0].splitlines()
+    assert lines == ["42 0", "False", "[0.5, 1.0, 1.0, 2.0] [7.0, 12.0, 18.0, 31.0] [-5.0, 2.0, 3.0, -1.0]"]
+
+
 def test_without_a_place_for_a_cache(folder: Path) -> None:
     (folder / "__pycache__").write_text("not a folder")
     (folder.parent / "home").write_text("not a folder")
