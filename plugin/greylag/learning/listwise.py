@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
 from math import isfinite
 
 import numpy as np
@@ -13,6 +14,10 @@ from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
+
+MAX_STEPS = 200  # of Newton's method; about five are usual
+LAST_STEP = 1e-6  # in units of the weights
+BLOCK_ROWS = 1000  # of features, about
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,7 @@ class ListwiseRegression:
 
     def path(self, data: RankingData, penalties: Sequence[float]) -> list[Selection]:
         """Fit each penalty in turn; each begins where the one before ended, which saves most of the steps."""
-        from scipy.optimize import minimize  # slow to import
-        from threadpoolctl import ThreadpoolController
+        from threadpoolctl import ThreadpoolController  # slow to import
 
         threads, objective = ThreadpoolController(), Objective.parse(self.objective)
         gains = objective.gains(data)
@@ -90,12 +94,8 @@ class ListwiseRegression:
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
-                arguments = seen, gains, totals, units[columns], penalty, centre[columns]
                 with threads.limit(limits=1, user_api="blas"):  # sums depend on the number of threads
-                    weights = minimize(
-                        _loss, weights, arguments, jac=True, method="L-BFGS-B",
-                        options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-4},
-                    ).x  # fmt: skip
+                    weights = _minimum(weights, seen, gains, totals, units[columns], penalty, centre[columns])
                 if len(columns) == len(data.specs):  # the next penalty begins with all features
                     start = weights
                 if len(columns) <= most:
@@ -110,6 +110,49 @@ class ListwiseRegression:
         return selections
 
 
+def _minimum(
+    weights: FloatArray,
+    data: RankingData,
+    gains: FloatArray,
+    totals: FloatArray,
+    units: FloatArray,
+    penalty: float,
+    centre: FloatArray,
+) -> FloatArray:
+    """Minimise `_loss` from these weights on, by Newton's method with steps that are halved until they lead down."""
+    arguments = gains, totals, units, penalty, centre
+    loss, gradient, shares = _loss(weights, data, *arguments)
+    for _ in range(MAX_STEPS):
+        step = np.linalg.solve(_curvature(shares, data, units, penalty), gradient)
+        if np.abs(step).max(initial=0.0) <= LAST_STEP:  # the error after a step is about the square of the step
+            return weights - step
+        size, slope = 1.0, gradient @ step
+        rounding = 1e-12 * abs(loss)
+        while True:
+            value, after, shares = _loss(weights - size * step, data, *arguments)
+            if not value > loss - 1e-4 * size * slope + rounding:
+                break
+            size /= 2
+        weights, loss, gradient = weights - size * step, value, after
+    return weights
+
+
+def _curvature(shares: FloatArray, data: RankingData, units: FloatArray, penalty: float) -> FloatArray:
+    """Return the second derivatives of `_loss`: each query's covariance by the shares of its documents."""
+    out = np.zeros((len(units), len(units)))
+    inner = np.searchsorted(data.offsets, np.arange(BLOCK_ROWS, data.offsets[-1], BLOCK_ROWS)).tolist()
+    for first, end in pairwise(dict.fromkeys((0, *inner, len(data.qids)))):  # queries whose rows stay in the cache
+        starts = data.offsets[first : end + 1]
+        rows, weights = data.features[starts[0] : starts[-1]] * units, shares[starts[0] : starts[-1], None]
+        sizes = np.diff(starts)
+        means = np.add.reduceat(rows * weights, starts[:-1][sizes > 0] - starts[0])
+        rows -= np.repeat(means, sizes[sizes > 0], axis=0)
+        rows *= np.sqrt(weights)
+        out += rows.T @ rows
+    out[np.diag_indices_from(out)] += penalty
+    return out
+
+
 def _loss(
     weights: FloatArray,
     data: RankingData,
@@ -118,8 +161,8 @@ def _loss(
     units: FloatArray,
     penalty: float,
     centre: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return the function to minimise and its gradient, for weights of features multiplied by `units`."""
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the function to minimise, its gradient by weights of features by `units`, and the documents' shares."""
     sizes = np.diff(data.offsets)
     scores = data.features @ (weights * units)
     # Shares depend on differences alone, and exp of scores below 0 does not overflow.
@@ -131,7 +174,7 @@ def _loss(
     targets = gains / np.repeat(np.where(totals > 0, totals, 1.0), sizes)
     away = weights - centre
     loss = np.log(sums[totals > 0]).sum() - targets @ scores + penalty / 2 * away @ away
-    return float(loss), ((shares - targets) @ data.features) * units + penalty * away
+    return float(loss), ((shares - targets) @ data.features) * units + penalty * away, shares
 
 
 def _by_query(reduce: np.ufunc, values: FloatArray, data: RankingData) -> FloatArray:
