@@ -18,7 +18,9 @@ ICTIR 2009. Clarke, Craswell, Soboroff and Ashkan, A comparative analysis of cas
 WSDM 2011. Agrawal, Gollapudi, Halverson and Ieong, Diversifying search results, WSDM 2009. Zhai, Cohen and Lafferty,
 Beyond independent relevance, SIGIR 2003. Sakai and Song, Evaluating diversified search results using per-intent graded
 relevance, SIGIR 2011. Thakur et al., FreshStack: building realistic benchmarks for evaluating retrieval on technical
-documents, 2025. Yue and Joachims, Predicting diverse subsets using structural SVMs, ICML 2008.
+documents, 2025. Pradeep, Thakur, Upadhyay, Campos, Craswell, Soboroff, Dang and Lin, The great nugget recall:
+automating fact extraction and RAG evaluation with large language models, SIGIR 2025. Yue and Joachims, Predicting
+diverse subsets using structural SVMs, ICML 2008.
 """
 
 from __future__ import annotations
@@ -118,8 +120,19 @@ def p_ia(covered: BoolArray, pool: BoolArray, k: int) -> float:
 
 def subtopic_recall(covered: BoolArray, _: BoolArray, k: int) -> float:
     """Compute S-recall@k: the share of subtopics that the top k cover (Zhai et al. 2003); NTCIR's I-rec@k."""
-    # Coverage@k counts all subtopics of a query, also those without a relevant document (Thakur et al. 2025).
     return float(covered[:k].any(axis=0).mean())
+
+
+def nugget_coverage(credit: FloatArray, weights: FloatArray, k: int) -> float:
+    """Compute Coverage@k: the weighted mean over nuggets of the highest credit in the top k; 0 if no nugget counts.
+
+    Unlike other measures, it takes the credit, shape (n, S), of documents for all S subtopics of the query, also those
+    without a relevant document, and their weights, shape (S,). With credit 1 or 0 and equal weights, it is that of
+    Thakur et al. (2025). With those of Pradeep et al. (2025), it is TREC RAG's score of an answer that has exactly what
+    each nugget's best document of the top k supports.
+    """
+    whole = float(weights.sum())
+    return float(credit[:k].max(axis=0, initial=0.0) @ weights) / whole if whole else 0.0
 
 
 def d_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:

@@ -23,6 +23,8 @@ from greylag.evaluation import diversity
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
 UNJUDGED = -(10**9)  # below all grades
+IMPORTANCES = {"vital": {"vital": 1.0, "okay": 0.0}, "weighted": {"vital": 1.0, "okay": 0.5}}
+"""The weights of nuggets by their importance, by the parameter of Coverage (Pradeep et al. 2025)."""
 RECALL_LEVELS = tuple(tenths / 10 for tenths in range(11))
 MULTIPLES = tuple(fifths / 5 for fifths in range(1, 11))  # of the number of relevant documents
 TEXTS = {
@@ -52,7 +54,7 @@ class Family:
     # cut-off, the scale's highest, and the measure.
     from_grades: Callable[[Sequence[int], Sequence[int], int, Measure], float] | None = None
     from_subtopics: Callable[[Any, Any, int], float] | None = None  # see `greylag.evaluation.diversity`
-    every_subtopic: bool = False  # whether subtopics without a relevant document count
+    every_subtopic: bool = False  # whether subtopics without a relevant document count, by credits and weights
     by_grade: bool = False  # whether all grades matter, so that it has no relevance level
     lower_is_better: bool = False  # whether it is a loss
     from_ir_measures: bool = False  # whether ir_measures computes it, by the name that it has there
@@ -85,6 +87,10 @@ class Measure:
     p : float in (0, 1), optional
         The persistence of RBP's user, the probability of going on to the next document; by default 0.8 for RBP, as in
         ir_measures, and 0.9 for rbp, as in trec_eval.
+    importance : "vital" or "weighted", optional
+        The nuggets that Coverage counts: vital ones alone, or okay ones by half; all alike by default.
+    partial : float in [0, 1), default 0
+        Coverage's credit for grades from 1 to below `rel`, such as partial support: 0.5 in TREC's RAG track.
     """
 
     family: Family
@@ -92,6 +98,8 @@ class Measure:
     rel: int = 1
     judged_only: bool = False
     p: float | None = None
+    importance: Literal["vital", "weighted"] | None = None
+    partial: float = 0.0
 
     def __post_init__(self) -> None:
         name = self.family.name
@@ -105,26 +113,38 @@ class Measure:
             raise ParameterError(f"measure {name} has no persistence: leave p out")
         if self.p is not None and not 0 < self.p < 1:
             raise ParameterError(f"measure {name}: p must be between 0 and 1, not {self.p:g}")
+        if (self.importance or self.partial) and not self.family.every_subtopic:
+            raise ParameterError(f"measure {name} has no importance or partial credit, as Coverage has: leave it out")
+        if self.importance not in (None, *IMPORTANCES):
+            raise ParameterError(
+                f"measure {name}: importance is {self.importance!r:.40}: it must be {' or '.join(IMPORTANCES)}"
+            )
+        if self.partial and not (0 < self.partial < 1 and self.rel > 1):
+            raise ParameterError(
+                f"measure {name}: partial={self.partial:g} must be a credit in [0, 1), for grades below rel, as in "
+                "Coverage(rel=2,partial=0.5)@10"
+            )
         if self.judged_only and (self.family.of_judging or self.family.from_subtopics):
             raise ParameterError(f"measure {name} cannot be computed over judged documents only")
 
     def __str__(self) -> str:
         p = None if self.p == self.family.persistence else self.p
-        return spelling(self.family.name, self.cutoff, self.rel, judged_only=self.judged_only, p=p)
+        given = {"judged_only": self.judged_only, "p": p, "importance": self.importance, "partial": self.partial}
+        return spelling(self.family.name, self.cutoff, self.rel, **given)
 
     @property
     def trec_name(self) -> str:
         """The name in trec_eval (or ndeval), such as ``ndcg_cut_10``; the usual spelling if it has none there."""
-        if self.rel > 1 or self.judged_only or self.p != self.family.persistence:
+        if self != Measure(self.family, self.cutoff):
             return str(self)
         template = self.family.whole if self.cutoff is None else self.family.cut
         return (template or str(self)).format(self.cutoff)
 
 
-def spelling(name: str, cutoff: int | None, rel: int, *, judged_only: bool = False, p: float | None = None) -> str:
-    """Spell a measure as `parse_measure` reads it, such as ``AP(rel=2)@10``."""
-    values = {"rel": rel if rel > 1 else None, "judged_only": judged_only or None, "p": p}
-    parameters = [f"{parameter}={value}" for parameter, value in values.items() if value is not None]
+def spelling(name: str, cutoff: int | None, rel: int, **others: Any) -> str:
+    """Spell a measure as `parse_measure` reads it, such as ``AP(rel=2)@10``; others that are false are left out."""
+    values = {"rel": rel if rel > 1 else None, **others}
+    parameters = [f"{parameter}={value}" for parameter, value in values.items() if value]
     base, at, recall = name.partition("@")  # as in IPrec@0.1
     inside = f"({','.join(parameters)})" if parameters else ""
     return base + inside + at + recall + ("" if cutoff is None else f"@{cutoff}")
@@ -314,7 +334,7 @@ FAMILIES = (
     Family("MAP-IA", "MAP-IA", from_subtopics=diversity.map_ia),
     Family("P-IA", None, "P-IA@{}", from_subtopics=diversity.p_ia),
     Family("S-recall", None, "strec@{}", from_subtopics=diversity.subtopic_recall),
-    Family("Coverage", None, "Coverage@{}", from_subtopics=diversity.subtopic_recall, every_subtopic=True),
+    Family("Coverage", None, "Coverage@{}", from_subtopics=diversity.nugget_coverage, every_subtopic=True),
     Family("D-nDCG", None, "D-nDCG@{}", from_subtopics=diversity.d_ndcg, by_grade=True),
     Family("D#-nDCG", None, "D#-nDCG@{}", from_subtopics=diversity.d_sharp_ndcg, by_grade=True),
     Family("subtopic-loss", None, "subtopic-loss@{}", from_subtopics=diversity.subtopic_loss, lower_is_better=True),
@@ -333,6 +353,8 @@ PARAMETERS = {
     "rel": re.compile(r"[0-9]{1,9}"),
     "judged_only": re.compile("True|False"),
     "p": re.compile(r"[01]?\.?[0-9]{1,9}"),
+    "importance": re.compile("|".join(IMPORTANCES)),
+    "partial": re.compile(r"[01]?\.?[0-9]{1,9}"),
 }
 TRANSLATED_PARAMETERS = {"cutoff", "recall", *PARAMETERS}
 
@@ -342,9 +364,10 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
 
     Names are case-insensitive, but for trec_eval's ``rbp`` and ir_measures' ``RBP``; ``-`` and ``_`` are
     interchangeable. A cut-off, any positive integer, follows ``@``, ``_`` or ``.``. ``AP(rel=2)``,
-    ``nDCG(judged_only=True)@10`` and ``RBP(rel=2,p=0.95)@10`` give the parameters of `Measure`; ``map-l2`` is ranx's
-    spelling of a level. Names that greylag lacks, such as ``SetP(relative=True)``, and measure objects are those of
-    ir_measures, which computes the measure unless greylag defines it alike. Measures of subtopics are greylag's own.
+    ``nDCG(judged_only=True)@10``, ``RBP(rel=2,p=0.95)@10`` and ``Coverage(importance=vital)@20`` give the parameters of
+    `Measure`; ``map-l2`` is ranx's spelling of a level. Names that greylag lacks, such as ``SetP(relative=True)``, and
+    measure objects are those of ir_measures, which computes the measure unless greylag defines it alike. Measures of
+    subtopics are greylag's own.
 
     Parameters
     ----------
@@ -372,7 +395,9 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
             f"measure {name!r}: the cut-off must be between 1 and 10^9, as in {family.name}@10, not {cut[1]}"
         )
     judged_only, p = parameters.get("judged_only") == "True", float(parameters["p"]) if "p" in parameters else None
-    return Measure(family, int(cut[1]) if cut else None, level, judged_only, p)
+    importance: Any = parameters.get("importance")
+    partial = float(parameters.get("partial", 0))
+    return Measure(family, int(cut[1]) if cut else None, level, judged_only, p, importance, partial)
 
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:

@@ -15,11 +15,11 @@ import numpy as np
 from greylag.core.hints import check_qrels
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
+from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
-from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC
+from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets
 
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 NO_DOCUMENT = "-greylag-no-document-"
@@ -157,10 +157,17 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
         for qid, docids in _ranked(run, qrels):
             subtopics = [grades for name, grades in qrels[qid].items() if name != NO_SUBTOPIC]
             pool = sorted(set().union(*relevant_documents(qrels[qid], level)), reverse=True)
-            graded.append((subtopic_grades(docids, subtopics), subtopic_grades(pool, subtopics)))
+            graded.append((qid, subtopic_grades(docids, subtopics), subtopic_grades(pool, subtopics)))
         for measure in parsed:
             if measure.family.from_subtopics and measure.rel == level:
-                columns[measure] = np.array([_by_subtopic(measure, *pair) for pair in graded])
+                columns[measure] = np.array(
+                    [
+                        _coverage(measure, ranked, _weights(measure, qid, qrels[qid]))
+                        if measure.family.every_subtopic
+                        else _by_subtopic(measure, ranked, pool)
+                        for qid, ranked, pool in graded
+                    ]
+                )
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
 
 
@@ -169,11 +176,30 @@ def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:
     compute, kept = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
     if compute is None or not kept.any():
         return 0.0
-    if not measure.family.every_subtopic:
-        ranked, pool = ranked[:, kept], pool[:, kept]
+    ranked, pool = ranked[:, kept], pool[:, kept]
     if measure.family.by_grade:
         return compute(ranked, pool, measure.cutoff or len(ranked))
     return compute(ranked >= measure.rel, pool >= measure.rel, measure.cutoff or len(ranked))
+
+
+def _coverage(measure: Measure, ranked: IntArray, weights: FloatArray) -> float:
+    """Score a query by the weights of its subtopics."""
+    credit = np.where(ranked >= measure.rel, 1.0, np.where(ranked > 0, measure.partial, 0.0))
+    return measure.family.from_subtopics(credit, weights, measure.cutoff or len(ranked))  # type: ignore[misc]
+
+
+def _weights(measure: Measure, qid: str, judged: Mapping[str, Mapping[str, int]]) -> FloatArray:
+    """Return the weight of each subtopic of a query, shape (S,), by its importance if the measure asks for it."""
+    names = [name for name in judged if name != NO_SUBTOPIC]
+    if measure.importance is None:
+        return np.ones(len(names))
+    importance = judged.importance if isinstance(judged, Nuggets) else {}
+    if lacking := next((name for name in names if name not in importance), None):
+        raise ParameterError(
+            f"{measure} needs the importance of nuggets, vital or okay, which query {qid!r} has not for "
+            f"{lacking!r:.60}: leave importance out, or give nuggetizer's output with it"
+        )
+    return np.array([IMPORTANCES[measure.importance][importance[name]] for name in names])
 
 
 def highest_grades(qrels: SubtopicQrels) -> Qrels:

@@ -1,4 +1,5 @@
 from .parts import Part as Part
+from .qrels import Nuggets as Nuggets
 from .qrels import Qrels as Qrels
 from .qrels import SubtopicQrels as SubtopicQrels
 from .qrels import at_level as at_level

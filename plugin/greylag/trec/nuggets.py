@@ -17,6 +17,7 @@ from typing import Any
 from greylag.errors import FormatError
 from greylag.runtime.files import Faults
 
+IMPORTANCES = "vital", "okay"
 SUPPORT_GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
 MIN_RATING = 3  # the lowest of CRUX's ratings, 0 to 5, that counts as an answer
 FORMS = (
@@ -25,17 +26,24 @@ FORMS = (
 )
 
 Judgement = tuple[int, str, str | None, str | None, int]
+Importance = dict[str, dict[str, str]]
+"""By qid and nugget, vital or okay; of nuggets that have it."""
 
 
-def nugget_judgements(records: Iterator[tuple[int, dict[str, Any]]], faults: Faults) -> Iterator[Judgement]:
-    """Yield the line, qid, nugget, docid and grade of each judgement; None where a query or nugget lacks one."""
+def nugget_judgements(
+    records: Iterator[tuple[int, dict[str, Any]]], faults: Faults, importance: Importance
+) -> Iterator[Judgement]:
+    """Yield the line, qid, nugget, docid and grade of each judgement; None where a query or nugget lacks one.
+
+    What is said of nuggets' importance is added to `importance`.
+    """
     questions: dict[str, int] = {}
     for line, record in records:
         get = _Fields(faults, line)
         if "query_id" in record:
             judgements = _of_query(get, record)
         elif "nuggets" in record:
-            judgements = _of_assignments(get, record)
+            judgements = _of_assignments(get, record, importance)
         elif "rating" in record:
             judgements = _of_ratings(get, record, questions)
         else:
@@ -81,8 +89,10 @@ def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str |
             yield from ((qid, name, docid, grade) for docid in get.items(nugget, key, str))
 
 
-def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """Yield the judgements of a document to which the nuggetizer assigned nuggets."""
+def _of_assignments(
+    get: _Fields, record: dict[str, Any], importance: Importance
+) -> Iterator[tuple[str, str | None, str | None, int]]:
+    """Yield the judgements of a document to which the nuggetizer assigned nuggets; add their importance."""
     qid, nuggets = get.name(record, "qid"), get.items(record, "nuggets", dict)
     if "docid" not in record or not all("assignment" in nugget for nugget in nuggets):
         raise get.error(
@@ -93,11 +103,23 @@ def _of_assignments(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str,
     yield qid, None, None, 0
     for nugget in nuggets:
         name, assigned = get.name(nugget, "text"), nugget["assignment"]
+        if "importance" in nugget:
+            _add_importance(get, importance.setdefault(qid, {}), name, nugget["importance"])
         if assigned in SUPPORT_GRADES:
             yield qid, name, docid, SUPPORT_GRADES[assigned]
         else:
             reason = f"assignment {assigned!r:.40} is none of {', '.join(SUPPORT_GRADES)}"
             get.faults.repair(get.line, reason, "skips the judgement")
+
+
+def _add_importance(get: _Fields, of_query: dict[str, str], name: str, importance: Any) -> None:
+    """Add a nugget's importance, which is the same for all documents."""
+    if importance not in IMPORTANCES:
+        reason = f"importance {importance!r:.40} is none of {', '.join(IMPORTANCES)}"
+        get.faults.repair(get.line, reason, "takes the nugget as one without importance")
+    elif of_query.setdefault(name, importance) != importance:
+        reason = f"nugget {name!r:.60} is {importance} here and {of_query[name]} for another document"
+        get.faults.repair(get.line, reason, "keeps the first")
 
 
 def _of_ratings(

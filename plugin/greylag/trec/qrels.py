@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from greylag.core.hints import check_qrels
 from greylag.errors import FormatError, ParameterError
@@ -24,12 +25,27 @@ from greylag.runtime.files import (
     split_rows,
     write_text,
 )
-from greylag.trec.nuggets import nugget_judgements
+from greylag.trec.nuggets import Importance, nugget_judgements
 
 Qrels = dict[str, dict[str, int]]
 """qid to docid to grade."""
 SubtopicQrels = dict[str, dict[str, dict[str, int]]]
 """qid to subtopic to docid to grade."""
+
+
+class Nuggets(dict[str, dict[str, int]]):
+    """The judgements of a query by nugget and docid, with the importance of nuggets: "vital" or "okay", by nugget.
+
+    Otherwise a dict like any other; a copy that is none has no importance.
+    """
+
+    def __init__(self, grades: Mapping[str, dict[str, int]], importance: Mapping[str, str]) -> None:
+        super().__init__(grades)
+        self.importance = dict(importance)
+
+    def __reduce__(self) -> Any:
+        return Nuggets, (dict(self), self.importance)
+
 
 GRADE_LIMIT = 10_000  # the time and memory of trec_eval are quadratic in the highest grade
 NO_SUBTOPIC = ""
@@ -88,8 +104,8 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     - a query of FreshStack: ``query_id``, and ``nuggets`` with ``_id``, ``relevant_corpus_ids`` (grade 1) and
       ``non_relevant_corpus_ids`` (grade 0);
     - a document to which the nuggetizer of TREC's RAG track assigned nuggets, by ``nuggetizer assign --input-kind
-      retrieval``: ``qid``, ``docid``, and ``nuggets`` with ``text``, the subtopic's name, and ``assignment``: support
-      (grade 2), partial_support (1) or not_support (0);
+      retrieval``: ``qid``, ``docid``, and ``nuggets`` with ``text``, the subtopic's name, ``assignment``: support
+      (grade 2), partial_support (1) or not_support (0), and perhaps ``importance``, vital or okay;
     - a document that was rated for CRUX: ``id`` or ``example_id``, ``docid`` or ``pid``, and ``rating``, an integer for
       each question of the query. Question n is subtopic n. The grade is the rating if that is 3 or more, which is the
       default threshold of CRUX, else 0.
@@ -104,7 +120,8 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     Returns
     -------
     dict of str to dict of str to dict of str to int
-        Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics.
+        Grades by qid, subtopic and docid, in the file's order; {} for a query without subtopics. Queries whose nuggets
+        have an importance are `Nuggets`.
 
     Raises
     ------
@@ -112,12 +129,13 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
         As in `read_qrels`, if all judgements are of subtopic 0, and if an object is none of those above.
     """
     qrels: SubtopicQrels = {}
+    importance: Importance = {}
     with Faults(path, lenient) as faults:
         content = read_text(path, faults)
         judgements: Iterator[tuple[int, str, str | None, str | None, int]]
         is_json = content.lstrip().startswith(b"{")
         if is_json:
-            judgements = nugget_judgements(split_json_lines(content, path), faults)
+            judgements = nugget_judgements(split_json_lines(content, path), faults, importance)
         else:
             judgements = _judgements(split_rows([content], COLUMNS, faults, comments=True), faults)
         for line, qid, subtopic, docid, grade in judgements:
@@ -132,7 +150,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
                 faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
             grades.setdefault(docid, grade)
     if is_json:
-        return qrels
+        return {qid: Nuggets(of, importance[qid]) if qid in importance else of for qid, of in qrels.items()}
     if all(name in UNNAMED_SUBTOPICS for judged in qrels.values() for name in judged) and any(
         grade > 0 for judged in qrels.values() for grades in judged.values() for grade in grades.values()
     ):

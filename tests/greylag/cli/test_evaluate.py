@@ -70,6 +70,26 @@ def test_scores_by_subtopic_as_json(command: Command, made: Path) -> None:
     assert json.loads(out)["runs"][str(run)]["means"]["S-recall@10"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_nuggets_keep_their_importance(command: Command, refused: Refused, tmp_path: Path) -> None:
+    """Also where topics choose the queries that are scored."""
+    nuggets = [("n1", "vital", "partial_support"), ("n2", "okay", "support"), ("n3", "vital", "not_support")]
+    keys = ("text", "importance", "assignment")
+    record = {"docid": "a", "nuggets": [dict(zip(keys, nugget, strict=True)) for nugget in nuggets]}
+    (tmp_path / "nuggets.jsonl").write_text("".join(json.dumps({"qid": qid, **record}) + "\n" for qid in "12"))
+    (tmp_path / "topics.tsv").write_text("1\tgeese\n")
+    (tmp_path / "a.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
+    words = ["evaluate", "--subtopics", "--qrels", tmp_path / "nuggets.jsonl", tmp_path / "a.run"]
+    words += ["--topics", tmp_path / "topics.tsv", "--format", "json"]
+    names = ["Coverage(rel=2,importance=vital,partial=0.5)@20", "Coverage(rel=2,importance=weighted)@20"]
+    code, out, _ = command(*words, "-m", names[0], "-m", names[1])
+    assert code == 0
+    means = json.loads(out)["runs"][str(tmp_path / "a.run")]["means"]
+    assert means == pytest.approx({names[0]: 0.5 / 2, names[1]: 0.5 / 2.5})
+    del record["nuggets"][2]["importance"]
+    (tmp_path / "nuggets.jsonl").write_text(json.dumps({"qid": "1", **record}) + "\n")
+    assert "which query '1' has not for 'n3'" in refused(*words, "-m", names[0])
+
+
 def test_relevance_levels_are_those_of_the_measures(command: Command, made: Path) -> None:
     words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--format", "json", "-m", "AP(rel=2)"]
     _, out, _ = command(*words, "-m", "nDCG@10", "-m", "P@5", "-m", "P(rel=2)@10")

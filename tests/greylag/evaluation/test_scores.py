@@ -198,6 +198,19 @@ def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name:
     assert parse_measure(theirs) == measure
 
 
+@pytest.mark.parametrize(
+    ("name", "spelt"),
+    [
+        ("coverage(importance=vital,rel=2)_20", "Coverage(rel=2,importance=vital)@20"),
+        ("Coverage(rel=2, partial=.50, importance=weighted)@5", "Coverage(rel=2,importance=weighted,partial=0.5)@5"),
+        ("Coverage(partial=0,rel=2)@5", "Coverage(rel=2)@5"),
+    ],
+)
+def test_importance_and_partial_credit_have_one_spelling(name: str, spelt: str) -> None:
+    assert str(parse_measure(name)) == parse_measure(name).trec_name == spelt
+    assert parse_measure(spelt) == parse_measure(name)
+
+
 def test_a_level_for_names_that_give_none() -> None:
     names = ["AP", "AP(rel=1)", "RR(rel=3)@10", "nDCG@10", "Judged@10", "alpha-nDCG@5"]
     assert [parse_measure(name, rel=2).rel for name in names] == [2, 1, 3, 1, 1, 2]
@@ -218,6 +231,11 @@ def test_a_level_for_names_that_give_none() -> None:
         ("RBP(p=1)", "p must be between 0 and 1, not 1"),
         ("AP(p=0.5)", "AP has no persistence"),
         ("rbp(rel=2)", "rbp has no relevance level"),
+        ("AP(importance=vital)", "AP has no importance or partial credit, as Coverage has: leave it out"),
+        ("S-recall(rel=2,partial=0.5)@10", "S-recall has no importance or partial credit"),
+        ("Coverage(partial=0.5)@10", r"partial=0.5 must be a credit in \[0, 1\), for grades below rel, as in Coverage"),
+        ("Coverage(rel=2,partial=1)@10", r"partial=1 must be a credit in \[0, 1\)"),
+        ("Coverage(importance=okay)@10", "unknown measure .*; did you mean Coverage@k"),
         ("unj(judged_only=True)@5", "cannot be computed over judged documents only"),
     ],
 )

@@ -1,19 +1,26 @@
 """Judgements by nugget in JSON lines: FreshStack, the nuggetizer and CRUX."""
 
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import Ranking, Run
-from greylag.trec import SubtopicQrels, read_subtopic_qrels
+from greylag.trec import Nuggets, SubtopicQrels, read_subtopic_qrels
 
 
 def nugget(name: str, relevant: list[str], others: list[str]) -> dict[str, Any]:
     return {"_id": name, "text": "a fact", "relevant_corpus_ids": relevant, "non_relevant_corpus_ids": others}
+
+
+def assigned(docid: str, **fields: str) -> dict[str, Any]:
+    return {"qid": "7", "docid": docid, "nuggets": [{"text": "drag", "assignment": "support", **fields}]}
 
 
 FRESHSTACK = [
@@ -44,6 +51,9 @@ BAD: list[tuple[list[dict[str, Any]], int, str]] = [
     ([{"qid": "7", "nuggets": [{"text": "drag", "assignment": "support"}]}], 1, "not assigned to a document"),
     ([{"qid": "7", "docid": "a", "nuggets": [{"text": "drag", "importance": "vital"}]}], 1, "not assigned to a docu"),
     ([{"qid": "7", "docid": "a", "nuggets": [{"text": "drag", "assignment": "failed"}]}], 1, "assignment 'failed'"),
+    ([assigned("a", importance="ok")], 1, "importance 'ok' is none of vital, okay"),
+    ([assigned("a", importance="okay"), assigned("b", importance="vital")], 2,
+     "nugget 'drag' is vital here and okay for another document"),
     ([*ASSIGNED, ASSIGNED[0]], 3, "document 'a' is judged twice for query '7' and subtopic 'drag'"),
     ([*RATED, {"id": "7", "docid": "c", "rating": [1]}], 3, "1 ratings, but 2 for other documents of query '7'"),
     ([{"id": "7", "docid": "c", "rating": [6]}], 1, "rating 6 is not from 0 to 5"),
@@ -90,3 +100,67 @@ def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path: Path) -> N
     ]
     assert found[0] == found[1]
     assert found[0]["S-recall@2"] == 0.5
+
+
+def test_importance_stays_with_its_query(tmp_path: Path) -> None:
+    records = [assigned("a", importance="okay"), {**assigned("b"), "qid": "8"}]
+    qrels = read(tmp_path, records)
+    assert qrels == {"7": {"drag": {"a": 2}}, "8": {"drag": {"b": 2}}}
+    for copied in (qrels, pickle.loads(pickle.dumps(qrels)), copy.deepcopy(qrels), {qid: qrels[qid] for qid in qrels}):
+        first, second = copied.values()
+        assert isinstance(first, Nuggets)
+        assert first.importance == {"drag": "okay"}
+        assert not isinstance(second, Nuggets)
+    again = read(tmp_path, [*records, assigned("c", importance="vital"), assigned("d", importance="ok")], lenient=True)
+    assert isinstance(again["7"], Nuggets)
+    assert again["7"].importance == {"drag": "okay"}
+
+
+FULL, ANY = {"support": 1.0, "partial_support": 0.0}, {"support": 1.0, "partial_support": 0.5}
+RAG = {
+    "Coverage(rel=2)@3": (FULL, {"vital": 1, "okay": 1}),
+    "Coverage(rel=2,partial=0.5)@3": (ANY, {"vital": 1, "okay": 1}),
+    "Coverage(rel=2,importance=vital)@3": (FULL, {"vital": 1, "okay": 0}),
+    "Coverage(rel=2,importance=vital,partial=0.5)@3": (ANY, {"vital": 1, "okay": 0}),
+    "Coverage(rel=2,importance=weighted)@3": (FULL, {"vital": 1, "okay": 0.5}),
+    "Coverage(rel=2,importance=weighted,partial=0.5)@3": (ANY, {"vital": 1, "okay": 0.5}),
+    "Coverage@3": ({"support": 1, "partial_support": 1}, {"vital": 1, "okay": 1}),
+}
+"""All strict, all, vital strict, vital, weighted strict and weighted: the credit of support, and weights."""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_scores_of_trec_rag_from_the_records(seed: int, tmp_path: Path) -> None:
+    """Of Pradeep et al. (2025), where the best of the top documents supports a nugget."""
+    rng = np.random.default_rng(seed)
+    records, rankings, expected = [], [], []
+    for qid in map(str, range(9)):
+        importance = rng.choice(["vital", "okay"] if qid != "0" else ["okay"], rng.integers(1, 7)).tolist()
+        kinds = ["support", "partial_support", "not_support"] if qid != "1" else ["not_support", "partial_support"]
+        by_doc = {f"d{n}": rng.choice(kinds, len(importance)).tolist() for n in range(6)}
+        docids = rng.permutation([*by_doc, "unknown1", "unknown2"]).tolist()[: rng.integers(0, 9)]
+        for docid, assignments in by_doc.items():
+            pairs = zip(importance, assignments, strict=True)
+            nuggets = [{"text": f"n{n}", "importance": i, "assignment": a} for n, (i, a) in enumerate(pairs)]
+            records.append({"qid": qid, "docid": docid, "nuggets": nuggets})
+        rankings.append(Ranking(qid, "", docids, np.arange(len(docids), 0.0, -1.0)))
+        scores = []
+        for credit, weight in RAG.values():
+            best = [
+                max((credit.get(by_doc[docid][n], 0) for docid in docids[:3] if docid in by_doc), default=0)
+                for n in range(len(importance))
+            ]
+            whole = sum(weight[of] for of in importance)
+            scores.append(sum(weight[of] * b for of, b in zip(importance, best, strict=True)) / whole if whole else 0)
+        expected.append(scores)
+    found = evaluate_by_subtopic(Run(tuple(rankings)), read(tmp_path, records), list(RAG))
+    np.testing.assert_allclose(found.values, expected, atol=1e-15)
+    assert len({*map(tuple, found.values.T)}) == len(RAG)
+
+
+def test_importance_that_is_not_there(tmp_path: Path) -> None:
+    run = Run((Ranking("7", "", ("a",), [1.0]),))
+    measure = "Coverage(importance=vital)@3"
+    for records in ([assigned("a")], FRESHSTACK, RATED, ASSIGNED):
+        with pytest.raises(ParameterError, match=r"vital\)@3 needs the importance of nuggets, vital or okay"):
+            evaluate_by_subtopic(run, read(tmp_path, records), [measure])
