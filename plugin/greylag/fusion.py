@@ -266,9 +266,12 @@ class PooledSources(Source):
 
 @dataclass(frozen=True)
 class GivenRun(Source):
-    """The rankings of a run, as a source; a query that the run lacks has no documents."""
+    """The rankings of a run, or of `Scored` by qid, as a source; a query that the run lacks has no documents."""
 
     rankings: Run
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rankings", as_run(self.rankings))
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the query's ranking in the run."""

@@ -185,7 +185,8 @@ def _query(qid: Any, text: Any, topics: Any) -> Query:
     if isinstance(qid, bool) or not isinstance(qid, str | int | np.integer):
         raise ParameterError(f"topic identifier {shown(qid)} is neither a string nor an integer")
     if not isinstance(text, str):
-        scores = isinstance(text, Mapping) and not any(isinstance(value, str) for value in text.values())
+        by_docid = isinstance(text, Mapping) and not any(isinstance(value, str) for value in text.values())
+        scores = by_docid or is_scored(text)
         how = "make scores a run by Run.from_dict(scores, topics)" if scores else "pass a mapping of qid to text"
         how = remedy(topics) or how
         raise ParameterError(f"topic {str(qid)!r} is {shown(text)}, not a string: {how}")

@@ -18,6 +18,7 @@ import greylag
 from greylag import MMR, GeneralRanker, ModelRanker, PositionalIndex, Query, Ranking, Run
 from greylag.errors import ParameterError
 from greylag.features import parse_features
+from greylag.fusion import GivenRun
 from greylag.index.bm25 import PositionalBM25
 from greylag.rankers import RankingModel
 
@@ -52,6 +53,7 @@ def test_scored_lists(tmp_path: Path) -> None:
     ranking = Ranking("query", "", ("d1", "d2"), [2.0, 1.0])
     assert MMR(INDEX)(lists["1"]) == MMR(INDEX)(ranking)
     assert Ranking.from_hits("1", "cat", lists["1"]) == RUN["1"]
+    assert GivenRun(lists)(Query("1", "cat")) == GivenRun(SCORES)(Query("1", "cat")) == RUN["1"]  # type: ignore[arg-type]
 
 
 def test_hits_of_a_ranking_and_one_measure(tmp_path: Path) -> None:
@@ -121,6 +123,10 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         (lambda: greylag.evaluate(RUN, [SCORED], ["AP"]), "judgements are a list: read them .*qrels_from_ir_datasets"),  # type: ignore[arg-type]
         (lambda: GeneralRanker(INDEX).run(SCORES), r"make scores a run by Run.from_dict\(scores, topics\)"),  # type: ignore[arg-type]
         (lambda: greylag.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),  # type: ignore[dict-item]
+        (
+            lambda: GeneralRanker(INDEX).run({"1": [("d1", 1.0)]}),
+            r"make scores a run by Run.from_dict\(scores, topics\)",
+        ),  # type: ignore[arg-type]
         (lambda: Run.from_dict({1: {"d": 1.0}}), "query int 1 has dict .*: pass scores by qid and docid, both str"),
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),
         (lambda: Run(SCORES), "a run consists of rankings, not str '1': Run.from_dict reads scores by docid"),  # type: ignore[arg-type]
