@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from greylag.core.checks import check_counts, check_non_negative
+from greylag.core.guidance import guided
 from greylag.core.spelling import nearest, parameters, read_call, read_options, spell
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
@@ -281,6 +282,7 @@ class GivenRun(Source):
         return Ranking(query.qid, query.text, ranking.docids, ranking.scores)
 
 
+@guided
 def fuse_runs(
     runs: Sequence[Run | Mapping[str, Scored] | Sequence[tuple[str, float]]],
     method: str | Fusion = "rrf",

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from greylag.adapters import names
+from greylag.core import foreign
 from greylag.core.checks import check_counts
+from greylag.core.guidance import guided
 from greylag.core.hints import shown
-from greylag.core.spelling import read_call, spell
+from greylag.core.spelling import nearest, read_call, spell
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
 from greylag.index.languages import ENGLISH, language_code
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
+_OF_CALL = "top_k", "language", "scores", "vectors"
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
@@ -56,6 +58,7 @@ class RankedPassage:
     position: int  # in the input, from 0
 
 
+@guided
 class Reranker:
     """Reranks or diversifies passages that have no index, one query after another.
 
@@ -136,6 +139,7 @@ class Reranker:
     def __repr__(self) -> str:
         return f"Reranker({self._method!r})"
 
+    @guided
     def rank(
         self,
         query: str,
@@ -296,6 +300,7 @@ class Reranker:
         return PositionalIndex.from_texts(padded, language=self._language)
 
 
+@guided
 def rerank(
     query: str,
     passages: Sequence[str] | Mapping[Any, str],
@@ -333,6 +338,7 @@ def rerank(
     return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **given)
 
 
+@guided
 def langchain_compressor(
     *,
     method: Method = "mmr",
@@ -419,6 +425,7 @@ def langchain_compressor(
     return GreylagCompressor()
 
 
+@guided
 def llama_index_postprocessor(
     *,
     method: Method = "mmr",
@@ -494,6 +501,7 @@ def llama_index_postprocessor(
     return GreylagPostprocessor()
 
 
+@guided
 def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
     """Rerank or diversify the results of a ranker of ``rerankers``.
 
@@ -564,6 +572,8 @@ def _with_score(scored: Any) -> Any:
 
 def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:
     """Return a field of the metadata of LangChain's documents."""
+    if other := next((document for document in documents if not hasattr(document, "metadata")), None):
+        raise ParameterError(f"{shown(other)} is no document of LangChain: greylag.rerank(query, texts) takes texts")
     if bare := next((document for document in documents if field not in document.metadata), None):
         there = ", ".join(bare.metadata) or "nothing"
         raise ParameterError(
@@ -580,8 +590,11 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
         key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in parsed.items()
     }
     options |= named
+    known = stage_parameters(stage)
+    for key in [key for key in named if key not in known]:
+        raise ParameterError(f"method {name!r}: there is no option {key}: {nearest(key, [*_OF_CALL, *known])}")
     try:
-        check_options(stage, options, [key for key in stage_parameters(stage) if key not in of_query], of_query)
+        check_options(stage, options, [key for key in known if key not in of_query], of_query)
     except ParameterError as error:
         raise ParameterError(f"method {name!r}: {error}") from None
     return options
@@ -609,13 +622,13 @@ def _group(group: Any, key: Any) -> Hashable:
 
 # The messages' names of passages are made for what is wrong alone: they take longer than reranking.
 def _text(text: Any, key: Any) -> str:
-    return text if type(text) is str else names.text(text, f"passage {key}")
+    return text if type(text) is str else foreign.text(text, f"passage {key}")
 
 
 def _finite(score: Any, key: Any) -> float:
     if type(score) is float and math.isfinite(score):
         return score
-    number = names.number(score, f"passage {key}")
+    number = foreign.number(score, f"passage {key}")
     if not math.isfinite(number):
         raise ParameterError(f"the score of passage {key} is {number}: it must be finite")
     return number

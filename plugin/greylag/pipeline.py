@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
-from typing import Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 
-from greylag.core import missing_documents
+from greylag.core import foreign, missing_documents
+from greylag.core.guidance import Guided, guided
 from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
-from greylag.ranking import BoolArray, Query, Ranking, Run, as_ranking, is_scored, marked
+from greylag.ranking import BoolArray, Query, Ranking, Run, as_ranking, as_run, is_scored, marked
 from greylag.runtime.parallel import parallel_map, rebuilt
 
 _Input_contra = TypeVar("_Input_contra", contravariant=True)
@@ -24,7 +25,7 @@ Need = Literal["index", "vectors", "aspects", "groups"]
 """The values that a stage may need beside the ranking, and the parameter that takes it."""
 
 
-class Composable(ABC, Generic[_Input_contra]):
+class Composable(Generic[_Input_contra], metaclass=Guided):
     """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function.
 
     A step that is a dataclass is pickled as its parameters, without what it has opened or cached.
@@ -32,6 +33,13 @@ class Composable(ABC, Generic[_Input_contra]):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return rebuilt(self) if is_dataclass(self) else super().__reduce_ex__(protocol)
+
+    if not TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> Any:
+            raise TypeError("steps are joined by >>: runs are summed by greylag.fuse_runs, and k= cuts a ranking")
+
+        __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = __pow__ = __add__
 
     @abstractmethod
     def __call__(self, value: _Input_contra, /) -> Ranking:
@@ -47,6 +55,7 @@ class Composable(ABC, Generic[_Input_contra]):
     def run(self: Composable[Query], inputs: Topics, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
     @overload
     def run(self: Composable[Ranking], inputs: Rankings, *, n_jobs: int | None = None, tag: str = "greylag") -> Run: ...
+    @guided
     def run(self, inputs: Any, *, n_jobs: int | None = None, tag: str = "greylag") -> Run:
         """Apply this source, stage or pipeline to every query.
 
@@ -166,12 +175,16 @@ def run_step(
 
 
 def _items(inputs: Any) -> list[Query | Ranking]:
+    inputs = foreign.listed(inputs)
+    if foreign.scored(inputs):
+        inputs = as_run(inputs)
+    elif foreign.is_frame(inputs):
+        inputs = foreign.as_topics(inputs)
     if isinstance(inputs, Run):
         return list(inputs.rankings)
     if isinstance(inputs, Mapping):
         return [_query(qid, text, inputs) for qid, text in inputs.items()]
-    # A data frame iterates over its columns' names.
-    single = hasattr(inputs, "columns") or isinstance(inputs, str) or not isinstance(inputs, Iterable)
+    single = isinstance(inputs, str) or not isinstance(inputs, Iterable)
     items = [inputs] if single else list(inputs)
     for item in items:
         if not isinstance(item, Query | Ranking):
@@ -216,7 +229,7 @@ def _convert_input(kind: type, convert: Callable[[Any, Any], Any]) -> None:
             return call(self, convert(self, value))
 
         converted.converts = True  # type: ignore[attr-defined]  # a dataclass with slots makes its class twice
-        kind.__call__ = converted  # type: ignore[method-assign]
+        kind.__call__ = guided(converted)  # type: ignore[method-assign]
 
 
 def _as_query(source: Any, value: Any) -> Query:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from greylag.core import foreign
+from greylag.core.guidance import Guided, guided
 from greylag.core.hints import remedy, shown
 from greylag.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.errors import ParameterError
@@ -24,6 +26,7 @@ SEEN = "+training-topics"
 """In the tag of a run: it, or a run that it was made of, has topics that a model of it was trained on."""
 
 
+@guided
 @dataclass(frozen=True, slots=True)
 class Query:
     """A topic's identifier and the text to search for.
@@ -47,6 +50,7 @@ class Hit(NamedTuple):
     score: float
 
 
+@guided
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranking(Printed):
     """The documents retrieved for one query, best first.
@@ -222,12 +226,14 @@ def _is_pair(value: Any) -> bool:
 
 
 def is_scored(value: Any) -> bool:
-    """Return whether a value is a list of pairs (docid, score)."""
-    return isinstance(value, tuple | list) and all(map(_is_pair, value))
+    """Return whether a value is a list of pairs (docid, score), or of Pyserini's hits."""
+    return isinstance(value, tuple | list) and all(
+        _is_pair(one) or (hasattr(one, "docid") and hasattr(one, "score")) for one in value
+    )
 
 
 def as_ranking(value: Any) -> Ranking:
-    """Return a ranking as it is, and pairs (docid, score), best first, as that of a query without text, "query"."""
+    """Return a ranking as it is, and `is_scored` lists, best first, as that of a query without text, "query"."""
     if is_scored(value):
         return Ranking.from_hits("query", "", value)
     if not isinstance(value, Ranking):
@@ -235,18 +241,32 @@ def as_ranking(value: Any) -> Ranking:
     return value
 
 
-def as_run(value: Any) -> Run:
-    """Return a run as it is, and `Scored` by qid as a run; `ParameterError` for anything else."""
+def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
+    """Return a run as it is; rankings, `Scored` by qid, and the runs of other packages, as a run.
+
+    `topics` are the texts of its queries, where it has none. `ParameterError` for anything else.
+    """
     if isinstance(value, Run):
         return value
+    value = foreign.listed(value)
+    if found := foreign.scored(value):
+        scores, texts = foreign.scores_of(found.rows).items(), found.texts or topics
+        rankings = (Ranking.sort(q, foreign.topic(q, texts), [*by], [*by.values()]) for q, by in scores)
+        return Run(tuple(rankings), found.tag)
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Ranking) for one in value):
+        return Run(tuple(value))
     if isinstance(value, Mapping) and all(isinstance(by, Mapping) or is_scored(by) for by in value.values()):
-        return Run.from_dict(value)
-    how = remedy(value) or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
+        return Run.from_dict(value, topics)
+    first = value[0] if isinstance(value, list | tuple) and value else None
+    judged = type(value).__name__ == "Qrels" or hasattr(first, "relevance")
+    how = "the run comes before the judgements" if judged else remedy(value)
+    how = how or "pass a Run, such as read_run returns, {qid: {docid: score}} or {qid: [(docid, score), ...]}"
     raise ParameterError(f"a {type(value).__name__} is no run: {how}")
 
 
+@guided
 @dataclass(frozen=True, slots=True, repr=False)
-class Run(Printed, Mapping[str, Ranking]):
+class Run(Printed, Mapping[str, Ranking], metaclass=Guided):
     """The rankings of a system, a mapping from qid to `Ranking`.
 
     Parameters

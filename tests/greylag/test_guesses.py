@@ -84,22 +84,20 @@ def test_identifiers_that_are_integers_and_generators() -> None:
     assert ranked == greylag.rerank("cat", [*TEXTS.values()], [1, 2, 3])
 
 
-def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
+def test_a_stage_of_another_package_is_called_with_rankings() -> None:
     class Own(greylag.Stage):
         def __call__(self, ranking: Ranking, /) -> Ranking:
             return ranking.head(1)
 
     assert Own()(RUN["1"]).docids == ("d1",)
-    with pytest.raises(
-        ParameterError, match=r"Own reranks a Ranking, not list .* Ranking.from_hits\(qid, query, hits\)"
-    ):
-        Own()(HITS)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="Own reranks a Ranking, not int 7"):
+        Own()(7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("guess", "reason"),
     [
-        (lambda: GeneralRanker(INDEX)(HITS), r"read the hits of a query with Ranking.from_hits"),
+        (lambda: GeneralRanker(INDEX)(HITS), r"has no text, which .* reads: .* Ranking.from_hits"),
         (lambda: GeneralRanker(INDEX)([("d1", 1.0)]), r"has no text, .* Ranking.from_hits\(qid, query, hits\)"),  # type: ignore[arg-type]
         (
             lambda: greylag.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]),
@@ -115,11 +113,7 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         ),
         (lambda: greylag.compare(["a", "b"]), r"compare takes scores by name: compare\({'bm25': evaluate"),
         (lambda: greylag.compare(QRELS, [RUN]), "compare takes scores by name"),
-        (lambda: greylag.evaluate({"1": HITS}, QRELS, ["AP"]), "a dict is no run: read hits with .*run_from_pyserini"),
         (lambda: greylag.evaluate([RUN], QRELS, ["AP"]), r"a list is no run: pass a Run.*{qid: {docid: score}}"),
-        (lambda: greylag.evaluate({"1": {"a": 1.0}, "2": HITS}, QRELS, ["AP"]), "a dict is no run"),
-        (lambda: greylag.fuse_runs([HITS, HITS]), "a list is no run"),
-        (lambda: greylag.evaluate([SCORED], QRELS, ["AP"]), "a list is no run: read them .*run_from_ir_datasets"),  # type: ignore[arg-type]
         (lambda: greylag.evaluate(RUN, [SCORED], ["AP"]), "judgements are a list: read them .*qrels_from_ir_datasets"),  # type: ignore[arg-type]
         (lambda: GeneralRanker(INDEX).run(SCORES), r"make scores a run by Run.from_dict\(scores, topics\)"),  # type: ignore[arg-type]
         (lambda: greylag.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),  # type: ignore[dict-item]
@@ -145,7 +139,10 @@ def test_a_stage_of_another_package_is_called_with_rankings_alone() -> None:
         (lambda: greylag.evaluate(QRELS, RUN, ["AP"]), "what is judged for query 1 is Ranking .*, not a mapping"),  # type: ignore[arg-type]
         (lambda: greylag.rerank("cat", "a cat"), "takes one query, a sequence of passages"),
         (lambda: greylag.rerank("cat", [("a cat", 0.5)]), "the text of passage 0 is tuple .*: it must be a string"),  # type: ignore[list-item]
-        (lambda: greylag.train(SCORES, QRELS, INDEX), "cannot train on dict .*: pass a Run or rankings"),  # type: ignore[arg-type]
+        (
+            lambda: greylag.train(SCORES, QRELS, INDEX),
+            r"query 1 has no text, which .* reads",
+        ),  # type: ignore[arg-type]
         (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat' is no docid with its text: give a mapping"),
         (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "docid float 1.5 is neither a string nor an integer"),
         (lambda: PositionalIndex.from_texts({"a": None}), "is no docid with its text"),

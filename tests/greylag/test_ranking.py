@@ -165,8 +165,8 @@ def test_integer_qids_become_strings() -> None:
         ([("1", "goose")], "cannot run on a list with tuple"),
         (7, "cannot run on a int: pass topics"),
         (
-            namedtuple("DataFrame", "columns")(["qid"]),
-            "cannot run on a DataFrame: read frames with greylag.adapters.run_from_frame",
+            namedtuple("DataFrame", "columns")(["text"]),
+            "the frame has no column qid or query_id or q_id; its columns are text",
         ),
         (Run((Ranking("1", "", (), []),)), r"Letters searches: pass topics \(a mapping of qid to text\) or queries"),
     ],

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from greylag.adapters import names
+from greylag.core import foreign
 from greylag.core.hints import shown
 from greylag.core.tables import imported
 from greylag.errors import CollectionError, ParameterError
-from greylag.ranking import Run
+from greylag.ranking import Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import named_subtopic
 
@@ -38,42 +38,44 @@ def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[st
         if name is None:
             there = ", ".join(getattr(query, "_fields", ()) or vars(query))
             raise ParameterError(f"a query has no field {' or '.join(wanted)}; its fields are {there}: give field=")
-        return names.text(getattr(query, name), f"query {query.query_id}")
+        return foreign.text(getattr(query, name), f"query {query.query_id}")
 
     queries = _items(source, "queries", "query_id")
-    return names.unique(((names.identifier(q.query_id, "a query_id"), words(q)) for q in queries), "query")
+    return foreign.unique(((foreign.identifier(q.query_id, "a query_id"), words(q)) for q in queries), "query")
 
 
 def qrels_from_ir_datasets(source: Any) -> Qrels:
     """Convert judgements to grades by qid and docid; several subtopics of a document give its highest grade."""
     items = _items(source, "qrels", "relevance")
-    return names.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
+    return foreign.qrels_of(((item.query_id, item.doc_id, item.relevance) for item in items), highest=True)
 
 
 def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
     """Read judgements by subtopic, as `greylag.trec.read_subtopic_qrels`: grades by qid, subtopic and docid."""
     qrels: SubtopicQrels = {}
     for item in _items(source, "qrels", "subtopic_id"):
-        qid, subtopic, docid = (names.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED_KINDS)
+        qid, subtopic, docid = (
+            foreign.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED_KINDS
+        )
         what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
         grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
         if docid in grades:
             raise ParameterError(f"{what} is judged twice")
-        grades[docid] = names.grade(item.relevance, what)
+        grades[docid] = foreign.grade(item.relevance, what)
     return {qid: dict(map(named_subtopic, subtopics.items())) for qid, subtopics in qrels.items()}
 
 
 def run_from_ir_datasets(source: Any, *, topics: dict[str, str] | None = None, tag: str = "ir_datasets") -> Run:
     """Return the run in scored documents, such as the first stage that a data set comes with."""
     items = _items(source, "scoreddocs", "score")
-    return names.run_of(((item.query_id, item.doc_id, item.score) for item in items), topics, tag)
+    return as_run(foreign.Scored(((item.query_id, item.doc_id, item.score) for item in items), topics, tag))
 
 
 def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
     """Yield pairs of docid and text, as `PositionalIndex.from_texts` takes them."""
     for document in _items(source, "docs", "doc_id"):
         words = document.default_text() if hasattr(document, "default_text") else document.text
-        yield names.identifier(document.doc_id, "a doc_id"), names.text(words, f"document {document.doc_id!r}")
+        yield foreign.identifier(document.doc_id, "a doc_id"), foreign.text(words, f"document {document.doc_id!r}")
 
 
 def write_documents(source: Any, path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
-from greylag.adapters import names
+from greylag.core import foreign
 from greylag.core.checks import check_counts
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
@@ -39,17 +39,17 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
         if not isinstance(fields, Mapping) or field not in fields:
             there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else shown(fields)
             raise ParameterError(f"topic {qid} has no field {field!r}, only {there}: choose one with field=")
-        return " ".join(names.text(fields[field], f"topic {qid}").split())
+        return " ".join(foreign.text(fields[field], f"topic {qid}").split())
 
-    return names.unique(
-        ((names.identifier(q, "a topic's identifier"), words(q, f)) for q, f in topics.items()), "topic"
+    return foreign.unique(
+        ((foreign.identifier(q, "a topic's identifier"), words(q, f)) for q, f in topics.items()), "topic"
     )
 
 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
     """Convert the result of ``pyserini.search.get_qrels``: grades are strings, and keys may be integers."""
     rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
-    return names.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
+    return foreign.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
 
 
 def run_from_pyserini(
@@ -71,8 +71,8 @@ def run_from_pyserini(
             f"{shown(hits)} is not what batch_search returns, a mapping from qid to hits: for the hits of one "
             "query, use Ranking.from_hits(qid, query, hits)"
         )
-    by_qid = names.unique(((names.identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
-    rankings = (ranking_of(qid, names.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
+    by_qid = foreign.unique(((foreign.identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
+    rankings = (ranking_of(qid, foreign.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
     return Run(tuple(rankings), tag)
 
 

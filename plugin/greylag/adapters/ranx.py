@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from greylag.adapters import names
+from greylag.core import foreign
 from greylag.core.hints import shown
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
-from greylag.ranking import Run
+from greylag.ranking import Run, as_run
 from greylag.trec import Qrels
 
 
@@ -34,7 +34,7 @@ def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str
     """Return the run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
     scores = _dictionary(run, "Run")
     rows = ((qid, docid, score) for qid, by_docid in scores.items() for docid, score in by_docid.items())
-    return names.run_of(rows, topics, tag or run.name or "ranx")
+    return as_run(foreign.Scored(rows, topics, tag or run.name or "ranx"))
 
 
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import MEASURE, Rule, Shared, check_rules, parse_measures, process_runs
+from greylag.cli.options import Rule, Shared, check_rules, parse_measures, process_runs
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
@@ -26,6 +26,7 @@ from greylag.evaluation.agreement import check_agreement, check_levels
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
+from greylag.evaluation.scores import DEFAULT_MEASURES
 from greylag.evaluation.significance import ComparisonFamily, Correction, Significance, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
@@ -36,7 +37,6 @@ from greylag.trec.metadata import read_metadata
 Shape = Literal[Form, "html"]
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
-DEFAULT_MEASURES = [MEASURE, "P@10", "nDCG@10"]
 RULES = [
     Rule(
         ("--unjudged",),

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
-
-from greylag.errors import ParameterError
-
-PYSERINI = "greylag.adapters.qrels_from_pyserini"
 
 
 def shown(value: Any) -> str:
@@ -38,27 +33,5 @@ def remedy(value: Any) -> str:
             any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id")),
             "them with greylag.adapters.topics_from_ir_datasets, qrels_from_ir_datasets or run_from_ir_datasets",
         ),
-        (
-            type(value).__module__.startswith("ranx."),
-            "them with greylag.adapters.run_from_ranx or qrels_from_ranx",
-        ),
     )
     return next((f"read {how}" for is_one, how in kinds if is_one), "")
-
-
-def check_qrels(qrels: Any) -> None:
-    """Raise `ParameterError` if judgements are not a mapping of qid to docid to grade, such as a frame."""
-    if not isinstance(qrels, Mapping):
-        how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
-        raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")
-    for qid, grades in qrels.items():
-        if not isinstance(qid, str):
-            raise ParameterError(f"judgements have the query {shown(qid)}: identifiers are strings; see {PYSERINI}")
-        if not isinstance(grades, Mapping):
-            raise ParameterError(f"what is judged for query {qid} is {shown(grades)}, not a mapping of docid to grade")
-        for docid, grade in grades.items():
-            if not isinstance(docid, str) or not isinstance(grade, int | Integral):
-                raise ParameterError(
-                    f"query {qid} judges document {shown(docid)} as {shown(grade)}: docids are strings and grades "
-                    f"integers; see {PYSERINI}"
-                )

@@ -25,6 +25,20 @@ MAX_INTEGER = 2**31
 _CALL = re.compile(r"(?P<name>[a-z0-9-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:\((?P<options>[^()]*)\))?", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
 _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
+OTHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("top_n", "top_k", "k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
+    **dict.fromkeys(("lambda_mult", "lambda_", "lambda_param", "diversity", "theta"), ("relevance_weight",)),
+    **dict.fromkeys(("fetch_k", "rerank_depth"), ("depth",)),
+    **dict.fromkeys(("docs", "documents", "texts"), ("passages", "docs")),
+    **dict.fromkeys(("threads", "n_threads", "workers", "num_workers"), ("n_jobs", "threads")),
+    **dict.fromkeys(("metrics", "metric", "scoring"), ("measures", "measure")),
+    **dict.fromkeys(("cv", "n_splits", "kfold"), ("folds",)),
+    **dict.fromkeys(("estimator", "model"), ("recipe",)),
+    **dict.fromkeys(("lang",), ("language",)),
+    **dict.fromkeys(("name", "run_name"), ("tag",)),
+    **dict.fromkeys(("output", "out_path"), ("path", "out")),
+}
+"""What other packages call options, and what they are called here."""
 _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
 
 
@@ -125,8 +139,12 @@ def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Para
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error about an unknown name: similar names, or all if there are none."""
-    similar = get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known) or 'none'}"
+    known = list(known)
+    similar = [ours for ours in OTHER_OPTIONS.get(name, ()) if ours in known][:1]
+    similar = similar or get_close_matches(name, known, n=3, cutoff=0.5)
+    if not known:
+        return "there are none"
+    return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known)}"
 
 
 def _alternatives(annotation: Any) -> list[Any]:

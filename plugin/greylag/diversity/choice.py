@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from greylag.core.guidance import guided
 from greylag.core.tables import aligned, html_text
 from greylag.diversity.svmdiv import SVMDiv
 from greylag.diversity.training import fit_svmdiv
@@ -121,6 +122,7 @@ class DiversifierChoice:
         return lines
 
 
+@guided
 def choose_diversifier(
     rankings: Run | Iterable[Ranking],
     qrels: SubtopicQrels,

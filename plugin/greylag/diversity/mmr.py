@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from greylag.core.guidance import guided
 from greylag.diversity.vector_gain import CosineGain, VectorStage
 
 
@@ -18,6 +19,7 @@ class MarginalRelevance(CosineGain):
     adds_errors = False
 
 
+@guided
 @dataclass(frozen=True)
 class MMR(VectorStage):
     """Rerank by relevance and novelty.

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.hints import check_qrels
+from greylag.core.foreign import as_qrels
+from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
@@ -22,9 +23,11 @@ from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets
 
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
+DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
 NO_DOCUMENT = "-greylag-no-document-"
 
 
+@guided
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Printed):
     """The scores of a run for every judged query.
@@ -60,6 +63,9 @@ class Scores(Printed):
     def single(cls, measure: Measure, by_query: Mapping[str, float]) -> Scores:
         """Wrap scores by a single measure that were computed elsewhere."""
         return cls((measure,), tuple(by_query), np.array([*by_query.values()])[:, None], (), ())
+
+    def __getitem__(self, key: Any) -> Any:
+        raise ParameterError("scores have no items: by_measure has the means by measure, by_query the scores by qid")
 
     @property
     def ranked(self) -> BoolArray:
@@ -97,8 +103,11 @@ class Scores(Printed):
         return as_frame({"qid": str, **dict.fromkeys(map(str, self.measures), float)}, rows, library)
 
 
+@guided
 def evaluate(
-    run: Run | Mapping[str, Mapping[str, float]], qrels: Qrels, measures: Sequence[Measure | str | Any]
+    run: Run | Mapping[str, Mapping[str, float]] | Any,
+    qrels: Qrels | Any,
+    measures: Sequence[Measure | str | Any] = DEFAULT_MEASURES,
 ) -> Scores:
     """Score a run against judgements of documents.
 
@@ -111,16 +120,17 @@ def evaluate(
 
     Parameters
     ----------
-    run : Run, or mapping of qid to docid to float
-        The rankings to score.
-    qrels : mapping
-        Grades by qid and docid.
-    measures : sequence of Measure, str or measure of ir_measures
+    run : Run, mapping of qid to docid to float, or a run of another package
+        The rankings to score. Those of other packages are Pyserini's hits by qid, data frames with PyTerrier's columns
+        qid, docno and score, ``ranx.Run``, and scored documents of ir_measures.
+    qrels : mapping of qid to docid to int, or judgements of another package
+        Those are data frames with qid, docno and label, ``ranx.Qrels`` and judgements of ir_measures.
+    measures : sequence of Measure, str or measure of ir_measures, default AP, P@10 and nDCG@10
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed = parse_measures(measures)
     run = as_run(run)
-    check_qrels(qrels)
+    qrels = as_qrels(qrels)
     for measure in parsed:
         if measure.family.from_subtopics:
             raise ParameterError(f"{measure} needs judgements by subtopic, but these are judgements of documents")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from greylag.core.checks import check_positive
+from greylag.core.guidance import guided
 from greylag.core.tables import Cell, Library, Marked, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
@@ -238,6 +239,7 @@ def marked_p(p: float | None) -> Cell:
     return None if p is None else Marked(p, mark="*" if p < SIGNIFICANCE_LEVEL else "")
 
 
+@guided
 def compare(
     scores: Mapping[str, Scores],
     baseline: str | None = None,

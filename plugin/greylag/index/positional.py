@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.analysis import LuceneAnalysis
@@ -44,6 +45,7 @@ def _no_words() -> None:
     """Return None, where the texts of a shard are unknown."""
 
 
+@guided
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PositionalIndex(Tables):
     """An immutable positional index of N documents, V terms and C tokens.
@@ -125,6 +127,7 @@ class PositionalIndex(Tables):
         return "; ".join([*map(verify_export, index.shards), *verify_merged(index), *verify_words(index)])
 
     @classmethod
+    @guided
     def from_texts(
         cls, texts: Mapping[str, str] | Iterable[tuple[str, str]], *, language: str = "en"
     ) -> PositionalIndex:

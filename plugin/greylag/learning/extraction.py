@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from greylag.core.hints import check_qrels, remedy, shown
+from greylag.core.foreign import check_qrels
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.feature import Feature
@@ -19,7 +19,7 @@ from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, RankingData, positive_grades
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Ranking, Run, as_run
 from greylag.runtime.parallel import parallel_map, rebuilt
 
 MAX_CACHED_BYTES = 1 << 28  # bytes of features that `CountedRankings` keeps
@@ -41,7 +41,7 @@ def training_data(
     n_jobs : int, optional
         Number of workers; the data does not depend on it.
     """
-    given = checked_rankings(rankings)
+    given = as_run(rankings).rankings
     judged = judged_rankings(given, qrels, extractor)
     features = np.concatenate(list(parallel_map(extractor, judged, what="features", n_jobs=n_jobs)))
     if limited := sum(extractor.limits(ranking.query) for ranking in given):
@@ -115,18 +115,6 @@ class CountedRankings:
     @cached_property
     def _rows(self) -> RankingData:
         return _rows(self.rankings, self.qrels)
-
-
-def checked_rankings(given: Any) -> tuple[Ranking, ...]:
-    """Check and return the rankings of a run or an iterable; the error for another value names the remedy."""
-    if isinstance(given, Run):
-        return given.rankings
-    many = isinstance(given, Iterable) and not isinstance(given, Mapping | str) and not hasattr(given, "columns")
-    items = tuple(given) if many else (given,)
-    for item in items:
-        if not isinstance(item, Ranking):
-            raise ParameterError(f"cannot train on {shown(item)}: {remedy(item) or 'pass a Run or rankings'}")
-    return items
 
 
 def judged_topics(qids: Iterable[str], qrels: Judgements, rel: int = 1) -> list[str]:

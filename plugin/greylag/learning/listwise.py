@@ -9,6 +9,7 @@ from math import isfinite
 
 import numpy as np
 
+from greylag.core.guidance import guided
 from greylag.errors import ParameterError
 from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection
@@ -20,6 +21,7 @@ LAST_STEP = 1e-6  # in units of the weights
 BLOCK_ROWS = 1000  # of features, about
 
 
+@guided
 @dataclass(frozen=True)
 class ListwiseRegression:
     """Learns a weight for every feature by a ridge-penalised conditional logit.

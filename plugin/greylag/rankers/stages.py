@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from greylag.core import missing_documents
+from greylag.core.guidance import guided
 from greylag.errors import ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.fused_runs import FusedRuns
@@ -27,6 +28,7 @@ RM3_PARTS = FeatureSpec("FI", "term", "BM25"), FeatureSpec("FI", "expansion", "B
 _DEFAULTS = FeatureParameters()
 
 
+@guided
 @dataclass(frozen=True)
 class ModelRanker(Stage):
     """Ranks documents by a linear model, computing only the features of the model. Ties keep the incoming order.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag import __version__
+from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.features.spec import FeatureSpec
 from greylag.features.weighting import FeatureParameters, Profile
@@ -173,6 +174,8 @@ class BaselineRecipe(Recipe):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
+        if not isinstance(self.baseline, Baseline):
+            raise ParameterError(f"baseline is {shown(self.baseline)}: give one such as greylag.recipes.baselines.BM25")
         for step in self.steps:
             parameter_grid(self.grid, step.tuned, self.base)  # checks the values
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from greylag import __version__
+from greylag.core.guidance import guided
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
@@ -72,6 +73,7 @@ def general_model_for(index: PositionalIndex) -> RankingModel:
     return model.at_length(length)
 
 
+@guided
 @dataclass(frozen=True)
 class GeneralRanker(Stage):
     """Ranks by `general_model`, a linear model that was learned on other collections; ties keep the incoming order.

@@ -24,6 +24,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from greylag.core.foreign import as_qrels
+from greylag.core.guidance import guided
 from greylag.errors import ParameterError
 from greylag.evaluation import Measure, Scores, evaluate, parse_measure
 from greylag.evaluation.folds import fit_by_fold, split_folds
@@ -105,6 +107,7 @@ class LearnedFusion(NamedTuple):
         return max(self.model.runs, key=lambda name: float(self.scores[name].means[0]))
 
 
+@guided
 def learn_fusion(
     runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile],
     qrels: Judgements,
@@ -146,6 +149,7 @@ def learn_fusion(
     >>> fusion = learn_fusion({"bm25": bm25, "dense": dense}, qrels, folds=5)  # doctest: +SKIP
     >>> fuse_runs([bm25, dense], fusion.held_out, tag="held-out")  # doctest: +SKIP
     """
+    qrels = as_qrels(qrels)
     recipe = FusionRecipe(_named(runs), measure, seed=seed, penalty=penalty)
     prepared = recipe.prepare(None, qrels)
     qids, measured = prepared.data.qids, parse_measure(str(prepared.learner.objective))

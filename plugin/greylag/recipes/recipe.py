@@ -19,12 +19,12 @@ from greylag.features.feature import Feature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, RankingData, measure_spreads, useful_features
-from greylag.learning.extraction import checked_rankings, training_data
+from greylag.learning.extraction import training_data
 from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Ranking, Run, as_run
 from greylag.recipes.fitted import Fitted
 from greylag.trec import at_level
 
@@ -292,8 +292,3 @@ def cross_validate(
             progress(f"fold {len(every)}: {fitted}")
     run = rerank_by_fold([fitted.stage(index) for fitted in every], parts, first, n_jobs=n_jobs, tag=tag)
     return CrossValidation(run, tuple(every), tuple(map(tuple, parts)), tuple(seconds))
-
-
-def as_run(rankings: Rankings) -> Run:
-    """Make a run of the rankings."""
-    return rankings if isinstance(rankings, Run) else Run(checked_rankings(rankings))

@@ -10,6 +10,9 @@ from textwrap import fill
 import numpy as np
 
 from greylag.core.checks import check_counts
+from greylag.core.foreign import as_qrels
+from greylag.core.guidance import guided
+from greylag.core.hints import shown
 from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import ParameterError
@@ -21,18 +24,13 @@ from greylag.learning.data import Judgements
 from greylag.learning.extraction import judged_topics
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Run
+from greylag.ranking import Run, as_run
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import (
-    CrossValidation,
-    Rankings,
-    Recipe,
-    as_run,
-    cross_validate,
-)
+from greylag.recipes.recipe import CrossValidation, Rankings, Recipe, cross_validate
 from greylag.recipes.source_gains import sources_table
+from greylag.recipes.spelling import parse_model
 
 HELD_OUT, FIRST, UNJUDGED = "held out", "first stage", "general model"
 MAX_TOPICS = 5_000
@@ -136,11 +134,12 @@ class TrainingResult:
         return html_text(str(self))
 
 
+@guided
 def train(
     rankings: Rankings,
     qrels: Judgements,
     index: PositionalIndex | None,
-    recipe: Recipe | None = None,
+    recipe: Recipe | str | None = None,
     *,
     folds: int | None = None,
     seed: int = 0,
@@ -163,9 +162,10 @@ def train(
         Only queries with a relevant document, by the objective's level, are trained on.
     index : PositionalIndex or None
         None for an `IndexFreeRecipe`.
-    recipe : Recipe, default ``AutomaticRecipe()``
-        How the model is made. The default cross-validates tuned baselines and several learners, and learns the best one
-        or an average for AP; ``AutomaticRecipe("nDCG@10")`` for another measure.
+    recipe : Recipe or str, default ``AutomaticRecipe()``
+        How the model is made; a text is parsed by `greylag.recipes.parse_model`. The default cross-validates tuned
+        baselines and several learners, and learns the best one or an average for AP; ``AutomaticRecipe("nDCG@10")`` for
+        another measure.
     folds : int >= 2, optional
         The number of folds of cross-validation; none by default.
     seed : int, default 0
@@ -187,7 +187,16 @@ def train(
     >>> print(result)  # doctest: +SKIP
     >>> result.model.save("model.json")  # doctest: +SKIP
     """
+    if isinstance(recipe, str):
+        recipe, spelt_form = parse_model(recipe)
+        query_form = query_form or spelt_form
+    if recipe is not None and not hasattr(recipe, "prepare"):
+        raise ParameterError(
+            f"recipe is {shown(recipe)}: give a name as greylag train --model takes it, such as 'lambdamart', "
+            "or a recipe of greylag.recipes"
+        )
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
+    qrels = as_qrels(qrels)
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     relevant = judged_topics(given, qrels, recipe.measure.rel)

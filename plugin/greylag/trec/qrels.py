@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from greylag.core.hints import check_qrels
+from greylag.core.foreign import as_qrels, check_qrels
+from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
 from greylag.runtime.files import (
     Faults,
@@ -55,7 +56,8 @@ COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
 
 
-def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
+@guided
+def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     """Read ad hoc judgements, ``qid iteration docid grade``; the second column is ignored.
 
     BEIR's form, whose first line is ``query-id corpus-id score``, is read, too.
@@ -63,7 +65,8 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``.
+        The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``. Whatever else
+        `greylag.evaluate` takes as judgements is converted.
     lenient : bool, default False
         Repair faults and log them, instead of raising.
 
@@ -78,6 +81,8 @@ def read_qrels(path: str | Path, *, lenient: bool = False) -> Qrels:
         If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
         (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
     """
+    if not isinstance(path, str | Path):
+        return {qid: dict(grades) for qid, grades in as_qrels(path).items()}
     qrels: Qrels = {}
     path = _of_folder(Path(path))
     with Faults(path, lenient) as faults:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import SEEN, FloatArray, Query, Ranking, Run, as_run, marked
 from greylag.runtime.files import (
@@ -40,6 +41,7 @@ from greylag.runtime.files import (
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.metadata import metadata_header
 from greylag.trec.parts import Part
+from greylag.trec.topics import read_topics
 
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
@@ -53,7 +55,10 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 FLOAT32_LIMIT = (2 - 2**-24) * 2.0**127  # the first number that float32 rounds to infinity
 
 
-def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run:
+@guided
+def read_run(
+    path: str | Path | Any, topics: Mapping[str, str] | str | Path | None = None, *, lenient: bool = False
+) -> Run:
     """Read a run as trec_eval does: scores are rounded to float32 and ties broken by docid, descending.
 
     The lines of a query may be anywhere, and not in the order of scores if their ranks are. Lines that begin with # are
@@ -68,9 +73,9 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzipped.
+        The file, plain or gzipped. Whatever else `greylag.evaluate` takes as a run is converted.
     topics : mapping of str to str, optional
-        Query texts by qid. By default all queries are read, and the text of each is "".
+        Query texts by qid, or the path of their file. By default all queries are read, and the text of each is "".
     lenient : bool, default False
         Repair faults and log them, instead of raising.
 
@@ -84,6 +89,9 @@ def read_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     FormatError
         If the file cannot be read, has one of the faults above and `lenient` is false, or has no document.
     """
+    topics = None if topics is None else read_topics(topics)
+    if not isinstance(path, str | Path):
+        return as_run(path, topics)
     with Faults(path, lenient) as faults:
         notes = _Notes(path)
         tag, groups = _read(path, topics, faults, notes, whole=True)
@@ -208,6 +216,7 @@ def run_tag(path: Path) -> str:
     return ""
 
 
+@guided
 def write_run(
     run: Run | Mapping[str, Mapping[str, float]], path: str | Path, *, metadata: Mapping[str, Any] | None = None
 ) -> None:

@@ -16,8 +16,11 @@ import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+from greylag.core.foreign import as_topics
+from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
 from greylag.runtime.files import Faults, is_file, read_text, split_json_lines
 
@@ -40,13 +43,14 @@ _log = logging.getLogger("greylag")
 Topic = tuple[int | None, str, str]  # line, qid, text
 
 
-def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
+@guided
+def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool = False) -> dict[str, str]:
     """Read topics in any of the formats listed in the module's docstring.
 
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzipped, or a folder in BEIR's form.
+        The file, plain or gzipped, or a folder in BEIR's form. Texts by qid and a data frame are converted.
     field : str, default "title"
         "title", "description", "narrative" or the name of another tag or key. Tables and the CACM format have only a
         title. That of JSON lines is "text", "query" or "title".
@@ -65,6 +69,8 @@ def read_topics(path: str | Path, *, field: str = "title", lenient: bool = False
     FormatError
         If the file is malformed, or a topic lacks the field.
     """
+    if not isinstance(path, str | Path):
+        return dict(as_topics(path))
     topics: dict[str, str] = {}
     path = beir if is_file(beir := Path(path) / "queries.jsonl") else path
     with Faults(path, lenient) as faults:

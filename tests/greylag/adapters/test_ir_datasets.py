@@ -1,6 +1,6 @@
 """Names and data sets of ir_datasets and Pyserini; nothing is downloaded.
 
-Tests `named` and `names`.
+Tests `named`.
 """
 
 import sys

@@ -156,4 +156,4 @@ def test_the_nearest_names() -> None:
     assert nearest("svmdif", known) == "did you mean svmdiv or cssvm?"
     assert nearest("mfr", known) == "did you mean mrf?"
     assert nearest("tea", known) == "use svmdiv, cssvm, mrf"
-    assert nearest("tea", {}) == "use none"
+    assert nearest("tea", {}) == "there are none"

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from greylag.core.checks import check_counts
+from greylag.core.guidance import guided
+from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene.bulk_calls import directory
@@ -27,6 +29,7 @@ _UNFINISHED = "Anserini did not finish writing the index: is the disk full?"
 _log = logging.getLogger("greylag")
 
 
+@guided
 def build_index(
     docs: Path,
     out: Path,
@@ -81,6 +84,8 @@ def build_index(
     CollectionError
         If there is no document, a docid is duplicated, or Anserini fails. `out` is left unchanged.
     """
+    if not isinstance(docs, str | Path):
+        raise ParameterError(f"docs is {shown(docs)}: give files, or index texts by PositionalIndex.from_texts(texts)")
     docs, out, language = Path(docs), Path(out), language_code(language)
     if collection not in (*COLLECTIONS, None):
         raise ParameterError(f"collection is {collection!r}: it must be one of {', '.join(COLLECTIONS)}")

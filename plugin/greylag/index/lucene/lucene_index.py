@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.core.checks import check_counts
+from greylag.core.guidance import Guided, guided
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.languages import ENGLISH, WHITESPACE
 from greylag.index.lucene import bulk_calls
@@ -51,7 +52,8 @@ class Searcher(Protocol):
     object: Any
 
 
-class LuceneIndex:
+@guided
+class LuceneIndex(metaclass=Guided):
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
     It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe. On
@@ -130,10 +132,12 @@ class LuceneIndex:
         for shard in self._shards:
             shard.close()
 
+    @guided
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> BM25:
         """Return the source that ranks by `BM25`."""
         return BM25(self, k=k, k1=k1, b=b)
 
+    @guided
     def ql(self, k: int = 1000, *, mu: float = 1000.0) -> QueryLikelihood:
         """Return the source that ranks by `QueryLikelihood`."""
         return QueryLikelihood(self, k=k, mu=mu)
@@ -341,11 +345,14 @@ class _Retriever(Source, ABC):
         return self.search(query)
 
     @calls_java
-    def search(self, query: Query, *, weights: Mapping[str, float] | None = None, k: int | None = None) -> Ranking:
+    def search(
+        self, query: Query | str, *, weights: Mapping[str, float] | None = None, k: int | None = None
+    ) -> Ranking:
         """Search for the top documents of the query's text or, if given, of weighted index terms in its place."""
         # A document's score by `weights` is the sum of the weights times the terms' scores; `k` is by default the
         # source's.
         self.index._reader()  # raises if the index was closed
+        query = Query("query", query) if isinstance(query, str) else query
         try:
             words = self._bag_of_words(query.text) if weights is None else _weighted_terms(weights)
             docids, scores = bulk_calls.hits(self._searcher, words, self.k if k is None else k)

@@ -1,0 +1,241 @@
+"""Values of other packages: their runs, judgements and topics are recognised and converted.
+
+Identifiers, grades, scores and texts are checked on the way. No other package is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from greylag.core.hints import remedy, shown
+from greylag.errors import ParameterError
+
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
+    "qid": ("qid", "query_id", "q_id"),
+    "docno": ("docno", "docid", "doc_id"),
+    "score": ("score",),
+    "query": ("query", "text"),
+    "label": ("label", "relevance", "rel", "grade"),
+}
+"""The columns of frames, and the names that packages give them. Frames are made with the first, PyTerrier's."""
+Rows = Iterable[tuple[Any, Any, Any]]
+"""Query, document, and score or grade."""
+
+
+class Scored(NamedTuple):
+    """A run of another package; without `texts`, those of its queries are unknown."""
+
+    rows: Rows
+    texts: Mapping[str, str] | None = None
+    tag: str = "greylag"
+
+
+def scored(value: Any) -> Scored | None:
+    """Return the run in a frame, a ``ranx.Run`` or scored documents of ir_measures; None of anything else."""
+    if isinstance(value, Scored):
+        return value
+    if is_frame(value):
+        return None if column_name(value, "docno") is None else frame_run(value)
+    if _is_of_ranx(value, "Run"):
+        return Scored(_flat(value.to_dict()), tag=value.name or "ranx")
+    if _are_items(value, "query_id", "doc_id", "score"):
+        return Scored([(item.query_id, item.doc_id, item.score) for item in value])
+    return None
+
+
+def as_qrels(value: Any) -> dict[str, dict[str, int]]:
+    """Return judgements as a mapping of qid to docid to grade, converted from a value of another package."""
+    value = listed(value)
+    if is_frame(value):
+        return qrels_of(zip(*(column_of(value, column) for column in ("qid", "docno", "label")), strict=True))
+    if _is_of_ranx(value, "Qrels"):
+        return qrels_of(_flat(value.to_dict()))
+    if _are_items(value, "query_id", "doc_id", "relevance"):
+        return qrels_of(((item.query_id, item.doc_id, item.relevance) for item in value), highest=True)
+    check_qrels(value)
+    judged: dict[str, dict[str, int]] = value
+    return judged
+
+
+def check_qrels(qrels: Any) -> None:
+    """Raise `ParameterError` if judgements are not a mapping of qid to docid to grade."""
+    see = "greylag.adapters.qrels_from_pyserini"
+    if not isinstance(qrels, Mapping):
+        how = remedy(qrels) or "pass a mapping of qid to docid to grade, such as read_qrels returns"
+        raise ParameterError(f"judgements are a {type(qrels).__name__}: {how}")
+    for qid, grades in qrels.items():
+        if not isinstance(qid, str):
+            raise ParameterError(f"judgements have the query {shown(qid)}: identifiers are strings; see {see}")
+        if not isinstance(grades, Mapping):
+            raise ParameterError(f"what is judged for query {qid} is {shown(grades)}, not a mapping of docid to grade")
+        for docid, grade in grades.items():
+            if not isinstance(docid, str) or not isinstance(grade, int | Integral):
+                swapped = "; the run comes before the judgements" if isinstance(grade, float) else f"; see {see}"
+                raise ParameterError(
+                    f"query {qid} judges document {shown(docid)} as {shown(grade)}: docids are strings and grades "
+                    f"integers{swapped}"
+                )
+
+
+def as_topics(value: Any) -> Mapping[Any, Any]:
+    """Return topics as a mapping of qid to text, of a mapping or a frame; `ParameterError` for anything else."""
+    if is_frame(value):
+        return texts_of(qids_of(value), column_of(value, "query"))
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"topics are {shown(value)}: {remedy(value) or 'pass a path, or texts by qid'}")
+    wrong = next((text for pair in value.items() for text in pair if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise ParameterError(f"topics have {shown(wrong)}: {remedy(value) or 'qids and texts are strings'}")
+    return value
+
+
+def listed(value: Any) -> Any:
+    """Return a list of the items of an iterator, and any other value as it is."""
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a data frame of pandas or polars, by its columns."""
+    return hasattr(value, "columns")
+
+
+def column_name(frame: Any, column: str) -> str | None:
+    """Return a frame's name for one of `COLUMN_NAMES`; None if it has no such column."""
+    if not is_frame(frame):
+        raise ParameterError(f"{shown(frame)} is not a data frame of pandas or polars")
+    return next((name for name in COLUMN_NAMES[column] if name in frame.columns), None)
+
+
+def column_of(frame: Any, column: str) -> list[Any]:
+    """Return the values of one of `COLUMN_NAMES`."""
+    name = column_name(frame, column)
+    if name is None:
+        wanted, there = " or ".join(COLUMN_NAMES[column]), ", ".join(map(str, frame.columns)) or "none"
+        raise ParameterError(f"the frame has no column {wanted}; its columns are {there}: rename one")
+    values: list[Any] = frame[name].to_list()
+    return values
+
+
+def frame_run(frame: Any) -> Scored:
+    """Return the run in a frame; ties are in the order of the column ``rank``, if there is one, or of the rows."""
+    qids = qids_of(frame)
+    rows = list(zip(qids, column_of(frame, "docno"), column_of(frame, "score"), strict=True))
+    if "rank" in frame.columns:  # equal scores keep the order of rows
+        ranks, places = frame["rank"].to_list(), {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
+        rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[qids[i]], ranks[i]))]
+    has_texts = column_name(frame, "query") is not None
+    return Scored(rows, texts_of(qids, column_of(frame, "query")) if has_texts else None)
+
+
+def qids_of(frame: Any) -> list[str]:
+    """Return the identifier of the query of each row."""
+    return [identifier(value, "a query's identifier") for value in column_of(frame, "qid")]
+
+
+def texts_of(qids: Sequence[str], texts: Sequence[Any]) -> dict[str, str]:
+    """Return the texts by qid of rows that have both."""
+    topics: dict[str, str] = {}
+    for qid, query in zip(qids, texts, strict=True):
+        if topics.setdefault(qid, text(query, f"query {qid}")) != query:
+            raise ParameterError(f"query {qid} has two texts, {topics[qid]!r} and {query!r}")
+    return topics
+
+
+def _is_of_ranx(value: Any, kind: str) -> bool:
+    return type(value).__name__ == kind and type(value).__module__.startswith("ranx.")
+
+
+def _are_items(value: Any, *attributes: str) -> bool:
+    first = value[0] if isinstance(value, list | tuple) and value else None
+    return first is not None and all(hasattr(first, name) for name in attributes)
+
+
+def _flat(table: Mapping[Any, Mapping[Any, Any]]) -> Rows:
+    return ((qid, docid, value) for qid, by_docid in table.items() for docid, value in by_docid.items())
+
+
+def identifier(value: Any, what: str) -> str:
+    """Convert an identifier to a string. Integers, which some packages use, are accepted; floats may lack digits."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    raise ParameterError(
+        f"{what} is {shown(value)}: it must be a string or an integer; convert identifiers with astype(str)"
+    )
+
+
+def grade(value: Any, what: str) -> int:
+    """Check that a relevance grade is an integer, and return it."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    raise ParameterError(f"the grade of {what} is {shown(value)}: it must be an integer; convert grades with int()")
+
+
+def number(value: Any, what: str) -> float:
+    """Check that a score is a number, and return it."""
+    try:
+        if hasattr(value, "__float__") and not isinstance(value, bool):  # float() reads strings
+            return float(value)
+    except TypeError:  # an array of one number
+        pass
+    except OverflowError:
+        raise ParameterError(f"the score of {what} is beyond the range of floats: it must be finite") from None
+    raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
+
+
+def text(value: Any, what: str) -> str:
+    """Check that a text is a string, and return it."""
+    if not isinstance(value, str):
+        how = "; take its .page_content" if hasattr(value, "page_content") else ""
+        how = "; take its .text" if isinstance(getattr(value, "text", None), str) else how
+        raise ParameterError(f"the text of {what} is {shown(value)}: it must be a string{how}")
+    return value
+
+
+def unique(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
+    """Make a dictionary of pairs with different keys."""
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ParameterError(f"{what} {key!r} occurs twice")
+        values[key] = value
+    return values
+
+
+def qrels_of(rows: Rows, *, highest: bool = False) -> dict[str, dict[str, int]]:
+    """Make judgements of rows of qid, docid and grade; of several grades of a document, the `highest`, or an error."""
+    qrels: dict[str, dict[str, int]] = {}
+    for qid, docid, value in identified(rows):
+        grades = qrels.setdefault(qid, {})
+        if docid in grades and not highest:
+            raise ParameterError(f"query {qid}: document {docid!r} is judged twice")
+        new = grade(value, f"document {docid!r} for query {qid}")
+        grades[docid] = max(new, grades.get(docid, new))
+    return qrels
+
+
+def scores_of(rows: Rows) -> dict[str, dict[str, float]]:
+    """Collect the scores of rows by qid and docid, in their order."""
+    scores: dict[str, dict[str, float]] = {}
+    for qid, docid, score in identified(rows):
+        of_query = scores.setdefault(qid, {})
+        if docid in of_query:
+            raise ParameterError(f"query {qid}: document {docid!r} occurs twice")
+        of_query[docid] = number(score, f"document {docid!r}")
+    return scores
+
+
+def topic(qid: str, topics: Mapping[str, str] | None) -> str:
+    """Return the text of a query; "" without topics."""
+    if topics is not None and qid not in topics:
+        raise ParameterError(f"query {qid!r} is not among the topics, such as {next(iter(topics), None)!r}")
+    return "" if topics is None else topics[qid]
+
+
+def identified(rows: Rows) -> Iterator[tuple[str, str, Any]]:
+    """Convert the identifiers of rows."""
+    for qid, docid, value in rows:
+        yield identifier(qid, "a query's identifier"), identifier(docid, "a document's identifier"), value

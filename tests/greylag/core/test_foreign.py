@@ -1,0 +1,146 @@
+"""Runs, judgements and topics of other packages are taken wherever greylag's own are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from greylag import (
+    GeneralRanker,
+    PositionalIndex,
+    evaluate,
+    fuse_runs,
+    learn_fusion,
+    read_qrels,
+    read_run,
+    read_topics,
+    train,
+    write_run,
+)
+from greylag.core.foreign import as_qrels, as_topics
+from greylag.errors import ParameterError
+from greylag.index.bm25 import PositionalBM25
+from greylag.ranking import Ranking, Run, as_run
+
+TEXTS = {"d1": "a cat sat", "d2": "a cat sat down", "d3": "a dog ran"}
+TOPICS = {"1": "cat", "2": "dog"}
+RUN = Run((Ranking("1", "cat", ("d1", "d2"), np.array([2.0, 1.0])), Ranking("2", "dog", ("d3",), np.array([1.0]))))
+SCORES = {"1": {"d2": 1.0, "d1": 2.0}, "2": {"d3": 1.0}}
+QRELS = {"1": {"d1": 1}, "2": {"d3": 2}}
+
+
+class ScoredDoc(NamedTuple):  # as that of ir_measures
+    query_id: str
+    doc_id: str
+    score: float
+
+
+class Qrel(NamedTuple):
+    query_id: str
+    doc_id: str
+    relevance: int
+    iteration: str = "0"
+
+
+class Column(list[Any]):
+    def to_list(self) -> list[Any]:
+        return list(self)
+
+
+class Frame:
+    """What is asked of a data frame."""
+
+    def __init__(self, **columns: list[Any]) -> None:
+        self._values, self.columns = columns, list(columns)
+
+    def __getitem__(self, name: str) -> Column:
+        return Column(self._values[name])
+
+
+def of_ranx(kind: str, table: Any) -> Any:
+    made = type(kind, (), {"to_dict": lambda _: table, "name": "theirs"})
+    made.__module__ = "ranx.data_structures"
+    return made()
+
+
+SCORED = [ScoredDoc(qid, docid, score) for qid, of in SCORES.items() for docid, score in of.items()]
+JUDGED = [Qrel(qid, docid, grade) for qid, of in QRELS.items() for docid, grade in of.items()]
+HITS = {r.qid: [SimpleNamespace(docid=hit.docid, score=hit.score) for hit in r] for r in RUN.rankings}
+RESULTS = Frame(qid=["1", "1", "2"], docid=[0, 1, 2], docno=["d2", "d1", "d3"], score=[1.0, 2.0, 1.0])
+RUNS: dict[str, Callable[[], Any]] = {
+    "scores": lambda: SCORES,
+    "rankings": lambda: [*RUN.rankings],
+    "a generator of rankings": lambda: iter(RUN.rankings),
+    "a frame of PyTerrier": lambda: RESULTS,
+    "ranx": lambda: of_ranx("Run", SCORES),
+    "ir_measures": lambda: SCORED,
+    "a generator of ir_measures": lambda: iter(SCORED),
+    "hits": lambda: HITS,
+}
+JUDGEMENTS: dict[str, Callable[[], Any]] = {
+    "a frame": lambda: Frame(qid=["1", "2"], docno=["d1", "d3"], label=[1, 2]),
+    "ranx": lambda: of_ranx("Qrels", QRELS),
+    "ir_measures": lambda: JUDGED,
+    "a generator": lambda: iter(JUDGED),
+    "a mapping": lambda: QRELS,
+}
+
+
+@pytest.mark.parametrize("form", RUNS)
+def test_a_run_of_another_package(form: str, tmp_path: Path) -> None:
+    for run in (as_run(RUNS[form]()), read_run(RUNS[form]())):
+        assert run.to_dict() == SCORES
+        assert [ranking.docids for ranking in run.rankings] == [("d1", "d2"), ("d3",)]
+    assert evaluate(RUNS[form](), QRELS).by_measure == evaluate(RUN, QRELS, ["AP", "P@10", "nDCG@10"]).by_measure
+    assert fuse_runs([RUNS[form](), RUN]).to_dict() == fuse_runs([RUN, RUN]).to_dict()
+    write_run(RUNS[form](), tmp_path / "a.run")
+    assert read_run(tmp_path / "a.run").to_dict() == SCORES
+
+
+@pytest.mark.parametrize("form", JUDGEMENTS)
+def test_judgements_of_another_package(form: str) -> None:
+    assert as_qrels(JUDGEMENTS[form]()) == read_qrels(JUDGEMENTS[form]()) == QRELS
+    assert evaluate(RUN, JUDGEMENTS[form](), "nDCG@10").means.tolist() == [1.0]
+
+
+def test_texts_come_with_a_frame_or_with_topics(tmp_path: Path) -> None:
+    texts = Frame(**{name: RESULTS[name] for name in RESULTS.columns}, query=["cat", "cat", "dog"])
+    (tmp_path / "topics.tsv").write_text("1\tcat\n2\tdog\n")
+    index = PositionalIndex.from_texts(TEXTS)
+    for given in (texts, read_run(RESULTS, TOPICS), read_run(SCORES, tmp_path / "topics.tsv")):
+        assert GeneralRanker(index).run(given) == GeneralRanker(index).run(RUN)
+        assert str(train(given, JUDGED, index, "bm25")) == str(train(RUN, QRELS, index, "bm25"))  # type: ignore[arg-type]
+    topics = Frame(qid=["1", "2"], query=["cat", "dog"])
+    assert dict(as_topics(topics)) == read_topics(topics) == read_topics(TOPICS) == TOPICS
+    assert PositionalBM25(index).run(topics) == PositionalBM25(index).run(TOPICS)  # type: ignore[call-overload]
+
+
+def test_equal_scores_of_a_frame_go_by_rank() -> None:
+    frame = Frame(qid=["1", "1", "1"], docno=["a", "b", "c"], score=[1.0, 1.0, 2.0], rank=[2, 1, 0])
+    assert as_run(frame)["1"].docids == ("c", "b", "a")
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda: evaluate(JUDGED, SCORED), "a list is no run: the run comes before the judgements"),
+        (lambda: evaluate(of_ranx("Qrels", QRELS), of_ranx("Run", SCORES)), "a Qrels is no run: the run comes before"),
+        (lambda: evaluate(QRELS, SCORES), "grades integers; the run comes before the judgements"),
+        (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "the frame has no column score"),
+        (lambda: evaluate({1: HITS["1"]}, QRELS), "query int 1 has list .*: pass scores by qid and docid, both str"),
+        (lambda: evaluate([ScoredDoc("1", "a", 1.0)] * 2, QRELS), "query 1: document 'a' occurs twice"),
+        (lambda: read_run(7), "a int is no run: pass a Run"),
+        (lambda: read_topics({301: {"title": "cat"}}), "topics have int 301: read topics with .*topics_from_pyserini"),
+        (lambda: read_topics([("1", "cat")]), "topics are list .*: pass a path, or texts by qid"),
+        (lambda: train(RUN, QRELS, None, object()), "recipe is object .*give a name as greylag train --model"),  # type: ignore[arg-type]
+        (lambda: learn_fusion({"a": SCORES, "b": SCORED}, iter(JUDGED)), "needs at least|topics"),  # type: ignore[dict-item, arg-type]
+    ],
+)
+def test_what_is_neither_is_refused(call: Callable[[], Any], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        call()
