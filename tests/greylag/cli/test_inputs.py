@@ -30,7 +30,7 @@ from greylag.studies.study import find_study, registered_studies
 from tests.greylag.cli.conftest import Command
 
 WORDS = {
-    "tag", "measure", "measures", "fields", "language", "qid", "docid", "top",
+    "tag", "measure", "measures", "method", "fields", "language", "qid", "docid", "top",
     "init", "search_model", "values", "part", "engine", "text_field",
 }  # fmt: skip
 """The options that take text with no file in it, in all commands."""
