@@ -16,8 +16,7 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import Rule, Shared, check_rules, parse_measures, process_runs
-from greylag.cli.running import check_outputs
+from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures, process_runs
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table
@@ -55,7 +54,11 @@ RULES = [
 SUBTOPIC_MEASURES = ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
 
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables.")]
+Runs = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables."),
+    NAMED_FILES,
+]
 Judgements = Annotated[
     Path | None,
     typer.Option(
@@ -70,7 +73,7 @@ Measures = Annotated[
 OnlyTopics = Annotated[
     Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
 ]
-Baseline = Annotated[Path | None, typer.Option("--baseline", help="TREC run to compare with.")]
+Baseline = Annotated[str | None, typer.Option("--baseline", help="TREC run to compare with."), NAMED_FILES]
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
 TheCorrection = Annotated[
@@ -133,7 +136,6 @@ def evaluate(
     check_rules(context, RULES)
     judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
     files = _named_files(runs, baseline)
-    check_outputs([out_figure] if out_figure else [], files.values())  # which options know without a name before them
     read = process_runs(files, lambda name: shared.run(files[name], topics))
     against = next(iter(files)) if baseline else None
     _warn_of_identical(read)
@@ -259,12 +261,12 @@ def _corrected(
     return format_tables(corrected.tables, form, cite("prediction-powered"))
 
 
-def _named_files(runs: Sequence[Path], baseline: Path | None) -> dict[str, Path]:
+def _named_files(runs: Sequence[str], baseline: str | None) -> dict[str, Path]:
     """Return the files of runs by name, that of the baseline first; it may be among the runs, by file or by name."""
 
-    def named(given: Path) -> tuple[str, Path]:
-        name, sign, path = str(given).partition("=")
-        return (name, Path(path)) if sign and name and not given.exists() else (str(given), given)
+    def named(text: str) -> tuple[str, Path]:
+        label, path = named_file(text)
+        return label or str(path), path
 
     files = dict[str, Path]()
     for name, path in map(named, runs):

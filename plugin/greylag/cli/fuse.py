@@ -14,6 +14,7 @@ import typer
 
 from greylag.cli.options import (
     MEASURE,
+    NAMED_FILES,
     SPELLING,
     Kind,
     MeasureName,
@@ -23,6 +24,7 @@ from greylag.cli.options import (
     Tag,
     check_rules,
     help_of,
+    named_file,
     parse_measures,
 )
 from greylag.cli.terminal import write_line
@@ -51,7 +53,11 @@ RULES = [
 
 def fuse(
     context: typer.Context,
-    run: Annotated[list[Path], typer.Option("--run", help="TREC run; repeat the option for each.")],
+    run: Annotated[
+        list[str],
+        typer.Option("--run", help="TREC run, or NAME=FILE to name it in tables and models; repeat it for each."),
+        NAMED_FILES,
+    ],
     out: OutputRun,
     method: Annotated[
         str | None,
@@ -109,14 +115,15 @@ def fuse(
     check_rules(context, RULES)
     rule = parse_fusion(method or "rrf")
     rule.check_number(len(run))
-    if twice := next((pair for pair in combinations(run, 2) if pair[0].exists() and samefile(*pair)), None):
+    labels, paths = zip(*map(named_file, run), strict=True)
+    if twice := next((pair for pair in combinations(paths, 2) if pair[0].exists() and samefile(*pair)), None):
         raise ParameterError(f"{twice[0]} and {twice[1]} are the same file: give each run once")
     runs: list[Run | RunFile] = [
         shared.open_run(path, None) if scored is None else read_scores(path, scored, lenient=shared.lenient)
-        for path in run
+        for path in paths
     ]
     joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
-    before = list(zip(tags, run, strict=True))
+    before = list(zip(tags, paths, strict=True))
     if scored is not None and len(runs) == 1 and qrels is None:  # reciprocal ranks would replace its scores
         alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
         write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, before=before))
@@ -130,7 +137,7 @@ def fuse(
         from greylag.recipes.learned_fusion import learn_fusion
 
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
-        learned = learn_fusion(run_names(run, runs), shared.qrels(qrels, joined), maximised, folds=folds)
+        learned = learn_fusion(run_names(labels, paths, runs), shared.qrels(qrels, joined), maximised, folds=folds)
         write_line("\n".join(summary_lines(learned, folds)))
         fusion = learned.held_out or FusionRanker(learned.model)
         made = {"method": learned.fitted.chosen[0], "folds": folds}
@@ -143,10 +150,15 @@ def fuse(
         write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
 
 
-def run_names(paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> dict[str, Run | RunFile]:
-    """Name the runs by their tags or, if these are ambiguous, by the names of their files."""
+def run_names(
+    labels: Sequence[str | None], paths: Sequence[Path], runs: Sequence[Run | RunFile]
+) -> dict[str, Run | RunFile]:
+    """Name the runs without a label by their tags or, if names are ambiguous, by the names of their files."""
+    if twice := next((label for label in labels if label and labels.count(label) > 1), None):
+        raise ParameterError(f"{twice} names two runs: give each a name of its own")
     # Rows of the table are named after runs, methods and the learned fusion, so that all of these differ.
-    for names in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
+    for found in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
+        names = [label or name for label, name in zip(labels, found, strict=True)]
         if len({*names, *FUSIONS, LEARNED}) == len(names) + len(FUSIONS) + 1:
             break
     return dict(zip(names, runs, strict=True))

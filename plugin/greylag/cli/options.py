@@ -17,6 +17,7 @@ from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
+from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
@@ -134,6 +135,16 @@ VECTORS = typer.Option(
     "--vectors",
     help="Document embeddings (.npz or JSON lines), which stages that compare documents use instead of words.",
 )
+
+
+def named_file(text: str) -> tuple[str | None, Path]:
+    """Split ``NAME=FILE``; any other text, or one that is a file itself, has no name."""
+    name, sign, path = text.partition("=")
+    return (name, Path(path)) if sign and name and not Path(text).exists() else (None, Path(text))
+
+
+NAMED_FILES = Names(lambda text: [str(named_file(text)[1])])
+"""Marks texts that `named_file` reads."""
 Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]

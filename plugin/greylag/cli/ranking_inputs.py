@@ -126,15 +126,15 @@ class FirstStage(NamedTuple):
 
 def first_rankings(
     shared: Shared,
-    runs: Sequence[Path],
+    runs: Sequence[tuple[str | None, Path]],
     index: Sequence[Path],
     topics: Path | None,
     ranker: FusionRanker | Stage,
     part: Part,
 ) -> FirstStage:
     """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
-    opened = [shared.open_run(path, topics) for path in runs]
-    before: list[tuple[str, Path | None]] = [(run.tag, path) for run, path in zip(opened, runs, strict=True)]
+    opened = [shared.open_run(path, topics) for _, path in runs]
+    before: list[tuple[str, Path | None]] = [(run.tag, path) for run, (_, path) in zip(opened, runs, strict=True)]
     if not isinstance(ranker, Stage):
         return FirstStage(JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before)
     if len(runs) > 1:
@@ -161,15 +161,18 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     return FirstStage(Run(rankings, searched.tag), [(searched.tag, None)])
 
 
-def fused_runs(names: Sequence[str], paths: Sequence[Path], runs: Sequence[Run | RunFile]) -> list[Run | RunFile]:
-    """Order the runs as the model's, by tag or name of file; the others keep their order."""
+def fused_runs(
+    names: Sequence[str], files: Sequence[tuple[str | None, Path]], runs: Sequence[Run | RunFile]
+) -> list[Run | RunFile]:
+    """Order the runs as the model's, by label, tag or name of file; the others keep their order."""
     # A warning names the run that is taken for another if its name differs.
     if len(runs) != len(names):
         raise ParameterError(f"the model fuses {len(names)} runs, {', '.join(names)}: give --run for each")
+    paths = [path for _, path in files]
     left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
-    for path, run in zip(paths, runs, strict=True):
+    for (label, path), run in zip(files, runs, strict=True):
         # The mark tells of topics, and is no part of the name that the model knows.
-        name = next((name for name in (run.tag.removesuffix(SEEN), path.name) if name in names), None)
+        name = next((name for name in (label, run.tag.removesuffix(SEEN), path.name) if name in names), None)
         if name is not None:
             if name in placed:
                 raise ParameterError(f"{placed[name]} and {path} are both {name}: give each run of the model once")

@@ -9,7 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.model_inputs import load_model, model_kind, seen_topics
-from greylag.cli.options import INDEX, LETOR, TOPICS, VECTORS, OutputRun, PartText, Rule, Shared, Tag, check_rules
+from greylag.cli.options import (
+    INDEX,
+    LETOR,
+    NAMED_FILES,
+    TOPICS,
+    VECTORS,
+    OutputRun,
+    PartText,
+    Rule,
+    Shared,
+    Tag,
+    check_rules,
+    named_file,
+)
 from greylag.cli.ranking_inputs import (
     FirstStage,
     first_rankings,
@@ -61,12 +74,13 @@ def rerank(
     index: Annotated[list[Path] | None, INDEX] = None,
     topics: Annotated[Path | None, TOPICS] = None,
     run: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--run",
-            help="Run to rerank; repeat it for the runs of a fusion model. The general model and models trained "
-            "without a run need none.",
+            help="Run to rerank; repeat it for the runs of a fusion model, and give NAME=FILE if the model has it by "
+            "another name. The general model and models trained without a run need none.",
         ),
+        NAMED_FILES,
     ] = None,
     model: Annotated[
         Path | None,
@@ -131,7 +145,7 @@ def rerank(
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
         ranker = fusion or ranked[0][1]
-        rankings, before = first_rankings(shared, run or (), index or (), topics, ranker, asked)
+        rankings, before = first_rankings(shared, [*map(named_file, run or ())], index or (), topics, ranker, asked)
     elif out.suffix == ".scores":
         write_scores(ranked, listed, out, shared)
         return

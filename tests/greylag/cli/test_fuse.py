@@ -126,6 +126,25 @@ def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command
     assert [each.docids for each in read_run(out).rankings] == [each.docids for each in expected.rankings]
 
 
+def test_labels_name_runs_in_tables_and_models(
+    tmp_path: Path, command: Command, refused: Refused, judged: list[object]
+) -> None:
+    out, model, qrels = tmp_path / "out.run", tmp_path / "fusion.json", judged[4:]
+    first, second = f"sparse={judged[1]}", f"dense={judged[3]}"
+    code, told, _ = command("fuse", "--run", first, *judged[2:4], *qrels, "--out", out, "--out-model", model)
+    assert (code, RankingModel.load(model).runs) == (0, ("sparse", "run1"))
+    assert any(line.startswith("sparse ") for line in told.splitlines())
+    again = tmp_path / "again.run"
+    words = ["--model", model, "--run", judged[3], "--run", first, "--out", again]  # in another order
+    assert unremarked(command("rerank", *words)) == (0, "", "")
+    assert again.read_bytes() == out.read_bytes()
+    twice = ["--run", first, "--run", f"sparse={judged[3]}", *qrels, "--out", out]
+    assert "sparse names two runs: give each a name of its own" in refused("fuse", *twice)
+    assert "'rrf' is a method of fusion" in refused("fuse", "--run", f"rrf={judged[1]}", *judged[2:], "--out", out)
+    assert "which it would replace" in refused("fuse", "--run", first, "--run", second, "--out", judged[3])
+    assert "which it would replace" in refused("rerank", "--run", first, "--stage", "random", "--out", judged[1])
+
+
 def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[object]) -> None:
     out = ["--out", tmp_path / "out.run"]
     assert "--folds needs --qrels" in refused("fuse", *judged[:4], *out, "--folds", 3)
