@@ -18,6 +18,7 @@ from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
 from greylag.runtime.inputs import Names
+from greylag.stages import registered_stages
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
@@ -25,13 +26,23 @@ SPELLING = "NAME(OPTION=VALUE,...)"
 """How an option that takes a spelling is shown."""
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
+_HITS = ('--method "rrf(rank_constant=VALUE)" for that of ranks, or --hits', "--hits", '--stage "mmr(k=VALUE)"')
 OTHER_NAMES = {
-    **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k"), "--hits"),
-    **dict.fromkeys(("o", "output"), "--out"),
-    **dict.fromkeys(("queries", "query"), "--topics"),
-    **dict.fromkeys(("threads", "workers", "n-jobs"), "--jobs"),
+    **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k", "topk", "hits"), _HITS),
+    **dict.fromkeys(("rrf.k", "rrf-k", "rank-constant"), ('--method "rrf(rank_constant=VALUE)"',)),
+    **dict.fromkeys(("o", "output", "save", "index"), ("--out",)),
+    **dict.fromkeys(("queries", "query"), ("--topics",)),
+    **dict.fromkeys(("threads", "workers", "n-jobs"), ("--jobs",)),
+    **dict.fromkeys(("qrel", "judgements", "judgments", "qrels"), ("--qrels", "greylag evaluate RUN --qrels FILE")),
+    **dict.fromkeys(("input", "docs", "documents", "corpus", "run", "runs"), ("--run", "the file without an option")),
+    **dict.fromkeys(("measures", "metric", "metrics", "metric2t"), ("--measure",)),
+    **dict.fromkeys(("q", "per_query"), ("--per-query",)),
+    **dict.fromkeys(("method", "rerank"), ("--stage", "--model")),
+    **dict.fromkeys(("kcv", "cv", "k-fold", "n-folds"), ("--folds",)),
+    **dict.fromkeys(("load", "ranker", "learner"), ("--model",)),
+    "train": ("--letor",),
 }
-"""What other programs call the options."""
+"""What other programs call the options: the first whose option a command has, or that begins with none."""
 _log = logging.getLogger("greylag")
 K = TypeVar("K")
 V = TypeVar("V")
@@ -286,8 +297,11 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     """Return what works in place of an option that a command lacks, such as --k1; None if nothing is alike."""
     name = option.strip("-")
     known = {one.opts[-1]: one for one in parameters}
-    if (ours := OTHER_NAMES.get(name)) in known:
-        return ours
+    for ours in OTHER_NAMES.get(name, ()):
+        if ours.split()[0] in known or not ours.startswith("--"):
+            return ours
+    if "--stage" in known and name in registered_stages():
+        return f"--stage {name}"
     for flag, parameter in known.items():
         kinds: Mapping[str, Described] = vars(parameter.callback or object).get("kinds", {})
         for kind, one in kinds.items():

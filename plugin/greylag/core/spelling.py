@@ -48,7 +48,8 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
     inside = match["options"] if match else None
     pairs = [part.partition("=") for part in _COMMA.split(inside or "") if part]
     if match is None or not all(name.strip() and value.strip() for name, _, value in pairs):
-        raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...)")
+        lower = f": write {text.lower()}" if _CALL.fullmatch(text.strip().lower()) else ""
+        raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...){lower}")
     options: dict[str, Value] = {}
     for name, _, value in pairs:
         if name.strip() in options:
