@@ -42,28 +42,52 @@ def relevance_model(
     index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters
 ) -> tuple[IntArray, FloatArray]:
     """Estimate the `fb_terms` most probable terms of RM1 over the top `fb_docs` documents, and their probabilities."""
+    terms, probabilities = relevance_models(index, ranking, [parameters])
+    return terms, probabilities[:, 0]
+
+
+def relevance_models(
+    index: PositionalIndex, ranking: Ranking, settings: Sequence[FeatureParameters]
+) -> tuple[IntArray, FloatArray]:
+    """Estimate RM1 with each of the settings: terms, ascending, and their probabilities, shape (terms, settings)."""
+    # A term that is not among the `fb_terms` most probable ones of a setting has 0 there.
+    documents = index.documents(ranking.docids)
+    documents = documents[documents >= 0]
+    estimates = {
+        p: _estimate(index, ranking.query, documents[: p[0]], p[1]) for p in {(p.fb_docs, p.mu) for p in settings}
+    }
+    chosen = []
+    for p in settings:
+        terms, probabilities = estimates[p.fb_docs, p.mu]
+        # Sorted again, as `locate` and `frequencies` need ascending term numbers.
+        best = np.sort(np.argsort(-probabilities, kind="stable")[: p.fb_terms])
+        chosen.append((terms[best], probabilities[best] / probabilities[best].sum()))
+    terms = chosen[0][0] if len(chosen) == 1 else np.unique(np.concatenate([terms for terms, _ in chosen]))
+    out = np.zeros((len(terms), len(settings)))
+    for setting, (of_setting, probabilities) in enumerate(chosen):
+        out[np.searchsorted(terms, of_setting), setting] = probabilities
+    return terms, out
+
+
+def _estimate(index: PositionalIndex, text: str, documents: IntArray, mu: float) -> tuple[IntArray, FloatArray]:
+    """Estimate the terms of RM1 of a query over some documents, and values in proportion to their probabilities."""
     # P(w|R) = sum over D of P(w|D) P(Q|D) / sum over D of P(Q|D), where P(w|D) = tf / |D|, and P(Q|D) is the geometric
     # mean over the query terms of (tf + mu cf/|C|) / (|D| + mu). The mean, which Indri also uses, keeps a long query
     # from giving all weight to one document. The lowest term numbers win ties; probabilities are normalised to sum to
     # 1.
-    documents = index.documents(ranking.docids)
-    documents = documents[documents >= 0][: parameters.fb_docs]
     frequencies = index.term_frequencies(documents)
     terms, columns = np.unique(frequencies.indices.astype(np.int64), return_inverse=True)
-    query, lengths = index.query_terms(ranking.query), np.maximum(index.document_lengths[documents], 1)
+    query, lengths = index.query_terms(text), np.maximum(index.document_lengths[documents], 1)
     query = query[query >= 0]
-    background = parameters.mu * index.collection_frequencies[query] / index.n_tokens
-    smoothed = (frequencies[:, query].toarray() + background) / (lengths[:, None] + parameters.mu)
+    background = mu * index.collection_frequencies[query] / index.n_tokens
+    smoothed = (frequencies[:, query].toarray() + background) / (lengths[:, None] + mu)
     # In logarithms: the product over a long query would underflow.
     likelihoods = np.exp(np.log(smoothed).sum(axis=1) / max(1, len(query)))
     weights = frequencies.data * np.repeat(likelihoods / lengths, np.diff(frequencies.indptr))
     probabilities = np.bincount(columns, weights=weights, minlength=len(terms))
     # Anserini's RM3 leaves frequent terms out, too: they are probable everywhere, and carry no information.
     rare = index.document_frequencies[terms] <= MAX_DF_SHARE * index.n_documents
-    terms, probabilities = terms[rare], probabilities[rare]
-    # Sorted again, as `locate` and `frequencies` need ascending term numbers.
-    best = np.sort(np.argsort(-probabilities, kind="stable")[: parameters.fb_terms])
-    return terms[best], probabilities[best] / probabilities[best].sum()
+    return terms[rare], probabilities[rare]
 
 
 class QueryTerms(NamedTuple):
@@ -72,7 +96,7 @@ class QueryTerms(NamedTuple):
     vocabulary: IntArray  # (v,): distinct term numbers, -1 for one that the collection lacks; the query's come first
     terms: IntArray  # (t,): the query, in order, as indices into the vocabulary
     expansion: IntArray  # (e,): the expansion terms, as indices into the vocabulary; empty without an expansion
-    probabilities: FloatArray  # (e,): of the expansion terms in the relevance model
+    probabilities: FloatArray  # (e, settings): of the expansion terms in the relevance model of each setting
 
     @property
     def of_query(self) -> IntArray:
@@ -80,12 +104,14 @@ class QueryTerms(NamedTuple):
         return self.vocabulary[: self.terms.max(initial=-1) + 1]
 
     @classmethod
-    def of(cls, index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters, *, expand: bool) -> QueryTerms:
-        """Return the terms of the ranking's query, with those of its relevance model if `expand`."""
+    def of(
+        cls, index: PositionalIndex, ranking: Ranking, settings: Sequence[FeatureParameters], *, expand: bool
+    ) -> QueryTerms:
+        """Return the terms of the ranking's query, with those of its relevance models if `expand`."""
         vocabulary, terms = np.unique(index.query_terms(ranking.query), return_inverse=True)
         if not expand:
-            return cls(vocabulary, terms, terms[:0], np.empty(0))
-        expansion, probabilities = relevance_model(index, ranking, parameters)
+            return cls(vocabulary, terms, terms[:0], np.empty((0, len(settings))))
+        expansion, probabilities = relevance_models(index, ranking, settings)
         vocabulary = np.append(vocabulary, np.setdiff1d(expansion, vocabulary))
         order = np.argsort(vocabulary)
         return cls(vocabulary, terms, order[np.searchsorted(vocabulary, expansion, sorter=order)], probabilities)
@@ -100,9 +126,9 @@ class QueryCliques(NamedTuple):
 
 
 def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered: bool) -> QueryCliques:
-    """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion is a further set."""
+    """Return the cliques of `sets` over a query, as `distinct_cliques`; the expansion has a set for each setting."""
     if sets == (("FI", "expansion"),):
-        rows, multiplicity = query.expansion[:, None], query.probabilities[:, None]
+        rows, multiplicity = query.expansion[:, None], query.probabilities
     elif len(query.terms) > _MAX_CACHED_TERMS:
         rows, multiplicity = distinct_cliques(query.terms, sets, max_size, ordered=ordered)
     else:

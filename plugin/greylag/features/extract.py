@@ -7,7 +7,7 @@ depends on mu, k1, b and idf, so that many values of these need one count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -49,6 +49,21 @@ class GroupCounts:
     codes: Int32Array  # (n,): as windows.occurrences returns them
     tf: Int32Array  # (m, windows): as windows.occurrences returns them
 
+    def of_set(self, number: int) -> GroupCounts:
+        """Return the counts of the cliques of one clique set."""
+        kept = self.multiplicity[number] > 0
+        sizes = np.diff(self.offsets)
+        within = np.repeat(kept, sizes)
+        return replace(
+            self,
+            cliques=offsets(kept)[self.cliques],
+            multiplicity=self.multiplicity[number : number + 1, kept],
+            collection=self.collection[:, kept],
+            offsets=offsets(sizes[kept]),
+            rows=self.rows[within],
+            codes=self.codes[within],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureCounts:
@@ -64,6 +79,10 @@ class FeatureCounts:
     def known_offsets(self) -> IntArray:
         """The rows of ranking i are ``known_offsets[i], ..., known_offsets[i + 1] - 1``; shape (q + 1,)."""
         return offsets(self.known)[self.offsets]
+
+    def by_setting(self, setting: int) -> FeatureCounts:
+        """Return the counts by one of several settings; all features are expansions."""
+        return replace(self, groups=tuple(group.of_set(setting) for group in self.groups))
 
     @classmethod
     def join(cls, parts: Sequence[FeatureCounts]) -> FeatureCounts:
@@ -194,12 +213,14 @@ class FeatureExtractor:
         # The signs of a model's `weights` decide the values of unknown documents; by default, all are positive.
         return self.weigh(self.count([ranking]), weights)
 
-    def count(self, rankings: Sequence[Ranking]) -> FeatureCounts:
+    def count(self, rankings: Sequence[Ranking], settings: Sequence[FeatureParameters] = ()) -> FeatureCounts:
         """Count what the features of one or more rankings need.
 
-        Extractors of the same features over the same index may weigh each other's counts if `counting` is equal.
+        Extractors of the same features over the same index may weigh each other's counts if `counting` is equal. With
+        `settings`, expansions are counted by each of these; `FeatureCounts.by_setting` has the counts of one.
         """
-        return FeatureCounts.join([self._count(ranking) for ranking in rankings])
+        settings = settings or (self.parameters,)
+        return FeatureCounts.join([self._count(ranking, settings) for ranking in rankings])
 
     def weigh(self, counts: FeatureCounts, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute features from their counts, one ranking after another; `weights` and the result as in a call."""
@@ -224,8 +245,13 @@ class FeatureExtractor:
     def counting(self) -> tuple[object, ...]:
         """The parameters that counts depend on; the relevance model is estimated with mu."""
         p = self.parameters
-        expansion = (p.fb_docs, p.fb_terms, p.mu) if any(group.match.expands for group in self._groups) else ()
+        expansion = (p.fb_docs, p.fb_terms, p.mu) if self.expands else ()
         return p.profile, p.max_clique, *expansion
+
+    @property
+    def expands(self) -> bool:
+        """Whether features look for the terms of a relevance model."""
+        return any(group.match.expands for group in self._groups)
 
     @property
     def origin(self) -> Origin | None:
@@ -276,7 +302,7 @@ class FeatureExtractor:
         """The first feature that reads the query's text."""
         return next((base for base in self._bases if base.reads_query), None)
 
-    def _count(self, ranking: Ranking) -> FeatureCounts:
+    def _count(self, ranking: Ranking, settings: Sequence[FeatureParameters]) -> FeatureCounts:
         if self._asking is not None:
             ranking.check_query(f"the feature {self._asking}")
         numbers = self._numbers(ranking.docids)
@@ -288,16 +314,18 @@ class FeatureExtractor:
         lengths, fixed = np.zeros(len(ranking), dtype=np.int64), np.empty((len(ranking), len(self._evidence)))
         groups: tuple[GroupCounts, ...] = ()
         if len(self._evidence) < len(self._bases):
-            lengths, groups = self._opened.document_lengths[numbers], self._count_groups(ranking, numbers)
+            lengths, groups = self._opened.document_lengths[numbers], self._count_groups(ranking, numbers, settings)
         for place, values in enumerate(self._evidence.values() if len(ranking) else ()):
             fixed[:, place] = values(ranking)
         return FeatureCounts(np.array([0, len(known)]), known, lengths, fixed, groups)
 
-    def _count_groups(self, ranking: Ranking, numbers: IntArray) -> tuple[GroupCounts, ...]:
+    def _count_groups(
+        self, ranking: Ranking, numbers: IntArray, settings: Sequence[FeatureParameters]
+    ) -> tuple[GroupCounts, ...]:
         """Count the cliques in documents of the index, which have these numbers."""
         rows = np.argsort(numbers)
         p, groups = self.parameters, self._groups
-        query = QueryTerms.of(self._opened, ranking, p, expand=any(group.match.expands for group in groups))
+        query = QueryTerms.of(self._opened, ranking, settings, expand=self.expands)
         # Several groups may have the same cliques, such as all that look at single terms.
         distinct = {
             (sets, ordered): query_cliques(query, sets, p.max_clique, ordered=ordered)

@@ -65,12 +65,16 @@ class CountedRankings:
     index : PositionalIndex
     features : tuple of Feature
         The columns of the data.
+    settings : tuple of FeatureParameters, default ()
+        Parameters that will be asked for, which differ in `fb_docs` and `fb_terms`: their expansions are counted
+        together.
     """
 
     rankings: tuple[Ranking, ...]
     qrels: Judgements
     index: PositionalIndex
     features: tuple[Feature, ...]
+    settings: tuple[FeatureParameters, ...] = ()
     _lock: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
     _counted: dict[tuple[object, ...], FeatureCounts] = field(init=False, repr=False, default_factory=dict)
     _kept: dict[FeatureParameters, RankingData] = field(init=False, repr=False, default_factory=dict)
@@ -98,11 +102,14 @@ class CountedRankings:
         return data
 
     def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
-        key = extractor.specs, extractor.counting
+        asked = extractor.parameters
+        settings = self.settings if extractor.expands and asked in self.settings else (asked,)
+        key = extractor.specs, settings if len(settings) > 1 else extractor.counting
         with self._lock:  # counting takes long, so that others wait for the counts
             if key not in self._counted:
-                self._counted[key] = extractor.count(self.rankings)
-            return self._counted[key]
+                self._counted[key] = extractor.count(self.rankings, settings)
+            counts = self._counted[key]
+        return counts.by_setting(settings.index(asked)) if len(settings) > 1 else counts
 
     @cached_property
     def _parts(self) -> list[list[int]]:

@@ -126,7 +126,7 @@ def explain_documents(
     ranking = model.query_form.apply(ranking)
     # The relevance model is estimated on the whole ranking, as in extraction, and only if a feature needs it.
     expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)
-    query = QueryTerms.of(index, ranking, model.parameters, expand=expands)
+    query = QueryTerms.of(index, ranking, [model.parameters], expand=expands)
     others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
     values = FeatureExtractor(index, others, model.parameters)(ranking) if others else np.empty((len(ranking), 0))
 

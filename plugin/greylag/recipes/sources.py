@@ -224,7 +224,8 @@ class PreparedSources:
 
         def count() -> CountedRankings:
             first = RM3Stage(self.index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
-            return self._counted(first.run(self.rankings, n_jobs=self.n_jobs).rankings, RM3_PARTS)
+            rankings = first.run(self.rankings, n_jobs=self.n_jobs).rankings
+            return CountedRankings(rankings, self.qrels, self.index, RM3_PARTS, tuple(settings))
 
         counted = _PerProcess(count)
 

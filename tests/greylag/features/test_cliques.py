@@ -110,7 +110,7 @@ def test_distinct_cliques_have_their_multiplicity(ordered: bool) -> None:
 def test_query_cliques_are_term_numbers_with_padding() -> None:
     index = PositionalIndex.from_texts({"d": "cat dog", **{f"d{i}": "pig" for i in range(20)}})
     ranking = Ranking("q", "dog unicorn dog", ("d",), np.zeros(1))
-    query = QueryTerms.of(index, ranking, FeatureParameters(), expand=True)
+    query = QueryTerms.of(index, ranking, [FeatureParameters()], expand=True)
     found = query_cliques(query, (("FI", "term"), ("SD", "ordered")), 2, ordered=True)
     (dog,) = index.term_numbers(["dog"])
     expected = {(-1, FILLER): [1, 0], (dog, FILLER): [2, 0], (dog, -1): [0, 1], (-1, dog): [0, 1]}

@@ -111,6 +111,7 @@ SETTINGS = (
     replace(BASE, max_clique=2),
     replace(BASE, fb_docs=2, fb_terms=3),
 )
+SIZES = (2, 3), (2, 1), (5, 3), (5, 100), (1, 2)
 
 
 def test_the_data_is_that_of_extraction() -> None:
@@ -143,11 +144,33 @@ def test_only_what_changes_counts_is_counted_again(features: str, counts: int, m
     index = collection()
     ranked, qrels = rankings(index)
     made, count = [], FeatureExtractor.count
-    monkeypatch.setattr(FeatureExtractor, "count", lambda self, given: made.append(self) or count(self, given))
+    monkeypatch.setattr(FeatureExtractor, "count", lambda self, *given: made.append(self) or count(self, *given))
     counted = CountedRankings(tuple(ranked), qrels, index, parse_features(features))
     for parameters in SETTINGS * 2:
         counted.data(parameters)
     assert len(made) == counts
+
+
+def test_expansions_of_several_sizes_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    # Words in less than a tenth of the documents, as relevance models have
+    index = PositionalIndex.from_texts(
+        {f"d{i}": " ".join(f"w{w}" for w in rng.integers(150, size=9)) for i in range(90)}
+    )
+    ranked = [
+        Ranking(f"q{i}", f"w{i} w{i + 1}", tuple(f"d{d}" for d in rng.permutation(90)), np.zeros(90)) for i in range(4)
+    ]
+    qrels = {ranking.qid: {ranking.docids[0]: 1} for ranking in ranked}
+    features = parse_features("FI/expansion/BM25,FI/term/BM25,FI/expansion/LM")
+    settings = tuple(replace(BASE, fb_docs=d, fb_terms=t) for d, t in SIZES)
+    expected = [training_data(ranked, qrels, FeatureExtractor(index, features, of)).features for of in settings]
+    made, count = [], FeatureExtractor.count
+    monkeypatch.setattr(FeatureExtractor, "count", lambda self, *given: made.append(self) or count(self, *given))
+    counted = CountedRankings(tuple(ranked), qrels, index, features, settings)
+    for parameters, features_of_one in zip(settings, expected, strict=True):
+        assert counted.data(parameters).features.tobytes() == features_of_one.tobytes(), parameters
+    assert len(made) == 2, "expansions, and terms"
+    assert len({array.tobytes() for array in expected}) == len(settings)
 
 
 def test_folds_partition_the_queries_evenly() -> None:
