@@ -91,6 +91,7 @@ def _write_words(source: LuceneIndex, writer: Writer) -> None:
 
 
 def _write(source: LuceneIndex, writer: Writer) -> None:
+    source.warn_of_language()
     _write_docids(source, writer)
     _write_postings(source, writer)
     _check(source, writer)

@@ -88,6 +88,6 @@ def warn_of_other_language(texts: Iterable[str], language: str) -> None:
 @cache
 def _warn_of(language: str) -> None:
     _log.warning(
-        "the texts look %s and are analysed as English: give the language, as in language=%r or greylag index "
-        "--language %s", NAMES[language], language, language,
+        "the texts look %s and are analysed as English: give the language, as in greylag index --language %s, or in "
+        "Python language=%r", NAMES[language], language, language,
     )  # fmt: skip

@@ -32,6 +32,7 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
             "index",
             "positions",
             "integrity",
+            "language",
             "texts",
             "export",
         )

@@ -87,7 +87,10 @@ def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureF
     rerank("Schule", [SENTENCES["de"]], method="mmr", language="de")
     PositionalIndex.from_texts({"d": SENTENCES["en"]})
     assert len(caplog.messages) == 1
-    assert "the texts look German and are analysed as English: give the language, as in language='de'" in caplog.text
+    assert (
+        "the texts look German and are analysed as English: give the language, as in greylag index --language de"
+        in caplog.text
+    )
     (tmp_path / "docs.jsonl").write_text(json.dumps({"id": "d", "contents": SENTENCES["ru"]}))
     build_index(tmp_path / "docs.jsonl", tmp_path / "index")
     assert "look Russian" in caplog.text

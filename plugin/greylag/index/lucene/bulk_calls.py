@@ -104,9 +104,9 @@ def repeated_term(terms: Any) -> str | None:
     return terms_repeated[0] if terms_repeated else None
 
 
-def stored(reader: Any, name: str) -> str | None:
-    """Return a stored field of the first document; None if it is not stored, or there is no document."""
-    return reader.storedFields().document(0).get(name) if reader.maxDoc() else None
+def stored(reader: Any, name: str, number: int = 0) -> str | None:
+    """Return a stored field of a document, the first by default; None if it is not stored, or there is none."""
+    return reader.storedFields().document(number).get(name) if number < reader.maxDoc() else None
 
 
 def texts(reader: Any, name: str, first: int, count: int) -> list[str]:

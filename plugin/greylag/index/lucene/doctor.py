@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from greylag.errors import CollectionError, DependencyError, GreylagError
+from greylag.index.languages import ENGLISH, NAMES, likely_language
 from greylag.index.lucene.jvm import INSTALL_JAVA, INSTALL_PYSERINI, anserini_jar, calls_java, find_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import POSITIONS_REMEDY, TEXTS_REMEDY
@@ -31,7 +32,8 @@ _SEARCHERS = "import greylag.index.lucene; greylag.index.lucene.start_jvm(); imp
 
 PYSERINI_USE = "only Pyserini's own searchers and prebuilt data need it"
 START_FIRST = "call greylag.index.lucene.start_jvm() before importing it; commands do not import it"
-OPTIONAL_CHECKS = ("import", "searchers", "texts")
+NAME_LANGUAGE = "if it is not, index by greylag index --language, or give LuceneIndex(path, language=) in Python"
+OPTIONAL_CHECKS = ("import", "searchers", "language", "texts")
 """The checks that greylag does not depend on."""
 JAVA_CHECKS = ("Java", "Pyserini")
 """The checks that only work on Lucene indexes depends on."""
@@ -64,6 +66,7 @@ def diagnose(index: _Paths | None = None, *probes: _Probe) -> tuple[Check, ...]:
         integrity = partial(_all_shards, index, LuceneIndex.check_integrity, checksums)
         of_index = {"index": partial(_index, index), "positions": positions, "integrity": integrity}
         later += [(name, probe, POSITIONS_REMEDY) for name, probe in of_index.items()]
+        later.append(("language", partial(_language, index), NAME_LANGUAGE))
         later.append(
             ("texts", partial(_all_shards, index, _check_texts, "stored, so written:* is known"), TEXTS_REMEDY)
         )
@@ -151,6 +154,17 @@ def _index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
         documents, tokens, terms, _ = index.statistics()
     return f"{index.name}: {documents} documents, {tokens} tokens, {terms} terms"
+
+
+def _language(path: _Paths) -> str:
+    with LuceneIndex(path) as index:
+        if not index.is_assumed_english:
+            return f"{index.language}, as recorded in the index"
+        likely = likely_language(index.sample_texts())
+    if likely == ENGLISH:
+        return "not recorded in the index; the texts look English, and are searched so"
+    looks = f"the texts look {NAMES[likely]}" if likely else "no texts show it"
+    raise CollectionError(f"not recorded in the index, which is searched in English; {looks}")
 
 
 def _check_texts(index: LuceneIndex) -> None:

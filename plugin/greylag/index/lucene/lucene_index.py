@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from greylag.core.checks import check_counts
 from greylag.core.guidance import Guided, guided
 from greylag.errors import CollectionError, ParameterError
-from greylag.index.languages import ENGLISH, WHITESPACE
+from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
 from greylag.index.lucene.open_index import (
@@ -39,6 +39,7 @@ from greylag.index.lucene.open_index import (
 )
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
+from greylag.runtime.folders import MARK_FILE
 from greylag.runtime.progress import step
 
 LANGUAGE = "greylag.language"
@@ -64,6 +65,9 @@ class LuceneIndex(metaclass=Guided):
     path : str, Path, sequence of these, or Pyserini's LuceneSearcher
         The index folder, or the name of a prebuilt index of Pyserini, such as "msmarco-v1-passage-full", which Pyserini
         downloads. Several are the shards of one collection, which is searched as one index of all documents would be.
+    language : str, optional
+        The language that another program indexed the documents in, such as Anserini by ``-language de``, by name or
+        code, or "whitespace". An index does not keep it, and is searched in English otherwise. greylag's own keep it.
 
     Attributes
     ----------
@@ -77,13 +81,18 @@ class LuceneIndex(metaclass=Guided):
     ------
     CollectionError
         If a folder contains no Lucene index, or a prebuilt index cannot be downloaded.
+    ParameterError
+        If there is no such language, or greylag indexed the documents in another one.
     """
 
-    def __init__(self, path: str | Path | Sequence[str | Path] | Searcher) -> None:
+    def __init__(self, path: str | Path | Sequence[str | Path] | Searcher, *, language: str | None = None) -> None:
         searcher: Any = path if hasattr(path, "index_dir") else None
         self.paths = folders(path if searcher is None else searcher.index_dir)  # type: ignore[arg-type]
         self.name = ", ".join(map(str, self.paths))  # for messages
-        self._shards = tuple(map(LuceneIndex, self.paths)) if len(self.paths) > 1 else ()
+        self._given = None if language is None else language_code(language)
+        if searcher is not None and language is not None:
+            raise ParameterError("a searcher has an analyzer of its own: leave out language, or give the folder")
+        self._shards = tuple(LuceneIndex(p, language=language) for p in self.paths) if len(self.paths) > 1 else ()
         self.fingerprint = commit_fingerprint(*self.paths)
         self._of_searcher, self._closed = searcher is not None, False
         self._analyzer: Any = searcher.object.get_analyzer() if searcher is not None else None
@@ -118,7 +127,7 @@ class LuceneIndex(metaclass=Guided):
             raise ParameterError(f"{self.name} has a searcher's analyzer, which other processes lack: use threads")
         if not (self._distinct or self._closed):
             calls_java(self._reader)()  # compares docids here, and not in every process
-        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint), self._distinct
+        return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint, self._given), self._distinct
 
     def __setstate__(self, distinct: bool) -> None:
         self._distinct = self._distinct or distinct
@@ -151,15 +160,37 @@ class LuceneIndex(metaclass=Guided):
 
     @cached_property
     def language(self) -> str:
-        """The language that `build_index` was given; "en" for an index that another program made."""
-        return str(calls_java(_language)(self.paths))
+        """The language that `build_index` was given; of an index that another program made, the one given, or "en"."""
+        recorded = str(calls_java(_language)(self.paths))
+        if self._given in (None, recorded):
+            return recorded
+        if any((path / MARK_FILE).is_file() for path in self.paths):
+            raise ParameterError(f"{self.name} was indexed by greylag in {recorded!r}, not in {self._given!r}")
+        return str(self._given)
 
     @cached_property
     def is_plainly_english(self) -> bool:
         """Whether `language` is English and the analyzer not a searcher's, as far as is known without Java."""
-        return not self._of_searcher and not any(
-            LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths
-        )
+        other = self._of_searcher or self._given not in (None, ENGLISH)
+        return not other and not any(LANGUAGE.encode() in newest_commit(path).read_bytes() for path in self.paths)
+
+    @property
+    def is_assumed_english(self) -> bool:
+        """Whether another program made the index, and neither it nor the caller named the language."""
+        made = all((path / MARK_FILE).is_file() for path in self.paths)
+        return self.is_plainly_english and self._given is None and not made
+
+    @calls_java
+    def sample_texts(self) -> list[str]:
+        """Return the texts of the first hundred documents; none if they are not stored."""
+        reader, field, read = self._reader(), self._text_field, bulk_calls.stored
+        found = [read(reader, field, number) or "" for number in range(min(100, reader.maxDoc()))] if field else []
+        return [_contents(text) or "" for text in found] if field == "raw" else found
+
+    def warn_of_language(self) -> None:
+        """Log a warning if the texts of an index that is assumed to be English are evidently in another language."""
+        if self.is_assumed_english:
+            warn_of_other_language(self.sample_texts(), ENGLISH)
 
     @calls_java
     def statistics(self) -> Statistics:
@@ -267,6 +298,7 @@ class LuceneIndex(metaclass=Guided):
 
     def _java_analyzer(self) -> Any:
         if self._analyzer is None:
+            self.warn_of_language()
             self._analyzer = analyzer_of(self.language)
         return self._analyzer
 
@@ -449,9 +481,9 @@ def _weighted_terms(weights: Mapping[str, float]) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _reopened(paths: tuple[str, ...], fingerprint: str) -> LuceneIndex:
+def _reopened(paths: tuple[str, ...], fingerprint: str, language: str | None) -> LuceneIndex:
     """Open the index that was pickled, once in this process."""
-    index = LuceneIndex(paths)
+    index = LuceneIndex(paths, language=language)
     if index.fingerprint != fingerprint:
         raise CollectionError(
             f"{index.name} is not the index that the work began with: give all workers the same files"

@@ -6,6 +6,7 @@ Tests `greylag.index.searches`.
 import hashlib
 import html
 import math
+import pickle
 import re
 import resource
 import shutil
@@ -22,8 +23,9 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import CollectionError, ParameterError
+from greylag.index import PositionalIndex, languages
 from greylag.index.lucene import bulk_calls
-from greylag.index.lucene.build import build_index
+from greylag.index.lucene.build import _indexer, build_index
 from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
@@ -193,6 +195,40 @@ def test_a_searcher_stands_for_its_folder_and_analyzer(small: LuceneIndex) -> No
     index = LuceneIndex(SimpleNamespace(index_dir=str(small.path), object=searcher))
     assert (index.path, index.fingerprint) == (small.path, small.fingerprint)
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
+
+
+def test_the_language_of_an_index_that_another_program_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(3)}
+    docs = write_json(tmp_path / "docs" / "docs.jsonl", texts)
+    folder = tmp_path / "anserini"
+    calls_java(lambda: _indexer(docs.parent, folder, "JsonCollection", 1, "de", texts=True).run())()
+    german = LuceneIndex(folder, language="German")
+    build_index(docs, tmp_path / "ours", language="de")
+    ours = LuceneIndex(tmp_path / "ours")
+    query = Query("1", "das Haus des Bürgermeisters")
+    assert (german.language, german.analyze("die Häuser")) == ("de", ["haus"])
+    assert german.bm25()(query) == ours.bm25()(query)
+    again = pickle.loads(pickle.dumps(german))
+    assert (again.language, PositionalIndex.from_lucene(again).analyze("die Häuser")) == ("de", ["haus"])
+    assert LuceneIndex([folder], language="de").shards[0].language == "de"
+    languages._warn_of.cache_clear()
+    assert not german.is_assumed_english
+    assert not caplog.messages
+    with LuceneIndex(folder) as unnamed:
+        unnamed.bm25()(query)
+        PositionalIndex.from_lucene(unnamed)
+    assert [message.partition(":")[0] for message in caplog.messages] == [
+        "the texts look German and are analysed as English"
+    ]
+    verdicts = {check.name: check.detail for check in diagnose(folder)} | {"ours": diagnose(tmp_path / "ours")}
+    assert verdicts["language"] == "not recorded in the index, which is searched in English; the texts look German"
+    assert any(check.detail == "de, as recorded in the index" for check in verdicts["ours"])
+    with pytest.raises(ParameterError, match="was indexed by greylag in 'de', not in 'fr'"):
+        LuceneIndex(tmp_path / "ours", language="fr").analyze("a")
+    with pytest.raises(ParameterError, match="language is 'tea': it must be"):
+        LuceneIndex(folder, language="tea")
+    with pytest.raises(ParameterError, match="a searcher has an analyzer of its own"):
+        LuceneIndex(SimpleNamespace(index_dir=str(folder), object=None), language="de")
 
 
 def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:
