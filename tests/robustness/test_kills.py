@@ -30,7 +30,7 @@ _UNSTABLE = re.compile(r"(out/)?(times\.json|index(\.greylag)?/.*)|keys")
 """Times, which differ from run to run, and indexes, whose content shows in what they give."""
 _BUILT = re.compile(r"index: (\d+ documents, in out/index|out/index, built before)\n")
 """What a study says of its index, which a killed one may have built."""
-_COMPILING = "greylag: info: compiling what is used for the first time; greylag compile does so ahead\n"
+_COMPILING = "greylag: info: compiling loops on first use; greylag compile does this ahead of time\n"
 
 COMMANDS = {
     "index": f"index {DOCS} --out index",

@@ -149,7 +149,7 @@ def _ranking(
         if qid not in rankings:
             raise ParameterError(f"topic {qid!r} has no documents in {run}")
         if model.searched:
-            _log.warning("%s ranks what it searches: its scores in --run %s may be others", path, run)
+            _log.warning("%s ranks what it finds itself: scores in --run %s may differ", path, run)
         return rankings[qid]
     if searches:
         return search_first(index, {qid: queries[qid]}, shared.jobs, union=model.searched)[qid]

@@ -181,5 +181,5 @@ def fused_runs(
     unknown = dict(zip([name for name in names if name not in placed], others, strict=True))
     if unknown:
         taken = ", ".join(f"{path} as {name}" for name, path in unknown.items())
-        _log.warning(f"names of runs are not those of the model, so that their order counts: {taken}")
+        _log.warning(f"the runs are not named as in the model, so their order counts: {taken}")
     return [left[(placed | unknown)[name]] for name in names]

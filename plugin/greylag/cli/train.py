@@ -188,7 +188,7 @@ def train_ranker(shared: Shared, asked: TrainRequest, files: Files, folds: int |
     learned.model.save(files.out)
     if (depth := inputs.depth) is not None:
         write_line(
-            f"Scores on training topics are of the top {depth} documents, which the model learns from; it ranks all."
+            f"Scores on training topics cover the top {depth} documents, from which the model learns; it ranks all."
         )
     write_line(_learned(name, result))
     if (validation := learned.validation) is not None:
@@ -258,6 +258,6 @@ def propose_measure(qrels: Qrels) -> None:
     """Suggest a measure that suits the judgements better than AP."""
     relevant = [[grade for grade in of_one.values() if grade > 0] for of_one in qrels.values()]
     if any(grade > 1 for grades in relevant for grade in grades):
-        write_line("AP is maximised, which takes all grades above 0 as equal: --measure nDCG@10 distinguishes them")
+        write_line("AP is maximised, which treats all grades above 0 alike; --measure nDCG@10 distinguishes them")
     elif sum(map(len, relevant)) <= 2 * sum(map(bool, relevant)):
         write_line("AP is maximised; with one or two relevant documents a topic, --measure RR or nDCG@10 is usual")

@@ -50,7 +50,7 @@ class Crowding:
         header = ["cosine from", "near duplicates", "queries with any"]
         notes = [
             f"Means over {self.queries} queries, of the top {self.k}.",
-            "Near duplicates: the share of documents that are as close to a better ranked one.",
+            "near duplicates: the share of documents whose cosine with one ranked above is at least that.",
         ]
         if self.given_group is not None:
             notes.append(f"The largest of the given groups has {self.given_group:.3f} of the documents.")

@@ -18,14 +18,14 @@ from greylag.ranking import FloatArray, IntArray, Run
 from greylag.trec import Qrels
 
 COLUMNS_NOTE = (
-    "judged: the share of the documents to the measure's cut-off that are judged. relevant: all others that any of the "
-    "runs has to the cut-off count as relevant, with the highest grade of the judgements. left out: they are removed "
-    "from the rankings, with documents of negative grade. own: the relevant documents that no other run has to the "
-    "cut-off; without own: they count as not judged, as if the run had not been in the pool."
+    "judged: the share of the documents down to the measure's cut-off that are judged. relevant: the score if all "
+    "others that any run has down to the cut-off are relevant, with the highest grade of the judgements. left out: the "
+    "score without them, and without documents of negative grade. own: the relevant documents that no other run has "
+    "down to the cut-off. without own: the score if these were not judged, as if the run had not been in the pool."
 )
 NOTE_ON_DIFFERENCES = (
-    "least: the difference if, of the documents without judgements, those alone were relevant that the other run ranks "
-    "higher; greatest: those that the run itself ranks higher."
+    "least: the difference if, among the documents without judgements, only those that the other run ranks higher are "
+    "relevant; greatest: if only those that the run itself ranks higher are."
 )
 
 

@@ -97,13 +97,13 @@ class Corrections(Printed):
 
     def _sentence(self, row: Corrected) -> str:
         estimated = row.estimate
-        subject = f"{row.run} less {row.baseline}" if row.baseline else row.run
+        subject = f"{row.run} minus {row.baseline}" if row.baseline else row.run
         form = "+.4f" if row.baseline else ".4f"
         low, high = (format(end, form) for end in estimated.interval)
         return (
             f"{subject}: {row.measure} is {estimated.corrected:{form}} (95 % interval {low} to {high}), and "
-            f"{self.topics} topics with predicted judgements of {self.others} more tell as much as "
-            f"{estimated.worth:.0f}."
+            f"{self.topics} judged topics with predictions for {self.others} more are as informative as "
+            f"{estimated.worth:.0f} judged topics."
         )
 
     def _table(self) -> Table:
@@ -292,7 +292,7 @@ def check_predictions(people: Qrels, predicted: Qrels) -> None:
             "scale"
         )
     if highest != guessed:
-        _log.warning(f"people's grades go up to {highest}, predicted ones to {guessed}: are they on one scale?")
+        _log.warning(f"people's grades go up to {highest}, predicted ones to {guessed}: are the scales the same?")
 
 
 def warn_of_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> None:

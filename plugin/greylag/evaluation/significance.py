@@ -32,8 +32,8 @@ DIFFERENCE_DECIMALS = 12
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
 CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's", "max-t": "Westfall & Young's max-t"}
 COLUMNS_NOTE = (
-    "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the diff that "
-    "as many queries show in a t-test with 80 % power, corrected as p is"
+    "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the smallest "
+    "true diff that a t-test on this many queries detects with 80 % power, corrected as p is"
 )
 MAX_TERMINAL_COLUMNS = 9  # columns of `comparison_table` that fit a terminal
 
@@ -64,7 +64,7 @@ class DifferenceWithHoles:
             if sign != observed:
                 return (
                     f"Documents without judgements could reverse the order of {run} and {baseline} by {measure}: the "
-                    f"difference is {difference:+.4f} if those alone are relevant that {name} ranks higher."
+                    f"difference is {difference:+.4f} if only those that {name} ranks higher are relevant."
                 )
         return ""
 
@@ -116,7 +116,7 @@ class Comparison:
         test = f"(two one-sided t-tests, corrected p {p_text(self.equivalence_p)})"
         if self.equivalence_p < SIGNIFICANCE_LEVEL:
             return f"The two are the same within {self.margin:g} {test}."
-        return f"That they are the same within {self.margin:g} is not shown {test}."
+        return f"The two are not shown to be the same within {self.margin:g} {test}."
 
     @property
     def _difference_verdict(self) -> str:
@@ -138,8 +138,8 @@ class Comparison:
         if self.significant or self.detectable is None:
             return finding
         return (
-            f"{finding} So many queries show a true difference of {self.detectable:.4f} with a probability of .80, and "
-            f"one of {self.even_odds:.4f} with .50."
+            f"{finding} With this many queries, a true difference of {self.detectable:.4f} is detected with a "
+            f"probability of .80, and one of {self.even_odds:.4f} with .50."
         )
 
 

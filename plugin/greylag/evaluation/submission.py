@@ -25,10 +25,10 @@ RULES = {
     "tag": "one tag, of at most 20 letters, digits, _, . and -",
     "topics": "all are among the topics",
     "missing": "every topic has a document",
-    "duplicates": "no document is twice in a topic",
+    "duplicates": "no topic has a document twice",
     "depth": "no topic has more documents than the depth",
-    "ranks": "they count up from 1, or from 0",
-    "scores": "they are numbers, and do not rise with the rank",
+    "ranks": "they count up from 1 or 0",
+    "scores": "they are numbers that never rise with the rank",
     "documents": "all are in the index",
 }
 

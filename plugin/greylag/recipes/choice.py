@@ -193,10 +193,10 @@ class Choice(Printed):
         if self.best.comparison is not None:
             rows.append(("  the choice, corrected", self.best.mean, *_cells(self.best.comparison)))
         caption = (
-            f"{self.by.format(len(self.qids))} (>: the choice; low, high: 95 % intervals, which "
-            "hold for all systems at once; corrected: for being chosen on these topics)"
+            f"{self.by.format(len(self.qids))} (>: the choice; low, high: 95 % intervals, "
+            "simultaneous for all systems; corrected: for the choice on the same topics)"
         )
-        return Table(caption, ("", str(self.objective), f"less {self.baseline}", "low", "high"), rows)
+        return Table(caption, ("", str(self.objective), f"minus {self.baseline}", "low", "high"), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of the table as JSON can represent them, for a model's provenance."""

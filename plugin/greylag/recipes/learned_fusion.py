@@ -315,7 +315,7 @@ def _data(names: tuple[str, ...], joined: JoinedRuns, judged: Judgements, rel: i
         if sum(len(topic.docids) for topic in kept) > room and len(kept) > 2 * MIN_TOPICS_TO_CHOOSE:
             step, kept = 2 * step, kept[::2]
     if step > 1:
-        _log.info("learned from %d of %d topics, at equal distances: more do not fit the memory", len(kept), number)
+        _log.info("learned from %d of %d topics, evenly spaced: more do not fit in memory", len(kept), number)
     return RankingData(
         features, tuple(topic.qid for topic in kept), np.cumsum([0, *(len(topic.docids) for topic in kept)]),
         tuple(docid for topic in kept for docid in topic.docids),

@@ -108,7 +108,7 @@ def sources_table(gains: Mapping[str, Any], measure: str) -> Table:
         cells = (Marked(value, "+.4f") for value in (gain["difference"], *gain["interval"]))
         rows.append((f"without {name}", gains["mean"] + gain["difference"], *cells))
     caption = (
-        f"Listwise regression, each of the {gains['queries']} training topics held out, without a source of features "
-        "(low, high: 95 % intervals)"
+        f"Listwise regression, each of the {gains['queries']} training topics held out, with one source of features "
+        "left out (low, high: 95 % intervals)"
     )
-    return Table(caption, ("", measure, "less all", "low", "high"), rows)
+    return Table(caption, ("", measure, "minus all", "low", "high"), rows)

@@ -284,7 +284,7 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
         notes.append(f"Lower is better: {losses}.")
     for summary in ("sum", "geometric mean"):
         if names := ", ".join(str(measure) for measure in measures if measure.family.summary == summary):
-            notes.append(f"Not a mean but a {summary} over queries: {names}.")
+            notes.append(f"{names}: {summary} over queries, not mean.")
     runs_of: dict[str, list[str]] = {}  # the runs that a note is about
     for name, run in scores.items():
         if run.missing:
@@ -296,15 +296,13 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             text = f"{len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)})."
             runs_of.setdefault(text, []).append(name)
         if run.seen:
-            text = "a model ranked topics that it was trained on, which says nothing about others."
+            text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
             runs_of.setdefault(text, []).append(name)
     notes += [f"{', '.join(names)}: {text}" for text, names in runs_of.items()]
     if significance and significance.baseline:
         notes.append(f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}.")
     elif significance and compares_all(scores, significance):
-        notes.append(
-            f"Two runs differ significantly, corrected p below {SIGNIFICANCE_LEVEL}, unless they share a letter."
-        )
+        notes.append(f"Runs without a common letter differ significantly, corrected p below {SIGNIFICANCE_LEVEL}.")
     return notes
 
 
@@ -316,7 +314,7 @@ def _coverage(unjudged: Mapping[str, float]) -> list[str]:
     shares = [f"{name} {100 * share:.1f} %" for name, share in shown]
     if len(shares) > MOST_SHARES:
         shares = [*shares[: MOST_SHARES - 1], f"..., {shares[-1]}"]
-    return [f"Not judged among the top 10, and counted as not relevant: {', '.join(shares)}."]
+    return [f"Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."]
 
 
 def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:

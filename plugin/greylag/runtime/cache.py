@@ -119,7 +119,7 @@ class Cache:
         """Give up on a file that cannot be read or written."""
 
     def _drop(self, reason: str) -> None:
-        _log.warning("%s is damaged (%s): what it held is computed again", self.path, reason)
+        _log.warning("%s is damaged (%s): its content is computed again", self.path, reason)
         try:
             for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
                 path.unlink(missing_ok=True)

@@ -114,7 +114,7 @@ def unannounced() -> Iterator[None]:
 @cache
 def _announce() -> None:
     """Log once that compiling takes the time."""
-    _log.info("compiling what is used for the first time; greylag compile does so ahead")
+    _log.info("compiling loops on first use; greylag compile does this ahead of time")
 
 
 @cache

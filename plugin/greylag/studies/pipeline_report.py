@@ -26,22 +26,22 @@ TOP_K = 10  # documents of a ranking
 SHOWN_QUERIES = 500  # of a list; a report of thousands is slow to open
 
 _EFFECTIVENESS = """\
-So were the parameters of tuned baselines. p is that of the two-sided paired t-test over queries, after Holm's
-correction over all comparisons of a table, as `greylag evaluate` corrects."""
+Parameters of tuned baselines were chosen on the same training queries. p: two-sided paired t-test over queries, with
+Holm's correction over all comparisons of a table, as in `greylag evaluate`."""
 _MODELS = """\
-The features of each fold's model with their places in the order of selection and their shares: weight times the
-feature's standard deviation within a query, in per cent of the sum over features. The weights are in the models.
+Each fold's features, with their place in the order of selection and their share: weight times the feature's standard
+deviation within a query, as a percentage of the sum over features. The weights are in the models.
 
-SD/unordered/BM25-U-4 means: BM25 counts neighbouring terms of the query (SD; FD: any terms of it; FI: single ones)
-where they stand in any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
+SD/unordered/BM25-U-4 means: BM25 of neighbouring query terms (SD; FD: any query terms; FI: single ones) that occur in
+any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
 _FUSIONS = """\
-The shares of each ranking in the fusion of each fold: weight times the standard deviation within a query, in per cent
-of the sum. combsum is a ranking's scores, scaled to [0, 1], and rrf is 1 / (60 + rank)."""
+The share of each ranking in each fold's fusion: weight times the standard deviation within a query, as a percentage of
+the sum. combsum is a ranking's scores, scaled to [0, 1], and rrf is 1 / (60 + rank)."""
 _QUERIES = f"""\
 Open a query to see the top {TOP_K} documents of both rankings. Relevant documents are highlighted, and words of the
-query are underlined. Below a text stands why a document is where it is: the features by which its score differs most
-from the average of the first stage's top {TOP_K}, and in brackets the cliques of the document that contribute most to
-them. Of a diversified ranking, a subtopic is bold at the first document that has it."""
+query are underlined. Below each text are the reasons for its rank: the features by which its score differs most
+from the average of the first stage's top {TOP_K}, and in brackets the cliques that contribute most to them. In
+diversified rankings, a subtopic is bold where it first appears."""
 
 
 @dataclass(frozen=True)

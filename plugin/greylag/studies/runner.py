@@ -124,7 +124,7 @@ def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
     seen = ", ".join(str(path) for path in _inputs(settings) if SEEN in run_tag(path))
     if not seen:
         return outcome
-    note = f"A model ranked topics that it was trained on, which says nothing about other topics: {seen}."
+    note = f"A model ranked topics that it was trained on, so these scores do not carry over to others: {seen}."
     return replace(
         outcome,
         tables=[*outcome.tables, f"{note}\n"],

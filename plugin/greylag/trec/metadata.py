@@ -51,7 +51,7 @@ def read_metadata(path: str | Path) -> dict[str, Any]:
         return {}
     checked = {**content, **{name: check(content[name]) for name, check in _LAYOUT.items() if name in content}}
     if odd := [name for name in _LAYOUT if checked.get(name) is None and name in checked]:
-        _log.warning("%s: of its ir_metadata, %s is not as ir-metadata.org has it and is left out", path, odd[0])
+        _log.warning("%s: its ir_metadata has %s, which ir-metadata.org does not define and is left out", path, odd[0])
     return {name: value for name, value in checked.items() if name not in odd}
 
 

@@ -378,7 +378,7 @@ class _Notes:
         if self.left_out:
             _log.info("%s: left out are %s", self.path, left_out)
         if self.of_ranks:
-            _log.info("%s: has ranks and no scores (%s); its scores are 1 / rank", self.path, MSMARCO_COLUMNS)
+            _log.info("%s: has ranks but no scores (%s): 1 / rank is the score", self.path, MSMARCO_COLUMNS)
         if self.further:
             what = f"{len(self.further)} lines have more columns than {COLUMNS}, which are ignored, as by trec_eval"
             _log.warning("%s:%d: %s", self.path, self.further[0], what)

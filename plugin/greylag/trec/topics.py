@@ -101,7 +101,7 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
         if not row.strip():
             continue
         if line == 1 and tuple(map(str.lower, row.split())) in _HEADERS:
-            _log.info("%s:1: %r names the columns: it is no topic", path, row)
+            _log.info("%s:1: %r is read as a header, not as a topic", path, row)
             continue
         if len(columns) < 2:
             faults.repair(line, "no tab; a line is qid, tab, text", "splits at the first white space")

@@ -17,7 +17,7 @@ from tests.processes import python
 Command = Callable[..., tuple[int, str, str]]
 Refused = Callable[..., str]
 DEMO = Path(greylag.__file__).parent / "demo"
-COMPILING = "greylag: info: compiling what is used for the first time; greylag compile does so ahead\n"
+COMPILING = "greylag: info: compiling loops on first use; greylag compile does this ahead of time\n"
 
 
 @pytest.fixture

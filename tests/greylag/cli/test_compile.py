@@ -48,7 +48,7 @@ def test_nothing_is_left_to_compile_for_ranking(made: Path, tmp_path: Path) -> N
 
     def compiled(*words: object) -> list[str]:
         done = python("-c", COUNT, *words, env=environment, check=True)
-        assert "greylag compile does so ahead" not in done.stderr
+        assert "greylag compile does this ahead" not in done.stderr
         return [line for line in done.stdout.splitlines() if line.startswith("compiled")]
 
     given = "--index", made / "index", "--topics", made / "topics.tsv"

@@ -299,7 +299,7 @@ def test_few_judgements_of_people_beside_predicted_ones(
     assert [one["run"] for one in found["means"]] == [str(runs[0]), str(runs[1])] * 2
     shown = command(*words)[1]
     assert f"{expected.corrected:+.4f}" in shown
-    assert f"tell as much as {expected.worth:.0f}" in shown
+    assert f"are as informative as {expected.worth:.0f}" in shown
     assert "angelopoulos2023" in command(*words, "--format", "latex")[1]
     assert f"{expected.corrected:+.4f}" in command(*words, "--format", "html")[1]
     assert "against" not in command("evaluate", *predicted, runs[1])[1]

@@ -192,7 +192,7 @@ def test_others_are_compared_with_the_best_of_the_baselines() -> None:
     choice = chosen(data, candidates, baselines=systems)
     assert choice.baseline == max(systems, key=lambda system: choice.values[(system,)].mean())
     assert choice.compared((choice.baseline,)) is None
-    assert choice.table().header[2] == f"less {choice.baseline}"
+    assert choice.table().header[2] == f"minus {choice.baseline}"
 
 
 def test_the_table_and_the_sentence_are_of_the_choice() -> None:

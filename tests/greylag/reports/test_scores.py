@@ -103,7 +103,7 @@ def test_all_pairs_are_ranked_and_grouped():
         ["2", "b", "0.5507", "a", "0.5507", "a"],
         ["3", "a", "0.4500", "b", "0.4500", "b"],
     ]
-    assert "Two runs differ significantly, corrected p below 0.05, unless they share a letter." in shown
+    assert "Runs without a common letter differ significantly, corrected p below 0.05." in shown
     same = dict.fromkeys("xyz", runs["a"])
     assert [line.split()[:2] for line in table(same, compare(same)).splitlines()[1:4]] == [["1", n] for n in "xyz"]
 

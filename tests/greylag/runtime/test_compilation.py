@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_compiling_is_announced_once(folder: Path) -> None:
     more = "\n\n@compiled()\ndef thrice(x):\n    return 3 * x\n\nthrice(1)\n"
     (folder / "greylag_module.py").write_text(MODULE.replace("basicConfig(", "basicConfig(level=logging.INFO, ") + more)
-    announced = "compiling what is used for the first time; greylag compile does so ahead\n"
+    announced = "compiling loops on first use; greylag compile does this ahead of time\n"
     assert run(folder) == ("42 0\n", announced)
     assert run(folder) == ("42 1\n", "")
 
