@@ -12,10 +12,11 @@ import numpy as np
 from greylag.core import missing_documents
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
+from greylag.index.kept_rows import KeptRows
 from greylag.index.vectors.dense import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.index.vectors.vector_files import open_vectors
-from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 from greylag.runtime.files import Faults, parse_number, read_rows
 from greylag.trec import read_run
 
@@ -140,21 +141,28 @@ class DocumentStatistic(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
-        common = index.document_frequencies > MAX_DF_SHARE * index.n_documents
+        statistics = _statistics(index)
+        column = ("length", "entropy", "common").index(self.name)
+        return lambda ranking: statistics(index.documents(ranking.docids))[:, column]
 
-        def values(ranking: Ranking) -> FloatArray:
-            documents = index.documents(ranking.docids)
-            lengths = index.document_lengths[documents].astype(np.float64)
-            if self.name == "length":
-                return np.log1p(lengths)
-            frequencies = index.term_frequencies(documents)
-            rows = np.repeat(np.arange(len(documents)), np.diff(frequencies.indptr))
-            shares = frequencies.data / lengths[rows]
-            parts = shares * common[frequencies.indices] if self.name == "common" else -shares * np.log(shares)
-            sums: FloatArray = np.bincount(rows, weights=parts, minlength=len(documents)).astype(np.float64)
-            return sums
 
-        return values
+def _statistics(index: PositionalIndex) -> KeptRows:
+    """Return the three statistics of documents, in the order of `DocumentStatistic`."""
+    if "statistics" in index.kept_rows:
+        return index.kept_rows["statistics"]
+    common = index.document_frequencies > MAX_DF_SHARE * index.n_documents
+
+    def compute(documents: IntArray) -> FloatArray:
+        lengths = index.document_lengths[documents].astype(np.float64)
+        starts, terms, tf = index.entries(documents)
+        rows = np.repeat(np.arange(len(documents)), np.diff(starts))
+        shares = tf / lengths[rows]
+        parts = -shares * np.log(shares), shares * common[terms]
+        sums = (np.bincount(rows, weights=part, minlength=len(documents)) for part in parts)
+        return np.column_stack([np.log1p(lengths), *sums])
+
+    index.kept_rows["statistics"] = KeptRows(index.n_documents, 3, compute)
+    return index.kept_rows["statistics"]
 
 
 @dataclass(frozen=True)
@@ -283,14 +291,26 @@ class LatentCosine(Evidence):
         """Bind the cosines of a ranking's documents, shape (n,)."""
         from greylag.index.vectors.latent import LatentVectors  # slow to import
 
-        vectors = LatentVectors(index)
+        vectors, units = LatentVectors(index), _latent_units(index)
 
         def values(ranking: Ranking) -> FloatArray:
             of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
-            cosines: FloatArray = (unit_rows(vectors.documents(ranking.docids)) * of_query).sum(axis=1)
+            cosines: FloatArray = (units(index.documents(ranking.docids)) * of_query).sum(axis=1)
             return cosines
 
         return values
+
+
+def _latent_units(index: PositionalIndex) -> KeptRows:
+    """Return the documents' latent vectors of unit length."""
+    from greylag.index.vectors.latent import LatentVectors  # slow to import
+
+    if "latent" not in index.kept_rows:
+        vectors = LatentVectors(index)
+        width = vectors.query("", "").shape[1]
+        rows = KeptRows(index.n_documents, width, lambda documents: unit_rows(vectors.numbered(documents)))
+        index.kept_rows["latent"] = rows
+    return index.kept_rows["latent"]
 
 
 def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:

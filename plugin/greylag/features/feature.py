@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -205,7 +206,7 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
 def scores_of(ranking: Ranking, docids: tuple[str, ...]) -> FloatArray:
     """Return the scores of documents in a ranking, shape (n,); NaN for those that it lacks."""
     scores = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
-    return np.array([scores.get(docid, np.nan) for docid in docids], dtype=np.float64)
+    return np.fromiter(map(scores.get, docids, repeat(np.nan)), np.float64, len(docids))
 
 
 def _union(left: Any, right: Any) -> FeatureUnion:

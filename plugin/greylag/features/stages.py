@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values, scores_of
+from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking
 from greylag.stages import StageStep
 
@@ -67,6 +68,10 @@ class StageScore(Evidence):
             key = ">>".join(map(str, self.steps[:number]))
             before = shared[key] = shared.get(key) or _Remembering(before, step.make(index))
         last = self.steps[-1].make(index)
+        if type(last).scored is Stage.scored:  # all documents as ranked, which features that go on from them share
+            whole = ">>".join(map(str, self.steps))
+            ranked = shared[whole] = shared.get(whole) or _Remembering(before, last)
+            return lambda ranking: scores_of(ranked(ranking), ranking.docids)
 
         def values(ranking: Ranking) -> FloatArray:
             return scores_of(last.scored(before(ranking)), ranking.docids)

@@ -21,6 +21,7 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.analysis import LuceneAnalysis
+from greylag.index.kept_rows import KeptRows
 from greylag.index.languages import ENGLISH, warn_of_other_language
 from greylag.index.multilingual import analysis_of
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from greylag.index.lucene.lucene_index import LuceneIndex, Searcher
 
 _CACHED_DOCIDS = 1 << 20
+_RECENT_DOCIDS = 8  # a query's ranking by each stage that features go through
 
 Analyzer = Callable[[str], Sequence[str]]
 
@@ -190,12 +192,13 @@ class PositionalIndex(Tables):
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Look up document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
-        last = self._last_documents.get("last")
-        if last and docids is last[0]:  # features look up the same ones, one after another
-            return last[1].copy()
+        for known, numbers in self._recent_documents.get("recent", ()):  # features look up the same few
+            if docids is known:
+                return numbers.copy()
         numbers = self._look_up(docids)
         if isinstance(docids, tuple):
-            self._last_documents["last"] = docids, numbers.copy()
+            recent = self._recent_documents.get("recent", ())[: _RECENT_DOCIDS - 1]
+            self._recent_documents["recent"] = ((docids, numbers.copy()), *recent)
         return numbers
 
     def _look_up(self, docids: Sequence[str]) -> IntArray:
@@ -221,8 +224,13 @@ class PositionalIndex(Tables):
         return self.documents(docids) >= 0
 
     @cached_property
-    def _last_documents(self) -> dict[str, tuple[tuple[str, ...], IntArray]]:
-        """The docids of the last call, and their numbers."""
+    def _recent_documents(self) -> dict[str, tuple[tuple[tuple[str, ...], IntArray], ...]]:
+        """The docids of the last calls, and their numbers; replaced as a whole, as threads share it."""
+        return {}
+
+    @cached_property
+    def kept_rows(self) -> dict[str, KeptRows]:
+        """The rows that features keep, by name."""
         return {}
 
     @cached_property

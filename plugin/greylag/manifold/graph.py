@@ -11,6 +11,7 @@ D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schölkopf, Ranking on Data M
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -46,8 +47,12 @@ class InnerProductGraph:
 
     def __matmul__(self, vectors: FloatArray) -> FloatArray:
         """Compute W v, for `vectors` of shape (n,) or (n, q)."""
-        product: FloatArray = self.X @ (self.X.T @ vectors) - (self.squared_norms * vectors.T).T
+        product: FloatArray = self.X @ (self._transposed @ vectors) - (self.squared_norms * vectors.T).T
         return product
+
+    @cached_property
+    def _transposed(self) -> sparse.csc_array:
+        return self.X.T
 
     def toarray(self) -> FloatArray:
         """Form W, shape (n, n)."""
@@ -163,9 +168,9 @@ def _neighbour_pairs(points: Any, neighbours: int, *, mutual: bool) -> tuple[Int
     n = points.shape[0]
     k = min(neighbours, n - 1)
     found = (_sparse_neighbours if sparse.issparse(points) else _dense_neighbours)(points, k)
-    nearest = sparse.csr_array((np.ones(n * k), found.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-    joined = nearest.minimum(nearest.T) if mutual else nearest.maximum(nearest.T)
-    rows, columns = sparse.triu(joined, 1).nonzero()
+    points_of, others = np.repeat(np.arange(n), k), found.ravel()
+    pairs, times = np.unique(np.minimum(points_of, others) * n + np.maximum(points_of, others), return_counts=True)
+    rows, columns = np.divmod(pairs[times == 2] if mutual else pairs, n)
     return rows, columns
 
 

@@ -11,7 +11,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.stages import StageScore
 from greylag.manifold import ManifoldRanker
-from greylag.rankers import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import FloatArray, Ranking
 from greylag.stages import StageStep, registered_stages
 from tests.greylag.diversity import samples
@@ -40,6 +40,17 @@ def test_the_score_of_a_pipeline() -> None:
     expected = dict(zip(ranked.docids[:8], ranked.scores[:8].tolist(), strict=True))
     found = values("stage:mmr(relevance_weight=0.3)>>manifold(depth=8)").tolist()
     assert found == [expected.get(docid, min(expected.values())) for docid in RANKING.docids]
+
+
+def test_features_share_the_stages_that_they_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    spelt = ("stage:rm3(k1=2.0)", "stage:rm3(k1=2.0)>>rm3", "stage:rm3(k1=2.0)>>rm3>>manifold(depth=8)")
+    alone, called, rank = [values(text).tolist() for text in spelt], list[RM3Stage](), RM3Stage.__call__
+    monkeypatch.setattr(RM3Stage, "__call__", lambda self, given: called.append(self) or rank(self, given))
+    for order in (spelt, spelt[::-1]):
+        called.clear()
+        found = FeatureExtractor(INDEX, parse_features(",".join(order)))(RANKING)
+        assert [found[:, order.index(text)].tolist() for text in spelt] == alone
+        assert len(called) == 2
 
 
 def test_the_marginal_gain_of_a_greedy_stage() -> None:

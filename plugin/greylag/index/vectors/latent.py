@@ -60,7 +60,11 @@ class LatentVectors:
 
     def documents(self, docids: Sequence[str]) -> FloatArray:
         """Return vectors of documents, shape (len(docids), m)."""
-        return self._fold(*self.index.entries(self.index.documents(docids)))
+        return self.numbered(self.index.documents(docids))
+
+    def numbered(self, documents: IntArray) -> FloatArray:
+        """Return vectors of documents with these numbers, shape (len(documents), m)."""
+        return self._fold(*self.index.entries(documents))
 
     def query(self, qid: str, text: str) -> FloatArray:
         """Return the vector of a query's terms, shape (1, m)."""
