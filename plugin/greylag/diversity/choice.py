@@ -23,7 +23,7 @@ from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, fi
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import Vectors
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run
+from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run, as_run
 from greylag.stages import StageStep, find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.trec import SubtopicQrels
 
@@ -167,7 +167,7 @@ def choose_diversifier(
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
     """
-    first = rankings if isinstance(rankings, Run) else Run(tuple(rankings))
+    first = as_run(rankings)
     parsed = parse_measure(measure), parse_measure(cost)
     if parsed[1].family.lower_is_better:
         raise ParameterError(f"{cost} is a loss: give a measure of relevance, such as nDCG@10")

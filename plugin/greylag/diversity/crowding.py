@@ -14,7 +14,7 @@ from greylag.diversity.group_limit import Groups, group_numbers
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors.protocol import Vectors, unit_rows, vectors_of
-from greylag.ranking import FloatArray, Ranking, Run
+from greylag.ranking import FloatArray, Ranking, Run, as_run
 
 THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 
@@ -86,7 +86,7 @@ def measure_crowding(
         raise ParameterError(f"k is {k} and thresholds are {levels}: k is at least 2, and thresholds in (0, 1]")
     space, figures = vectors_of("crowding", index, vectors), []
     shares = []
-    for ranking in rankings.rankings if isinstance(rankings, Run) else rankings:
+    for ranking in as_run(rankings).rankings:
         top = ranking.head(k)
         docids = top.select(space.knows(top.docids)).docids
         if len(docids) > 1:

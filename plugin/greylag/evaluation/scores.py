@@ -149,14 +149,14 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
 
     Parameters
     ----------
-    run : Run
+    run : Run, or what `evaluate` takes as one
         The rankings to score.
     qrels : mapping
         Grades by qid, subtopic and docid.
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
-    parsed = parse_measures(measures)
+    parsed, run = parse_measures(measures), as_run(run)
     columns: dict[Measure, FloatArray] = {}
     relevance = [measure for measure in parsed if not measure.family.from_subtopics]
     if relevance:
