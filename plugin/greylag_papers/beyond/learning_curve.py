@@ -23,7 +23,8 @@ def splits(training: Sequence[str], test: Sequence[str] | None, folds: int, seed
 
 def training_order(qids: Sequence[str], part: Sequence[str], seed: int) -> list[str]:
     """The topics outside a part in random order. More training topics include the fewer."""
-    others = [qid for qid in qids if qid not in part]
+    held_out = frozenset(part)
+    others = [qid for qid in qids if qid not in held_out]
     return [others[place] for place in np.random.default_rng(seed).permutation(len(others))]
 
 

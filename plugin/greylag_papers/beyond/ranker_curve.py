@@ -133,7 +133,7 @@ class Learned:
 
 
 def open_curve(settings: Settings, context: Context) -> Opened:
-    """Open the collection, and search it for all topics."""
+    """Open the collection, and search it for the topics that are held out or trained on."""
     if settings.first_stage.name != "bm25":
         raise ParameterError("the union is that of BM25 and BM25+RM3: first_stage.model must be bm25")
     if settings.lightgbm:
@@ -150,9 +150,15 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     stage = settings.first_stage
     searches = stage.search, replace(stage.search, expansion="rm3")
     sources = tuple(search.source(opened.lucene, stage.hits) for search in searches)
-    run = PooledSources(sources, k=stage.hits).run(topics, n_jobs=context.n_jobs)
     # Topics without a relevant document teach nothing, and every ranking of them is as good.
     relevant = judged_topics(topics, qrels, Objective.parse(settings.measure).rel)
+    training = [qid for qid in relevant if held_out is None or qid not in held_out]
+    test = None if held_out is None else [qid for qid in relevant if qid in held_out]
+    parts = splits(training, test, settings.folds, settings.seed)
+    asked = {qid for part, order in parts for qid in (*part, *order[: max(settings.sizes)])}
+    run = PooledSources(sources, k=stage.hits).run(
+        {qid: text for qid, text in topics.items() if qid in asked}, n_jobs=context.n_jobs
+    )
 
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         general = general_model(texts=opened.index.words is not None, without=settings.general_without)
@@ -174,11 +180,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         losses = {source: -gain["difference"] for source, gain in gains.items()}
         return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()}, losses)
 
-    return Opened(
-        [qid for qid in relevant if held_out is None or qid not in held_out],
-        None if held_out is None else [qid for qid in relevant if qid in held_out],
-        learn, BM25, opened.index.fingerprint,
-    )  # fmt: skip
+    return Opened(training, test, learn, BM25, opened.index.fingerprint)
 
 
 def rankers(

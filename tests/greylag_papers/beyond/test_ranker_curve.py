@@ -122,15 +122,22 @@ def collection(tmp_path: Path, **fields: object) -> Settings:
 
 
 @pytest.mark.slow
-def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path: Path) -> None:
+def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "train.tsv").write_text("".join(lines[:12]))
     (tmp_path / "test.tsv").write_text("".join(lines[12:]))
     held_out = {"topics": "./test.tsv", "qrels": "qrels.txt"}
     settings = collection(tmp_path, topics="./train.tsv", test=held_out, sizes=(6,), first_stage={"hits": 20})
     context = Context(tmp_path / "out")
+    searched, search = list[str](), PooledSources.run
+    monkeypatch.setattr(
+        PooledSources, "run", lambda self, topics, **options: searched.extend(topics) or search(self, topics, **options)
+    )
     opened = open_curve(settings, context)
     outcome = run(settings, opened, context)
+    assert set(searched) == {*parts(settings, opened)[0][1][:6], *opened.test}, "six of twelve for training"
     assert opened.test == [line.split("\t")[0] for line in lines[12:]]
     assert set(outcome.scores["6 topics"]) == {AUTOMATIC, "general", BM25, "RM3", SELECTED}
     lucene = LuceneIndex(tmp_path / "out" / "index")
