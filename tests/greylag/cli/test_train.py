@@ -166,14 +166,14 @@ def test_a_model_of_tuned_sources(
     assert (code, err) == (0, "")
     learned = RankingModel.load(model)
     assert learned.provenance["held_out"]["folds"] == 4
-    assert "of the top 200" not in told, "of rankings of 30 documents, all are learned from"
+    assert "the top 200" not in told, "of rankings of 30 documents, all are learned from"
     assert len(read_run(tmp_path / "held-out.run")) == 8
     assert told.splitlines()[-1].endswith(f"  +1  {learned.features[0]}")
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"
     code, told, _ = command("train", *few[:4], *words[6:], *options)
-    assert (code, "of the top 200 documents" in told) == (0, True)
+    assert (code, "cover the top 200 documents" in told) == (0, True)
     learned = RankingModel.load(model)
     assert command("rerank", *few[:4], "--model", model, "--out", out, "--tag", "x")[0] == 0
     lucene, topics = LuceneIndex(made / "index"), read_topics(made / "topics.tsv")
