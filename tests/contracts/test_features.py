@@ -17,8 +17,9 @@ INDEX = samples.index(1, N)
 RANKINGS = [samples.ranking(seed, N, f"q{seed}") for seed in range(4)]
 SPELLINGS = (
     "FI/term/LM FI/term/BM25 SD/ordered/LM-O-1 SD/unordered/BM25-U-8 FD/ordered/LM-O-4 FI/expansion/BM25 FI/term/early "
-    "written:words written:characters latent score reciprocal-rank document:length document:entropy document:common "
-    "prior:PRIOR prior:PRIOR:log:0.5 run:RUN fused:rrf(RUN) fused:combmnz(RUN,AGAIN) "
+    "written:words written:characters latent neighbours score reciprocal-rank "
+    "document:length document:entropy document:common prior:PRIOR prior:PRIOR:log:0.5 "
+    "run:RUN fused:rrf(RUN) fused:combmnz(RUN,AGAIN) "
     "vectors:(documents=VECTORS,queries=QUERIES) stage:mmr(k=3) stage:manifold(depth=9) stage:rm3>>coverage "
     "score@minmax FI/term/LM@z run:RUN@rank"
 ).split()

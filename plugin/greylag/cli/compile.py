@@ -33,7 +33,9 @@ _TEXTS = {
     "7": "air",
 }
 _QUERY = Query("compile", "heat flow of the boundary layer")
-_MORE = "document:length,document:entropy,written:words,written:characters,latent,FI/term/early,FI/term/LM-F-10"
+_MORE = (
+    "document:length,document:entropy,written:words,written:characters,latent,neighbours,FI/term/early,FI/term/LM-F-10"
+)
 
 
 def compile(context: typer.Context) -> None:

@@ -42,8 +42,8 @@ def _kind(text: str) -> type[Feature]:
 def parse_feature(text: str) -> Feature:
     """Parse a feature of any kind; the inverse of ``str``.
 
-    ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``latent``, ``prior:FILE``, ``score``,
-    ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or
+    ``dependence/cliques/weighting``, ``document:NAME``, ``written:UNIT``, ``latent``, ``neighbours``, ``prior:FILE``,
+    ``score``, ``reciprocal-rank``, ``run:FILE``, ``stage:NAME(...)``, ``vectors:(documents=FILE,queries=FILE)`` or
     ``python:NAME``, followed by ``@minmax``, ``@z`` or ``@rank`` if it is normalised. ``column:NAME``, or its number
     alone, is never normalised, since the name may end so.
     """
