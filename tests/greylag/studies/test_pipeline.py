@@ -240,7 +240,7 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
     assert all(diverse[qid].docids[:5] == xquad(ranking).docids[:5] for qid, ranking in fused.items())
     page = (out / "report.html").read_text()
     assert "fusion fuses the first stage" in page
-    assert "The shares of each ranking in the fusion" in page
+    assert "The share of each ranking in each fold" in page
 
 
 def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several: Path, opened: OpenCollection) -> None:
