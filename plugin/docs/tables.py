@@ -14,7 +14,7 @@ import yaml
 
 from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
-from greylag_papers.beyond.encoder import SUM, USUAL
+from greylag_papers.beyond.encoder import ENCODER, RERANKED, SUM, USUAL, WITHOUT_BM25
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -181,18 +181,38 @@ def general_gain() -> str:
 
 def encoder_collections() -> str:
     """What is found beside an encoder without judgements, nDCG@10 of each collection and their mean."""
-    figures, measure = expected("encoder"), "nDCG@10"
-    ends = f", {measure}"
-    rows = []
+    figures, ends, rows = expected("encoder"), ", nDCG@10", []
     for name, means in figures.items():
         if name.endswith(ends):
-            collection = name.removesuffix(ends)
+            systems = [system for system in means if system not in (RERANKED, WITHOUT_BM25)]
             gain = figures.get(f"{name}, {SUM} less {USUAL}", {})
             shown = _difference(gain) if "p" in gain else _interval(gain, "mean")
-            title = GENERAL.get(collection, "mean")
-            rows.append([title, *(_number(mean) for mean in means.values()), shown])
-    systems = next(means for name, means in figures.items() if name.endswith(ends))
+            rows.append([_title(name.removesuffix(ends)), *(_number(means[system]) for system in systems), shown])
     return _table(["", *systems, f"{SUM} less {USUAL}"], rows)
+
+
+def encoder_alone() -> str:
+    """What the general model makes of an encoder's own hits, nDCG@10 of each collection and their mean."""
+    systems = ENCODER, RERANKED, WITHOUT_BM25, SUM
+    rows = [
+        [_title(name.removesuffix(", nDCG@10")), *(_number(means[system]) for system in systems)]
+        for name, means in expected("encoder").items()
+        if name.endswith(", nDCG@10")
+    ]
+    return _table(["", *systems], rows)
+
+
+def encoder_alone_gain() -> str:
+    """What the general model makes of an encoder's own hits, in a sentence."""
+    figures = expected("encoder")
+    reranked, added = (figures[f"all, nDCG@10, {of} less {ENCODER}"] for of in (RERANKED, WITHOUT_BM25))
+    of_all = sum(name.endswith(", nDCG@10") for name in figures) - 1
+    return (
+        f"On {_NUMBERS[of_all]} collections, the reranked run differs from the encoder's by "
+        f"{_number(reranked['mean'], '+.3f')} nDCG@10 on average and\n{_number(reranked['least'], '+.3f')} at worst, "
+        f"the sum by {_number(added['mean'], '+.3f')} and {_number(added['least'], '+.3f')}; it is above the encoder's on "
+        f"{_NUMBERS[int(added['above'])]}\n([evidence](../evidence/encoder.md#the-encoders-hits-alone))."
+    )
 
 
 def encoder_gain() -> str:
@@ -223,6 +243,10 @@ def diversity_curve() -> str:
     return _table(["", "judged queries", "none", "MMR", "xQuAD", "SVM-div"], rows)
 
 
+def _title(collection: str) -> str:
+    return GENERAL.get(collection, "mean")
+
+
 def _number(value: float, form: str = ".3f") -> str:
     return re.sub(r"\b0\.", ".", f"{value:{form}}")
 
@@ -245,6 +269,8 @@ MADE: Mapping[str, Callable[[], str]] = {
     "curve-gains": curve_gains,
     "curves": curves,
     "diversity-curve": diversity_curve,
+    "encoder-alone": encoder_alone,
+    "encoder-alone-gain": encoder_alone_gain,
     "encoder-collections": encoder_collections,
     "encoder-gain": encoder_gain,
     "general-collections": general_collections,

