@@ -210,8 +210,8 @@ def encoder_alone_gain() -> str:
     return (
         f"On {_NUMBERS[of_all]} collections, the reranked run differs from the encoder's by "
         f"{_number(reranked['mean'], '+.3f')} nDCG@10 on average and\n{_number(reranked['least'], '+.3f')} at worst, "
-        f"the sum by {_number(added['mean'], '+.3f')} and {_number(added['least'], '+.3f')}; it is above the encoder's on "
-        f"{_NUMBERS[int(added['above'])]}\n([evidence](../evidence/encoder.md#the-encoders-hits-alone))."
+        f"the sum by {_number(added['mean'], '+.3f')} and {_number(added['least'], '+.3f')}; it is above the "
+        f"encoder's on {_NUMBERS[int(added['above'])]}\n([evidence](../evidence/encoder.md#the-encoders-hits-alone))."
     )
 
 
