@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,7 @@ PAGES = {
     and page.stem not in {"stage", "diversifier", "learner"}  # see test_extension_pages.py
     and re.search(r"^```(python|sh)$", page.read_text(), re.MULTILINE)
 }
+ENTRY_POINTS = {f"greylag.{group}" for group in ("stages", "features", "learners", "studies")}
 INDEX = "how-to/encoder", "how-to/no-judgements", "tutorials/beir", "tutorials/own-collection", "tutorials/pyserini"
 """The pages that make the index themselves."""
 
@@ -67,6 +69,21 @@ def test_messages_on_the_page_of_errors_are_those_of_the_code() -> None:
     for message in messages:
         for part in filter(None, (part.strip(" ,;") for part in message.split("…"))):
             assert part in source, part
+
+
+def test_names_on_pages_are_where_pages_say() -> None:
+    wrong = []
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "AGENTS.md"]:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+        names = re.findall(r"`(greylag(?:\.[a-z_]+)*\.[A-Z]?\w+)", text)
+        names += [f"{module}.{name}" for name, module in re.findall(r"`(\w+)[^`]*`\s+of\s+`(greylag[\w.]*)`", text)]
+        for module, _, name in (full.rpartition(".") for full in names):
+            try:
+                known = hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
+            except ImportError:
+                known = False
+            wrong += [] if known or f"{module}.{name}" in ENTRY_POINTS else [f"{page.name}: {module}.{name}"]
+    assert not wrong
 
 
 def test_output_that_is_not_printed_and_commands_that_fail_are_found(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
 from greylag.core import missing_documents
 from greylag.core.guidance import guided
+from greylag.core.hints import shown
 from greylag.errors import ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.fused_runs import FusedRuns
@@ -181,15 +182,20 @@ class RM3Stage(Stage):
 
 
 class Estimator(Protocol):
-    """An object that scores documents; higher is better."""
+    """An object that scores documents; higher is better. Classifiers are scored by other methods: `EstimatorRanker`."""
 
     def predict(self, X: FloatArray, /) -> Any:
         """Score documents with features X, shape (n, f); the scores have shape (n,)."""
 
 
+@guided
 @dataclass(frozen=True)
 class EstimatorRanker(Stage):
     """Ranks documents by the predictions of an estimator. Ties keep the incoming order.
+
+    A classifier (with `classes_`), whose predictions are labels, ranks by `decision_function` if it has two classes and
+    this function, and otherwise by the expected label, the sum over labels c of c P(c | document) from
+    `predict_proba`. With the labels 0 and 1 this is the probability of 1; with grades, the expected grade.
 
     A document outside the index is given the lowest prediction of the query's other documents, or 0 if there are none.
 
@@ -200,10 +206,24 @@ class EstimatorRanker(Stage):
     estimator : Estimator
         Fitted on the extractor's features, in the same order.
     extractor : FeatureExtractor
+
+    Raises
+    ------
+    ModelError
+        If a classifier has no method that scores, or labels that are not numbers; if there is not one finite score for
+        each document.
     """
 
     estimator: Estimator
     extractor: FeatureExtractor
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.extractor, FeatureExtractor):
+            raise ParameterError(
+                f"the extractor is {shown(self.extractor)}: write EstimatorRanker(estimator, "
+                "FeatureExtractor(index, features))"
+            )
+        scoring_method(self.estimator)
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents by the predictions."""
@@ -218,11 +238,32 @@ class EstimatorRanker(Stage):
         return ranking.rescore(scores)
 
     def _predict(self, ranking: Ranking) -> FloatArray:
-        scores = np.asarray(self.estimator.predict(self.extractor(ranking)), dtype=np.float64)
+        method, labels = scoring_method(self.estimator)
+        predicted = np.asarray(getattr(self.estimator, method)(self.extractor(ranking)), dtype=np.float64)
+        # With an objective of one's own, LightGBM's predict_proba gives a score for each document
+        by_label = labels is not None and predicted.shape[1:] == labels.shape
+        scores = weighted_sum(predicted, cast(FloatArray, labels)) if by_label else predicted
         if scores.shape != (len(ranking),) or not np.isfinite(scores).all():
             raise ModelError(
-                f"{type(self.estimator).__name__}.predict gave an array of shape {scores.shape} with "
-                f"{np.count_nonzero(np.isfinite(scores))} finite numbers: it must give one for each of the "
+                f"{type(self.estimator).__name__}.{method} gave an array of shape {predicted.shape} with "
+                f"{np.count_nonzero(np.isfinite(predicted))} finite numbers: it must give one for each of the "
                 f"{len(ranking)} documents of query {ranking.qid}"
             )
         return scores
+
+
+def scoring_method(estimator: Any) -> tuple[str, FloatArray | None]:
+    """Return the method of an estimator that scores, and a classifier's labels, of which it gives probabilities."""
+    name, classes = type(estimator).__name__, np.asarray(getattr(estimator, "classes_", ()))
+    decides, has_probabilities = (hasattr(estimator, method) for method in ("decision_function", "predict_proba"))
+    if not classes.size:  # a regressor, or a detector of outliers
+        if has_probabilities or not (decides or hasattr(estimator, "predict")):
+            raise ModelError(f"{name} is not a fitted estimator, such as LinearRegression().fit(features, grades)")
+        return "decision_function" if decides else "predict", None
+    if len(classes) == 2 and decides:
+        return "decision_function", None
+    if not has_probabilities:
+        raise ModelError(f"{name}.predict gives classes, which do not rank: give a classifier with predict_proba")
+    if classes.dtype.kind not in "biuf":
+        raise ModelError(f"{name} has the classes {', '.join(map(str, classes[:5]))}: fit it to grades, which rank")
+    return "predict_proba", classes.astype(np.float64)

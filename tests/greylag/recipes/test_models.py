@@ -4,12 +4,19 @@ Tests `greylag.rankers.model` and `greylag.rankers.stages`.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from greylag.errors import ModelError, ParameterError
@@ -140,6 +147,96 @@ def test_a_linear_estimator_is_a_linear_model() -> None:
     model = RankingModel(EXTRACTOR.specs, tuple(estimator.coef_.tolist()))
     for ranking in RANKINGS:
         assert EstimatorRanker(estimator, EXTRACTOR)(ranking).docids == ModelRanker(model, INDEX)(ranking).docids
+
+
+def boosted_trees(**options: Any) -> Any:
+    """Make a classifier of LightGBM."""
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=2, verbose=-1, **options)
+
+
+DATA = training_data(RANKINGS, QRELS, EXTRACTOR)
+
+
+def own_ranking(ranking: Ranking, scores: FloatArray) -> list[str]:
+    """Sort by scores, ties in the incoming order, in plain Python."""
+    return [ranking.docids[row] for row in sorted(range(len(ranking)), key=lambda row: -scores[row])]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        LogisticRegression,
+        LinearSVC,
+        lambda: make_pipeline(StandardScaler(), SVC()),
+        GaussianNB,
+        lambda: RandomForestClassifier(n_estimators=9, random_state=0),
+        boosted_trees,
+    ],
+)
+def test_a_classifier_ranks_by_how_likely_documents_are_relevant(make: Callable[[], Any]) -> None:
+    """Not by its labels, of which nearly all documents have the same."""
+    classifier = make().fit(DATA.features, DATA.grades > 1)
+    for ranking in RANKINGS:
+        features = EXTRACTOR(ranking)
+        scores = (
+            classifier.decision_function(features)
+            if hasattr(classifier, "decision_function")
+            else classifier.predict_proba(features)[:, 1]
+        )
+        result = EstimatorRanker(classifier, EXTRACTOR)(ranking)
+        assert list(result.docids) == own_ranking(ranking, scores)
+        assert len(set(result.scores.tolist())) > 2
+
+
+@pytest.mark.parametrize("grades", [(0, 1, 2), (-1, 4, 9)])
+@pytest.mark.parametrize("make", [LogisticRegression, boosted_trees])
+def test_a_classifier_of_grades_ranks_by_the_expected_grade(make: Callable[[], Any], grades: tuple[int, ...]) -> None:
+    classifier = make().fit(DATA.features, np.array(grades)[DATA.grades])
+    for ranking in RANKINGS:
+        shares = classifier.predict_proba(EXTRACTOR(ranking))
+        result = EstimatorRanker(classifier, EXTRACTOR)(ranking)
+        expected = [sum(p * grade for p, grade in zip(row, grades, strict=True)) for row in shares]
+        assert dict(zip(result.docids, result.scores, strict=True)) == pytest.approx(
+            dict(zip(ranking.docids, expected, strict=True))
+        )
+
+
+def test_raw_scores_of_an_objective_of_ones_own_rank() -> None:
+    def squared(grades: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return scores - grades, np.ones(len(grades))
+
+    trees = boosted_trees(objective=squared).fit(DATA.features, DATA.grades > 1)
+    raw = trees.predict(EXTRACTOR(RANKINGS[0]), raw_score=True)
+    assert list(EstimatorRanker(trees, EXTRACTOR)(RANKINGS[0]).docids) == own_ranking(RANKINGS[0], raw)
+
+
+def test_a_detector_of_outliers_ranks_by_its_decision_function() -> None:
+    forest = IsolationForest(n_estimators=9, random_state=0).fit(DATA.features)
+    scores = forest.decision_function(EXTRACTOR(RANKINGS[0]))
+    assert list(EstimatorRanker(forest, EXTRACTOR)(RANKINGS[0]).docids) == own_ranking(RANKINGS[0], scores)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "reason"),
+    [
+        (LinearSVC().fit(DATA.features, DATA.grades), "LinearSVC.predict gives classes, which do not rank"),
+        (
+            GaussianNB().fit(DATA.features, np.where(DATA.grades > 1, "good", "bad")),
+            "GaussianNB has the classes bad, good: fit it to grades",
+        ),
+        (LogisticRegression(), "LogisticRegression is not a fitted estimator, such as"),
+        (lambda features: features[:, 0], "function is not a fitted estimator, such as"),
+    ],
+)
+def test_estimators_that_do_not_rank(estimator: Any, reason: str) -> None:
+    with pytest.raises(ModelError, match=reason):
+        EstimatorRanker(estimator, EXTRACTOR)
+
+
+def test_estimator_and_extractor_in_the_wrong_order() -> None:
+    with pytest.raises(ParameterError, match=r"the extractor is LinearRegression .*write EstimatorRanker\(est"):
+        EstimatorRanker(EXTRACTOR, LinearRegression())  # type: ignore[arg-type]
 
 
 class Fixed:
