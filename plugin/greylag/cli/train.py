@@ -181,7 +181,7 @@ def train_ranker(shared: Shared, asked: TrainRequest, files: Files, folds: int |
             metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
             write_run(tagged, path, metadata=metadata)
     if result.held_out is not None:
-        write_line(f"\n{table(result.scores, compare(result.scores, result.baseline))}")
+        write_line(f"\n{table(result.scores, result.significance)}")
     learned = result.fitted
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         learned = learned.noted({"searched": files.run is None})

@@ -16,7 +16,7 @@ from greylag.core.hints import shown
 from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare, evaluate
+from greylag.evaluation import Scores, Significance, compare, evaluate
 from greylag.evaluation.folds import rerank_by_fold, split_folds
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -86,6 +86,13 @@ class TrainingResult:
         return max(others, key=lambda name: float(self.scores[name].means[0]))
 
     @property
+    def significance(self) -> Significance:
+        """With folds, the tests of all scores against `baseline`, and of "held out" against "general model"."""
+        pairs = [(self.baseline, name) for name in self.scores if name != self.baseline]
+        pairs += [(UNJUDGED, HELD_OUT)] if UNJUDGED in self.scores else []
+        return compare(self.scores, self.baseline, pairs=pairs)
+
+    @property
     def verdict(self) -> str:
         """How much better the automatic choice is than the best tuned baseline, or another model than the first stage.
 
@@ -95,13 +102,12 @@ class TrainingResult:
         """
         choice = "The automatic choice"
         if self.scores:
-            name, baseline = choice if self.choice else "The held-out model", self.baseline
-            others = {baseline: self.scores[baseline]}
-            if UNJUDGED in self.scores:
-                others[f"the {UNJUDGED}, without judgements"] = self.scores[UNJUDGED]
+            name = choice if self.choice else "The held-out model"
+            against = {UNJUDGED: f"the {UNJUDGED}, without judgements"}
             sentences = [
-                compare({other: scores, name: self.scores[HELD_OUT]}, other).comparisons[0].verdict
-                for other, scores in others.items()
+                replace(c, run=name, baseline=against.get(c.baseline, c.baseline)).verdict
+                for c in self.significance.comparisons
+                if c.run == HELD_OUT
             ]
             return " ".join([*sentences, "Each topic was held out."])
         if self.choice is None:

@@ -191,7 +191,11 @@ def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
 
 def _stars(significance: Significance) -> dict[tuple[str, Measure], str]:
     """Mark the means that differ significantly from the baseline's; none without a baseline."""
-    return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant and significance.baseline}
+    return {
+        (c.run, c.measure): "*"
+        for c in significance.comparisons
+        if c.significant and c.baseline == significance.baseline
+    }
 
 
 def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:

@@ -13,6 +13,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate, split_folds
+from greylag.evaluation.significance import holm, p_text
 from greylag.features import FeatureParameters
 from greylag.learning import GreedySelection, ListwiseRegression, RankingData
 from greylag.learning.data import linear_scores
@@ -137,6 +138,11 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
     gain = result.scores["held out"].means[0] - unjudged.means[0]
     held_out = f"its mean AP of {result.scores['held out'].means[0]:.4f} is {abs(gain):.4f}"
     assert f"the general model, without judgements: {held_out}" in result.verdict
+    tests = result.significance
+    assert [(c.run, c.baseline) for c in tests.comparisons][-1] == ("held out", "general model")
+    together = zip(tests.comparisons, holm([c.p for c in tests.comparisons]), strict=True)
+    told = [p_text(p) for c, p in together if c.run == "held out"]
+    assert re.findall(r"corrected p (<?[\d.]+\d)", result.verdict) == told
     own = Run(tuple(r for r in RANKINGS if r.qid in validated.folds[-1]), "x")
     expected = evaluate(RM3Stage(INDEX, original_weight=1.0, k1=bm25.k1, b=bm25.b).run(own), QRELS, ["AP"])
     for qid, value in zip(expected.qids, expected.values[:, 0], strict=True):

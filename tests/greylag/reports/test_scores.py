@@ -173,7 +173,8 @@ def test_per_query():
 
 def test_forms():
     runs = {"bm25_k.run": RUNS["bm25.run"], "mrf": RUNS["mrf"]}
-    found = replace(FOUND, comparisons=tuple(replace(c, baseline="bm25_k.run") for c in FOUND.comparisons))
+    comparisons = tuple(replace(c, baseline="bm25_k.run") for c in FOUND.comparisons)
+    found = replace(FOUND, baseline="bm25_k.run", comparisons=comparisons)
     markdown = table(runs, found, form="markdown").splitlines()
     assert markdown[:4] == [
         "| run | AP | P@5 |",
