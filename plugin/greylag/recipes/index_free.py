@@ -90,7 +90,7 @@ class IndexFreeRecipe(Recipe):
         **options: Any,
     ) -> IndexFreeRecipe:
         """Make the recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
-        every, given = unique_features(bound_columns(data)), validation
+        every, given = unique_features([replace(column, values=None) for column in bound_columns(data)]), validation
         if given is not None:
             if given.names != data.names:
                 raise ParameterError(f"the columns are {span(given.names)}, but those to learn from {span(data.names)}")
@@ -113,6 +113,13 @@ class IndexFreeRecipe(Recipe):
     def measure(self) -> Objective:
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
+
+    def bound(self, fitted: Fitted) -> Fitted:
+        """Give the models the values of the file's columns."""
+        if self.data is None:
+            return fitted
+        baselines = {name: model.with_columns(self.data) for name, model in fitted.baselines.items()}
+        return replace(fitted, model=fitted.model.with_columns(self.data), baselines=baselines)
 
     def prepare(
         self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None

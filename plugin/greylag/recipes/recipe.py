@@ -74,6 +74,10 @@ class Recipe(ABC):
         """Return the recipe for a first stage that pools these runs, by default the same."""
         return self
 
+    def bound(self, fitted: Fitted) -> Fitted:
+        """Give what was fitted the data that it ranks by, which is not kept with it; by default, it needs none."""
+        return fitted
+
     @property
     def measure(self) -> Objective:
         """The measure that is maximised."""
@@ -88,7 +92,7 @@ class Recipe(ABC):
     ) -> Fitted:
         """Fit to all queries that have a relevant document, as `greylag.train` does without folds."""
         first = as_run(rankings)
-        return self.prepare(first, qrels, index, n_jobs=n_jobs).fit(list(first), n_jobs=n_jobs)
+        return self.bound(self.prepare(first, qrels, index, n_jobs=n_jobs).fit(list(first), n_jobs=n_jobs))
 
 
 @dataclass(frozen=True)
@@ -286,7 +290,7 @@ def cross_validate(
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
     for fitted, spent in fit_by_fold(fit, qids, parts, prepared, n_jobs=n_jobs):
         fold = {"fold": len(every) + 1, "folds": len(parts), "seed": seed}
-        every.append(fitted.noted({**(provenance or {}), **fold}))
+        every.append(recipe.bound(fitted).noted({**(provenance or {}), **fold}))
         seconds.append(spent)
         if progress is not None:
             progress(f"fold {len(every)}: {fitted}")

@@ -42,7 +42,8 @@ _PASSING = _BUSY | {
     sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _SELECT = "SELECT content FROM kept WHERE key = ?"
-_CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB) WITHOUT ROWID"
+# Not WITHOUT ROWID: SQLite would read the whole content of every row that a search for another key compares with.
+_CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB)"
 _INSERT = "INSERT OR REPLACE INTO kept (key, content) VALUES (?, ?)"
 _log = logging.getLogger("greylag")
 

@@ -39,6 +39,7 @@ from greylag.recipes import Automatic, IndexFreeRecipe, MRFRecipe, train_on_data
 from greylag.recipes.index_free import with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import sources
+from greylag.runtime.encoding import decode, encode
 from tests.greylag.learning.samples import random_data
 
 NDCG = Objective("nDCG", 10)
@@ -165,6 +166,18 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(
         found = result.scores[name]
         assert found.by_query == pytest.approx(expected)
     assert held_out["3"] == 0
+
+
+@pytest.mark.parametrize("learner", [ListwiseRegression(NDCG), LambdaMART(NDCG, trees=3)])
+def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner: Learner | LambdaMART) -> None:
+    data = listed(queries=40, features=30)
+    recipe = IndexFreeRecipe.of_data(data, learner)
+    fitted = recipe.prepare(listed_run(data, "x"), listed_grades(data)).fit(data.qids)
+    kept = encode(fitted)
+    assert len(kept) < data.features.nbytes / 2
+    bound = recipe.bound(decode(kept))
+    for model in (bound.model, *bound.baselines.values()):  # which rank the file as a model that was given it
+        assert ModelRanker(model).run(listed_run(data, "listed")).rankings == rank(model, data).rankings
 
 
 def test_columns_other_than_the_model_s_are_refused() -> None:

@@ -161,6 +161,19 @@ def test_values_are_found_by_their_keys(store: Cache, caplog: pytest.LogCaptureF
     assert not caplog.records
 
 
+def test_a_search_reads_no_other_content(tmp_path: Path) -> None:
+    kept, large = Cache(tmp_path / "kept"), bytes(1 << 22)
+    for key in KEYS[::5]:
+        kept.save(key, large)
+
+    def read() -> int:
+        return int(Path("/proc/self/io").read_text("ascii").split()[1])
+
+    before = read()
+    assert [kept.load(key) for key in KEYS[1::5]] == [None] * 8
+    assert read() - before < len(large)
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "not a database": lambda path: path.write_bytes(b"not a database" * 999),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:5000]),
