@@ -10,8 +10,9 @@ import pytest
 from greylag.core.registry import forget
 from greylag.diversity import choose_diversifier
 from greylag.errors import ParameterError
-from greylag.features import FeatureExtractor, parse_features
+from greylag.features import FeatureExtractor, PythonFeature, parse_features
 from greylag.passages import rerank
+from greylag.rankers import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.stages import StageStep, find_stage, modules_of
 from greylag.trec import read_run, write_run
@@ -59,6 +60,7 @@ def function(ranking: Ranking) -> Ranking:
 NAMES = """[greylag.stages]
 by-word = theirs:ByWord
 middle = theirs:Middle
+rocchio = theirs:Middle
 no-stage = theirs:function
 not-there = theirs:Absent
 no-module = absent_module:Stage
@@ -84,6 +86,17 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def first_file(folder: Path) -> list[object]:
     write_run(FIRST, folder / "first.run")
     return ["rerank", "--run", folder / "first.run", "--out", folder / "out.run"]
+
+
+def test_names_that_users_give_are_not_cited(theirs: Path, command: Command) -> None:  # noqa: F811
+    """Neither a stage of theirs that has a method's name, nor a file or a function: rocchio, bm25.run, mmr."""
+    features = parse_features("FI/term/LM,stage:rocchio,stage:rocchio>>manifold@z,run:x/bm25.run,fused:rrf(xquad)")
+    model = RankingModel((*features, PythonFeature("mmr")), (1.0,) * 6)
+    model.save(theirs / "model.json")
+    code, out, _ = command("explain", theirs / "model.json")
+    cited = [line for line in out.splitlines() if line.startswith("@")]
+    assert [line.partition("{")[2].partition(",")[0] for line in cited] == ["zhai2004", "zhou2003", "cormack2009"]
+    assert code == 0
 
 
 def test_a_stage_that_reads_the_query_is_refused_without_topics(

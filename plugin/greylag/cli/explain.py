@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import typer
@@ -16,6 +17,7 @@ from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
+from greylag.core.registry import names_of_others
 from greylag.core.tables import Table, as_text
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
@@ -31,6 +33,9 @@ from greylag.reports.explanation_tables import (
 )
 from greylag.reports.report import Section, report_page
 from greylag.runtime.software import versions
+
+if TYPE_CHECKING:
+    from greylag.cli.model_inputs import Model
 
 _log = logging.getLogger("greylag")
 GENERAL = "general"
@@ -83,8 +88,8 @@ def explain(
     given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
     asked = any((topics, qid, docid, run, transfer)) or (form, top) != ("text", "5")
     if not asked and (built_in or index is None):
-        summary = (_general(index) if built_in else load_model(model)).summary()
-        write_line("\n".join([summary, *cite(summary)]))
+        shown_model = _general(index) if built_in else load_model(model)
+        write_line("\n".join([shown_model.summary(), *_cited(shown_model)]))
         return
     learned = _general(index) if built_in else load_linear(model, "breakdown of scores")
     if learned.runs:
@@ -112,6 +117,15 @@ def explain(
 def _general(index: Sequence[Path] | None) -> RankingModel:
     """Return the general model, with the weights of an index if there is one."""
     return general_model_for(PositionalIndex.from_lucene(index)) if index else general_model()
+
+
+def _cited(model: Model) -> list[str]:
+    """Return the references of a model's methods, which names that users gave to files and functions are not."""
+    text = re.sub(r"\b(python|column):\S+", "", model.summary())
+    features = model.features if isinstance(model, RankingModel) else ()
+    for file in {file for feature in features for file in feature.files()}:
+        text = re.sub(rf"(?<=[:(,=]){re.escape(file)}(?![\w.-])", "", text)
+    return cite(text, without=names_of_others())
 
 
 def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Table]:

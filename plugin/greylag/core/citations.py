@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -35,10 +36,12 @@ def references() -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def cite(text: str) -> list[str]:
-    """Return a line of BibTeX for each method that a text names."""
+def cite(text: str, without: Collection[str] = ()) -> list[str]:
+    """Return a line of BibTeX for each method that a text names; names `without` a method are left out."""
     return [
         reference.bibtex
         for reference in references()
-        if any(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text) for name in reference.names)
+        if any(
+            re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text) for name in reference.names if name not in without
+        )
     ]

@@ -26,6 +26,12 @@ def registered(kind: str) -> Mapping[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(_installed(kind), key=lambda entry: entry.name)}
 
 
+def names_of_others() -> set[str]:
+    """Return the names that other packages register; one may be that of a method which it is not."""
+    entries = [entry for kind in GROUPS for entry in registered(kind).values()]
+    return {entry.name for entry in entries if entry.module.partition(".")[0] not in ("greylag", "greylag_papers")}
+
+
 def unknown(kind: str, name: str) -> ParameterError:
     """Return the error of a name that is not registered."""
     known = registered(kind) or ["(none: install greylag, whose metadata names them)"]

@@ -246,7 +246,7 @@ def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: 
     assert json.loads(told)[0]["score"] == pytest.approx(ranking.scores[3], rel=1e-6)
     code, told, err = command(*words, "--run", made / "bm25.run")
     assert code == 0
-    assert "ranks what it searches" in err
+    assert "ranks what it finds itself" in err
 
 
 def test_cliques_that_neither_document_has_are_folded() -> None:
