@@ -102,7 +102,7 @@ class FusionRule(ABC):
     def __post_init__(self) -> None:
         weights = tuple(np.atleast_1d(self.weights).tolist())
         if not all(isinstance(weight, int | float) and 0 <= weight < math.inf for weight in weights):
-            raise ParameterError(f"weights are {spell(weights)}: they must be finite numbers of at least 0")
+            raise ParameterError(f"weights are {spell(weights)}: give one number of at least 0 per run, in their order")
         if weights and not any(weights):
             raise ParameterError("weights are all 0, which ranks by nothing: give one above 0")
         object.__setattr__(self, "weights", tuple(map(float, weights)))
@@ -287,11 +287,10 @@ def fuse_runs(
     runs: Sequence[Run | Mapping[str, Scored] | Sequence[tuple[str, float]]],
     method: str | Fusion = "rrf",
     *,
-    k: int | None = None,
     tag: str | None = None,
     **options: Any,
 ) -> Run:
-    """Fuse runs query by query.
+    """Fuse runs query by query; `Run.head` cuts the result.
 
     Parameters
     ----------
@@ -301,13 +300,11 @@ def fuse_runs(
         whose qid in the result is "query".
     method : str or Fusion, default "rrf"
         See `PooledSources`.
-    k : int >= 1, optional
-        The number of documents to keep; all by default. What ranx and Pyserini call k of reciprocal ranks is
-        `rank_constant`.
     tag : str, default the name of the method, or "fused" for a learned one
         The tag of the result; ``+training-topics`` follows if one of the runs has it.
     **options
-        Options of a method that is named, such as ``weights=[0.7, 0.3]`` and ``rank_constant=10`` of "rrf".
+        Options of a method that is named, such as ``weights=[0.7, 0.3]`` and ``rank_constant=10`` of "rrf", which
+        ranx calls k.
 
     Examples
     --------
@@ -323,7 +320,7 @@ def fuse_runs(
     joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(run) for run in runs))
     fusion = parse_fusion(method, **options) if isinstance(method, str) else method
     named = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
-    return Run(tuple(map(cut(fusion, k), joined.rankings)), marked(named, joined.tag))
+    return Run(tuple(map(fusion, joined.rankings)), marked(named, joined.tag))
 
 
 def cut(method: str | Fusion, k: int | None) -> Fusion:

@@ -295,6 +295,10 @@ class Run(Printed, Mapping[str, Ranking], metaclass=Guided):
             qids = [ranking.qid for ranking in self.rankings]
             raise ParameterError(f"query {next(q for q in qids if qids.count(q) > 1)!r} has two rankings in one run")
 
+    def head(self, k: int) -> Run:
+        """Return the top `k` documents of each ranking, as `Ranking.head`."""
+        return Run(tuple(ranking.head(k) for ranking in self.rankings), self.tag)
+
     @classmethod
     def from_dict(
         cls,

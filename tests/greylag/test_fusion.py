@@ -168,7 +168,7 @@ def test_runs_with_different_queries(method: str) -> None:
         "2": ("mud", ["a"]),
         "3": ("", ["d"]),
     }
-    assert fuse_runs([ONE, TWO], method, k=1, tag="top").rankings[0] == fused["1"].head(1)
+    assert fuse_runs([ONE, TWO], method, tag="top").head(1).rankings[0] == fused["1"].head(1)
 
 
 def test_bad_arguments() -> None:
@@ -185,14 +185,14 @@ def test_bad_arguments() -> None:
     [
         ("rrf", {"weights": [0.5]}, r"rrf has weights=\[0.5\] for 2 runs: give one weight per run, in the order"),
         ("combsum(weights=[1,2,3])", {}, r"combsum has weights=\[1.0,2.0,3.0\] for 2 runs: give one"),
-        ("rrf", {"weights": [0.5, -1]}, r"weights are \[0.5,-1.0\]: they must be finite numbers of at least 0"),
-        ("rrf", {"weights": [0.5, float("nan")]}, r"weights are \[0.5,nan\]: they must be"),
-        ("rrf", {"weights": [float("inf"), 1]}, r"weights are \[inf,1.0\]: they must be"),
-        ("rrf", {"weights": ["a", "b"]}, r"weights are \[a,b\]: they must be"),
+        ("rrf", {"weights": [0.5, -1]}, r"weights are \[0.5,-1.0\]: give one number of at least 0 per run"),
+        ("rrf", {"weights": [0.5, float("nan")]}, r"weights are \[0.5,nan\]: give one"),
+        ("rrf", {"weights": [float("inf"), 1]}, r"weights are \[inf,1.0\]: give one"),
+        ("rrf", {"weights": ["a", "b"]}, r"weights are \[a,b\]: give one"),
         ("rrf(weights=[a,b])", {}, r"weights is '\[a,b\]': it must be a number, or several in brackets"),
         ("rrf", {"weights": [0, 0]}, "weights are all 0, which ranks by nothing"),
         ("rrf(rank_constant=-1)", {}, "rank_constant must be a finite number of at least 0, not -1"),
-        ("rrf(k=10)", {}, "rrf has no option 'k': use weights, rank_constant"),
+        ("rrf(k=10)", {}, "rrf has no option 'k': did you mean rank_constant"),
         ("combsum(rank_constant=10)", {}, "combsum has no option 'rank_constant': use weights"),
         ("rrf", {"weight": [1, 2]}, "rrf has no option 'weight': did you mean weights"),
         ("rrf(", {}, r"not of the form NAME\(OPTION=VALUE,...\)"),

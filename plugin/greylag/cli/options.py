@@ -30,6 +30,7 @@ _HITS = ('--method "rrf(rank_constant=VALUE)" for that of ranks, or --hits', "--
 OTHER_NAMES = {
     **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k", "topk", "hits"), _HITS),
     **dict.fromkeys(("rrf.k", "rrf-k", "rank-constant"), ('--method "rrf(rank_constant=VALUE)"',)),
+    **dict.fromkeys(("weight", "weights"), ('--method "combsum(weights=[0.7,0.3])"',)),
     **dict.fromkeys(("o", "output", "save", "index"), ("--out",)),
     **dict.fromkeys(("queries", "query"), ("--topics",)),
     **dict.fromkeys(("threads", "workers", "n-jobs"), ("--jobs",)),

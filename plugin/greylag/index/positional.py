@@ -383,5 +383,5 @@ def check_index(reader: str, index: object) -> None:
     if not isinstance(index, PositionalIndex):
         raise ParameterError(
             f"{reader} needs a PositionalIndex, not {shown(index)}: make one with PositionalIndex.from_lucene, which "
-            "takes a folder or a LuceneIndex, or PositionalIndex.from_texts"
+            "takes a folder, a LuceneIndex or a LuceneSearcher, or PositionalIndex.from_texts"
         )

@@ -68,7 +68,7 @@ def general_model_for(index: PositionalIndex) -> RankingModel:
     for name, known in model.provenance["indexes"].items():
         # Counted first, since few indexes need a fingerprint, which takes time.
         if known.get("documents") == index.n_documents and known["fingerprint"] == index.fingerprint:
-            _log.info("the general model was learned from %s, among others: its weights are those of the others", name)
+            _log.info("the general model was learned from %s and others: here, the weights of the others rank", name)
             return general_model(texts=texts, without=name).at_length(length)
     return model.at_length(length)
 

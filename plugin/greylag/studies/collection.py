@@ -271,7 +271,7 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     settings.check(list(topics))  # before indexing, which may take hours
     lucene = open_documents(settings, context)
     sources, stage = settings.search(lucene, topics, context), settings.first_stage
-    first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion, k=stage.hits)
+    first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion).head(stage.hits)
     texts = partial(texts_of_documents, settings)
     index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
     return OpenCollection(lucene, index, topics, qrels, first, form, texts, test, sources)

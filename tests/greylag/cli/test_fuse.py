@@ -25,7 +25,7 @@ def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> N
     out = tmp_path / "out.run"
     words = ["--run", paths[0], "--run", paths[1], "--method", "combmnz", "--hits", 2, "--out", out]
     assert command("fuse", *words) == (0, "", "")
-    expected = fuse_runs([read_run(path) for path in paths], "combmnz", k=2)
+    expected = fuse_runs([read_run(path) for path in paths], "combmnz").head(2)
     assert read_run(out)["1"].docids == expected["1"].docids
     written = out.read_bytes()
     assert command("fuse", *("CombMNZ" if word == "combmnz" else word for word in words)) == (0, "", "")

@@ -57,8 +57,8 @@ def columns_of(rankings: list[Ranking], names: tuple[str, ...]) -> tuple[list[st
     return [*pooled.rows], np.column_stack([feature.of_pooled(pooled, names) for feature in run_columns(names)])
 
 
-def fused_by(model: RankingModel, runs: list[Run], k: int | None = None) -> Run:
-    return fuse_runs(runs, FusionRanker(model), k=k)
+def fused_by(model: RankingModel, runs: list[Run]) -> Run:
+    return fuse_runs(runs, FusionRanker(model))
 
 
 def test_columns_and_a_weighted_sum_by_hand() -> None:
@@ -76,7 +76,7 @@ def test_columns_and_a_weighted_sum_by_hand() -> None:
     assert fuse([NONE, NONE]).docids == ()
     source = PooledSources((GivenRun(Run((ONE,))), GivenRun(Run((TWO,)))), method=fuse)
     assert source(Query("q", "tea")) == fused
-    assert fuse_runs([Run((ONE,)), Run((TWO,))], fuse, k=2).rankings[0] == fused.head(2)
+    assert fuse_runs([Run((ONE,)), Run((TWO,))], fuse).head(2).rankings[0] == fused.head(2)
     for method in FUSIONS:
         rule = RankingModel((FusedRuns(method, names),), (1.0,), runs=names)
         assert FusionRanker(rule)([ONE, TWO]) == FUSIONS[method]([ONE, TWO])
