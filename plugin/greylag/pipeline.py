@@ -39,7 +39,9 @@ class Composable(Generic[_Input_contra], metaclass=Guided):
         def __add__(self, other: Any) -> Any:
             raise TypeError("steps are joined by >>: runs are summed by greylag.fuse_runs, and k= cuts a ranking")
 
-        __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = __pow__ = __add__
+        __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = (
+            __add__  # and not __pow__, by which features take a stage
+        )
 
     @abstractmethod
     def __call__(self, value: _Input_contra, /) -> Ranking:
