@@ -32,7 +32,7 @@ def _add_match(
     that ends behind the `lead` does. If only the `first` one matters, ``tf[row]`` is its position, counted from 1.
     """
     matched = 0
-    for w in range(len(limits)):  # without branches, as they would be unpredictable
+    for w in range(len(last)):  # without branches, as they would be unpredictable
         matches = (span <= limits[w]) & (overlap | (begin >= last[w])) & (end <= lead)
         if first:
             tf[row, w] = begin + 1 if matches and tf[row, w] == 0 else tf[row, w]
@@ -45,8 +45,8 @@ def _add_match(
 
 @_jit_inline
 def _match_ordered(
-    positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, first: bool, lead: int, last: Any,
-    tf: Any, row: int,
+    positions: Any, at: Any, ends: Any, size: int, limits: Any, overlap: bool, first: bool, lead: int,
+    last: Any, tf: Any, row: int,
 ) -> int:  # fmt: skip
     """Add to ``tf[row]`` the matches of #M for each limit M; whether there is one."""
     matched = 0
@@ -70,8 +70,8 @@ def _match_ordered(
 
 @_jit_inline
 def _match_unordered(
-    positions: Any, at: Any, ends: Any, copies: Any, size: int, limits: Any, overlap: bool, first: bool, lead: int,
-    last: Any, tf: Any, row: int,
+    positions: Any, at: Any, ends: Any, copies: Any, size: int, limits: Any, overlap: bool, first: bool,
+    lead: int, last: Any, tf: Any, row: int,
 ) -> int:  # fmt: skip
     """Add to ``tf[row]`` the matches within N tokens for each limit N; whether there is one.
 
@@ -104,31 +104,19 @@ def _match_unordered(
 
 @_jit
 def _count_repeated(
-    ordered: bool,
-    cliques: IntArray,
-    postings: IntArray,
-    starts: IntArray,
-    positions: Int32Array,
-    widths: IntArray,
-    overlap: bool,
-    per_term: bool,
-    first: bool,
-    lead: int,
-    offsets: IntArray,
-    documents: Int32Array,
-    codes: Int32Array,
+    ordered: bool, cliques: IntArray, sizes: IntArray, postings: IntArray, starts: IntArray, positions: Int32Array,
+    widths: IntArray, overlap: bool, per_term: bool, first: bool, lead: int, limits: IntArray, last: IntArray,
+    at: IntArray, ends: IntArray, copies: IntArray, offsets: IntArray, documents: Int32Array, codes: Int32Array,
     tf: Int32Array,
-) -> int:
+) -> int:  # fmt: skip
     """Count matches where a code is `SEVERAL`, drop documents without one, and return the number of rows of `tf` set.
 
-    The arguments are as in `occurrences`; `offsets`, `documents`, `codes` and `tf` are updated.
+    `limits` and `last` have room for a number of each window, and `at`, `ends` and `copies` for one of each term of a
+    clique. The other arguments are as in `occurrences`; `offsets`, `documents`, `codes` and `tf` are updated.
     """
-    largest = cliques.shape[1]
-    at, ends, copies = np.empty(largest, np.int64), np.empty(largest, np.int64), np.empty(largest, np.int64)
-    last, limits = np.empty(len(widths), np.int64), widths.copy()
     begin = written = row = 0
     for c in range(len(cliques)):
-        size = _size(cliques, c)
+        size = sizes[c]
         for w in range(len(widths)):
             # Per clique, as sizes differ.
             limits[w] = widths[w] * size if per_term and not ordered else widths[w]
@@ -140,7 +128,7 @@ def _count_repeated(
                 for j in range(size):
                     posting = postings[cliques[c, j], document]
                     at[j], ends[j] = starts[posting], starts[posting + 1]
-                for w in range(len(widths)):
+                for w in range(len(last)):
                     tf[row, w], last[w] = 0, -1
                 if ordered:
                     matched = _match_ordered(positions, at, ends, size, limits, overlap, first, lead, last, tf, row)
@@ -160,86 +148,59 @@ def _count_repeated(
 
 
 @_jit
-def _size(cliques: IntArray, c: int) -> int:
-    """Count the terms of a clique."""
-    size = 0
-    while size < cliques.shape[1] and cliques[c, size] >= 0:
-        size += 1
-    return size
-
-
-@_jit
-def _rarest(cliques: IntArray, c: int, size: int, having_offsets: IntArray) -> int:
-    """Return the term of a clique that the fewest documents have."""
-    rarest = cliques[c, 0]
-    for term in cliques[c, 1:size]:
-        if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
-            rarest = term
-    return rarest  # type: ignore[no-any-return]
-
-
-@_jit
-def _largest(values: IntArray) -> int:
-    """Return the largest of some values, or 0 if they are negative."""
-    largest = 0
-    for value in values:
-        largest = max(largest, value)
-    return largest
-
-
-@_jit
 def _match(
-    ordered: bool,
-    cliques: IntArray,
-    c: int,
-    size: int,
-    sole: Int32Array,
-    having: IntArray,
-    widest: int,
-    per_term: bool,
-    first: bool,
-    lead: int,
-    documents: Int32Array,
+    ordered: bool, cliques: IntArray, sole: Int32Array, having: IntArray, having_offsets: IntArray, widest: int,
+    per_term: bool, first: bool, lead: int, sizes: IntArray, offsets: IntArray, documents: Int32Array,
     codes: Int32Array,
-) -> int:
-    """Match a clique in some documents: write those in which it may match, and their codes; return their number.
+) -> int:  # fmt: skip
+    """Match cliques in documents: write their sizes, the documents in which they may match, and their codes.
 
-    The code is the least width that matches, or `SEVERAL` where a term occurs more than once or the `first`
-    match is asked for.
+    The code is the least width that matches, or `SEVERAL` where a term occurs more than once or the `first` match is
+    asked for. Returns how many codes are `SEVERAL`.
     """
-    n, again = 0, False
-    for j in range(1, size):
-        again |= not ordered and cliques[c, j] == cliques[c, j - 1]
-    for document in having:
-        here = sole[np.uint64(cliques[c, 0]), np.uint64(document)]
-        # `state` ends as the least of the sole positions: negative if a term is absent (below SEVERAL) or occurs
-        # several times. One comparison then replaces a branch for each term.
-        state = begin = last = here
-        gap, in_order = np.int32(0), not again  # a term that occurs once is not there twice
-        for j in range(1, size):
-            here = sole[np.uint64(cliques[c, j]), np.uint64(document)]
-            state = min(state, here)
-            if ordered:
-                in_order &= here > last
-                gap, last = max(gap, here - last), here
-            else:
-                begin, last = min(begin, here), max(last, here)
-        if state >= 0 and in_order and last < lead:
-            width = int(gap)
-            if not ordered:
-                width = int(last) - int(begin) + 1
-                # The least N with N |clique| tokens, so that codes compare with the windows' own widths.
-                width = (width + size - 1) // size if per_term else width  # rounded up
-            # Written in any case, and overwritten by the next document unless n grows: cheaper than a branch.
-            documents[n], codes[n] = document, SEVERAL if first else width
-            n += width <= widest
-        elif state == SEVERAL:
-            documents[n], codes[n] = document, SEVERAL
-            n += 1
-    return n
+    n = several = 0
+    for c in range(len(cliques)):
+        size, again, rarest = 1, False, cliques[c, 0]
+        while size < cliques.shape[1] and cliques[c, size] >= 0:
+            term = cliques[c, size]
+            again |= not ordered and term == cliques[c, size - 1]
+            if having_offsets[term + 1] - having_offsets[term] < having_offsets[rarest + 1] - having_offsets[rarest]:
+                rarest = term
+            size += 1
+        sizes[c] = size
+        for h in range(having_offsets[rarest], having_offsets[rarest + 1]):
+            document = having[h]
+            here = sole[np.uint64(cliques[c, 0]), np.uint64(document)]
+            # `state` ends as the least of the sole positions: negative if a term is absent (below SEVERAL) or occurs
+            # several times. One comparison then replaces a branch for each term.
+            state = begin = last = here
+            gap, in_order = np.int32(0), not again  # a term that occurs once is not there twice
+            for j in range(1, size):
+                here = sole[np.uint64(cliques[c, j]), np.uint64(document)]
+                state = min(state, here)
+                if ordered:
+                    in_order &= here > last
+                    gap, last = max(gap, here - last), here
+                else:
+                    begin, last = min(begin, here), max(last, here)
+            if state >= 0 and in_order and last < lead:
+                width = int(gap)
+                if not ordered:
+                    width = int(last) - int(begin) + 1
+                    # The least N with N |clique| tokens, so that codes compare with the windows' own widths.
+                    width = (width + size - 1) // size if per_term else width  # rounded up
+                # Written in any case, and overwritten by the next document unless n grows: cheaper than a branch.
+                documents[n], codes[n] = document, SEVERAL if first else width
+                n += width <= widest
+                several += first and width <= widest
+            elif state == SEVERAL:
+                documents[n], codes[n] = document, SEVERAL
+                n += 1
+                several += 1
+        offsets[c + 1] = n
+    return several
 
 
-@_jit
 def occurrences(
     ordered: bool,
     cliques: IntArray,
@@ -254,7 +215,7 @@ def occurrences(
     per_term: bool,
     first: bool,
     lead: int,
-) -> Any:
+) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
     """Find the occurrences of cliques, shape (cliques, largest): rows of `postings`, padded with -1.
 
     Cliques whose terms occur once each, which is the most frequent case, are matched without a search. Only matches
@@ -271,31 +232,24 @@ def occurrences(
     tf : int32 array, shape (m, widths)
         The number of matches within each width, or if `first` the position of the first one, counted from 1.
     """
-    # A clique matches at most in the documents of its rarest term, so that their number bounds the room for all.
-    widest, room, n, repeated = _largest(widths), 0, 0, 0
-    sizes, rarest = np.empty(len(cliques), np.int64), np.empty(len(cliques), np.int64)
-    for c in range(len(cliques)):
-        sizes[c] = _size(cliques, c)
-        rarest[c] = _rarest(cliques, c, sizes[c], having_offsets)
-        room += having_offsets[rarest[c] + 1] - having_offsets[rarest[c]]
-    # First pass: decide all documents in which each term occurs once. Second: search the others.
-    offsets = np.zeros(len(cliques) + 1, np.int64)
+    # A clique matches at most in the documents of its rarest term. Memory that is not written to costs nothing.
+    room = len(cliques) * int((having_offsets[1:] - having_offsets[:-1]).max(initial=0))
+    sizes, offsets = np.empty(len(cliques), np.int64), np.zeros(len(cliques) + 1, np.int64)
     documents, codes = np.empty(room, np.int32), np.empty(room, np.int32)
-    for c in range(len(cliques)):
-        holders = having[having_offsets[rarest[c]] : having_offsets[rarest[c] + 1]]
-        n += _match(
-            ordered, cliques, c, sizes[c], sole, holders, widest, per_term, first, lead, documents[n:], codes[n:]
-        )
-        offsets[c + 1] = n
-    for code in codes[:n]:
-        repeated += code == SEVERAL
-    tf = np.empty((repeated, len(widths)), np.int32)
-    repeated = _count_repeated(
-        ordered, cliques, postings, starts, positions, widths, overlap, per_term, first, lead, offsets, documents,
-        codes, tf,
-    )  # fmt: skip
+    # First pass: decide all documents in which each term occurs once. Second: search the others.
+    widest = max(0, *widths.tolist())
+    several = _match(
+        ordered, cliques, sole, having, having_offsets, widest, per_term, first, lead, sizes, offsets, documents, codes
+    )
+    tf = np.empty((several, len(widths)), np.int32)
+    if several:
+        (limits, last), work = np.empty((2, len(widths)), np.int64), np.empty((3, cliques.shape[1]), np.int64)
+        several = _count_repeated(
+            ordered, cliques, sizes, postings, starts, positions, widths, overlap, per_term, first, lead, limits, last,
+            *work, offsets, documents, codes, tf,
+        )  # fmt: skip
     n = offsets[-1]
-    return offsets, documents[:n].copy(), codes[:n].copy(), tf[:repeated].copy()
+    return offsets, documents[:n].copy(), codes[:n].copy(), tf[:several].copy()
 
 
 def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
@@ -308,16 +262,23 @@ def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray,
     return offsets(counts), documents.astype(np.int32), codes, np.repeat(tf[several, None], n_windows, axis=1)
 
 
-@_jit
 def add_counts(
-    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: Any
+    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: IntArray
 ) -> None:
     """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), in the `columns` of the cliques."""
-    within = np.empty(len(widths), np.int64)
+    _add_counts(offsets, codes, tf, widths, columns, out, np.empty(len(widths), np.int64))
+
+
+@_jit
+def _add_counts(
+    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: Any, within: Any
+) -> None:
+    """Do what `add_counts` does; `within` has room for a number of each width."""
     for c in range(len(columns)):
         for w in range(len(widths)):
             within[w] = 0
-        for code in codes[offsets[c] : offsets[c + 1]]:
+        for i in range(offsets[c], offsets[c + 1]):
+            code = codes[i]
             for w in range(len(widths)):
                 if code >= 0:
                     within[w] += code <= widths[w]

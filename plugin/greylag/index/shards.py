@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class Shard(Tables):
         return tfs
 
     @property
-    def _documents(self) -> tuple[Any, ...]:
+    def _documents(self) -> tuple[IntArray, Bytes, int]:
         return self.postings_offsets, self.postings_docs, streams.document_bytes(self.n_documents)
 
 

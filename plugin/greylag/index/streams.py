@@ -194,16 +194,15 @@ def _document(docs: Bytes, width: int, posting: int) -> int:
     return value  # type: ignore[return-value]
 
 
-@_jit
-def _postings_of(postings_offsets: IntArray, size: int, term: int) -> tuple[int, int]:
-    """Return the numbers of a term's first posting, and of the one after its last, of `size` postings."""
-    first, end = postings_offsets[term], postings_offsets[term + 1]
-    if first < 0 or end < first or end > size:
+def _postings_of(postings_offsets: IntArray, size: int, terms: IntArray) -> IntArray:
+    """Return the numbers of the terms' first postings, and of those after their last, of `size`; none of a term -1."""
+    bounds = np.where(terms >= 0, postings_offsets[np.array([terms, terms + 1])], 0)
+    if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > size)).any():
         raise CollectionError(DAMAGE_ERROR)
-    return first, end
+    return bounds
 
 
-@_jit
+@_jit_inline
 def _skip_postings(stream: Bytes, offset: int, n: int) -> int:
     """Return the offset after the next n postings."""
     while n > 0:
@@ -218,7 +217,7 @@ def _skip_postings(stream: Bytes, offset: int, n: int) -> int:
     return offset
 
 
-@_jit
+@_jit_inline
 def _search(docs: Bytes, width: int, first: int, end: int, document: int) -> int:
     """Find the first of the postings from `first` to `end` - 1 whose document is not below a document, or `end`."""
     step = 1  # doubled until it leads too far, as the posting is near for documents that are near each other
@@ -248,34 +247,41 @@ def _read_positions(stream: Bytes, offset: int, value: int, positions: Int32Arra
     return offset
 
 
-@_jit
 def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
     """Bound the number of positions of postings, ascending within a term: the bytes of the blocks they are in.
 
     Each position has a byte at least. The bound is what damage can make `_read_postings` write at most.
     """
-    room, last = 0, -1
-    for number in numbers:
-        block = number // BLOCK_POSTINGS
-        if block != last // BLOCK_POSTINGS or number <= last:  # a term may be asked for twice
-            begin = block_places[block]
-            end = block_places[block + 1] if block + 1 < len(block_places) else np.int64(len(stream))
-            if begin < 0 or end < begin or end > len(stream):
-                raise CollectionError(DAMAGE_ERROR)
-            room += int(end - begin)
-        last = number
-    return room
+    blocks = numbers // BLOCK_POSTINGS
+    new = np.ones(len(blocks), dtype=bool)
+    new[1:] = (blocks[1:] != blocks[:-1]) | (numbers[1:] <= numbers[:-1])  # a term may be asked for twice
+    blocks = blocks[new]
+    begins, ends = block_places[blocks], np.full(len(blocks), len(stream))
+    inner = blocks < len(block_places) - 1
+    ends[inner] = block_places[blocks[inner] + 1]
+    if ((begins < 0) | (ends < begins) | (ends > len(stream))).any():
+        raise CollectionError(DAMAGE_ERROR)
+    return int((ends - begins).sum())
 
 
-@_jit
-def _read_postings(
+def _located(
     block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray, n: int
-) -> Any:
+) -> tuple[IntArray, Int32Array, IntArray, IntArray, IntArray, Int32Array]:
     """Read postings with these ascending numbers; see `Located`, of which n, `having` and `offsets` are known."""
     shape = len(offsets) - 1, n
     postings, sole = np.full(shape, -1, np.int64), np.full(shape, _ABSENT, np.int32)
     starts = np.zeros(len(numbers) + 1, np.int64)
     positions = np.empty(_room(block_places, stream, numbers), np.int32)
+    _read_postings(block_places, stream, numbers, having, offsets, postings, sole, starts, positions)
+    return postings, sole, having, offsets, starts, positions[: starts[-1]]
+
+
+@_jit
+def _read_postings(
+    block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray,
+    postings: IntArray, sole: Int32Array, starts: IntArray, positions: Int32Array,
+) -> None:  # fmt: skip
+    """Fill in what `_located` returns."""
     for t in range(len(offsets) - 1):
         at, offset = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `offset` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
@@ -291,10 +297,8 @@ def _read_postings(
             postings[t, having[i]], sole[t, having[i]] = i, value if tf == 1 else _SEVERAL
             offset = _read_positions(stream, offset, value, positions, starts[i], starts[i + 1])
             at = number + 1
-    return postings, sole, having, offsets, starts, positions[: starts[-1]]
 
 
-@_jit
 def locate(
     postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
     documents: IntArray,
@@ -303,14 +307,24 @@ def locate(
 
     `docs` and `stream` are the arrays `postings_docs` and `positions` of `Shard`, and `width` is `document_bytes`.
     """
-    n, size, count = len(documents), min(len(docs) // width, len(block_places) * BLOCK_POSTINGS), 0
-    numbers, having = np.empty(len(terms) * n, np.int64), np.empty(len(terms) * n, np.int64)
+    size = min(len(docs) // width, len(block_places) * BLOCK_POSTINGS)
+    numbers, having = np.empty((2, len(terms) * len(documents)), np.int64)
     offsets = np.zeros(len(terms) + 1, np.int64)
-    for t in range(len(terms)):
-        posting, end = np.int64(0), np.int64(0)
-        if terms[t] >= 0:
-            posting, end = _postings_of(postings_offsets, size, terms[t])
-        for d in range(n):
+    bounds = _postings_of(postings_offsets, size, terms)
+    count = _find(bounds, docs, width, documents, numbers, having, offsets)
+    return _located(block_places, stream, numbers[:count], having[:count], offsets, len(documents))
+
+
+@_jit
+def _find(
+    bounds: IntArray, docs: Bytes, width: int, documents: IntArray, numbers: IntArray, having: IntArray,
+    offsets: IntArray,
+) -> int:  # fmt: skip
+    """Fill in the postings of `locate`, their documents and the terms' offsets, and return how many there are."""
+    count = 0
+    for t in range(bounds.shape[1]):
+        posting, end = bounds[0, t], bounds[1, t]
+        for d in range(len(documents)):
             if posting < end and _document(docs, width, posting) < documents[d]:
                 posting = _search(docs, width, posting, end, documents[d])
             if posting >= end:
@@ -319,26 +333,25 @@ def locate(
                 numbers[count], having[count] = posting, d
                 count += 1
         offsets[t + 1] = count
-    return _read_postings(block_places, stream, numbers[:count], having[:count], offsets, n)
+    return count
 
 
 @_jit
 def _find_joint(
-    postings_offsets: IntArray, docs: Bytes, width: int, size: int, terms: IntArray, least: int, places: IntArray,
-    begin: int, end: int, n_documents: int,
-) -> tuple[Int32Array, IntArray, int, int]:  # fmt: skip
-    """Return per document of `locate_jointly` the number of its terms or, if there are enough, `least` + its place.
+    bounds: IntArray, docs: Bytes, width: int, least: int, places: IntArray, begin: int, end: int, n_documents: int,
+    numbers: Int32Array, ends: IntArray,
+) -> tuple[int, int]:  # fmt: skip
+    """Fill in per document of `locate_jointly` the number of its terms or, if there are enough, `least` + its place.
 
-    Then the `places` of `end`, and how many documents and postings there are. A document gets its place, the n-th, when
-    its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
+    Also the `places` of `end`; return how many documents and postings there are. A document gets its place, the n-th,
+    when its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
     """
     # `numbers[d]` counts the terms of document d up to `least`; once it has enough, it has the row that the document
     # has, as `least` + row, and is not counted on.
-    numbers, ends = np.zeros(end - begin, np.int32), places.copy()
     n: Any = 0
     postings: Any = 0
-    for t in range(len(terms)):
-        first, last = _postings_of(postings_offsets, size, terms[t])
+    for t in range(len(ends)):
+        first, last = bounds[0, t], bounds[1, t]
         posting, previous = first + places[t], begin - 1
         while posting < last:
             document = _document(docs, width, posting)
@@ -354,10 +367,9 @@ def _find_joint(
             previous = document
             posting += 1
         ends[t] = posting - first
-    return numbers, ends, n, postings
+    return n, postings
 
 
-@_jit
 def locate_jointly(
     postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
     least: int, places: IntArray, begin: int, end: int, n_documents: int,
@@ -368,19 +380,29 @@ def locate_jointly(
     of each term's postings that are in documents before `begin`, and is overwritten with that before `end`.
     """
     size = min(len(docs) // width, len(block_places) * BLOCK_POSTINGS)
-    joint, ends, n, most = _find_joint(
-        postings_offsets, docs, width, size, terms, least, places, begin, end, n_documents
-    )
-    numbers, having = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
-    offsets, count = np.zeros(len(terms) + 1, np.int64), 0
-    for t in range(len(terms)):
-        first = postings_offsets[terms[t]]
-        for posting in range(first + places[t], first + ends[t]):
+    joint, ends = np.zeros(end - begin, np.int32), places.copy()
+    bounds = _postings_of(postings_offsets, size, terms)
+    n, most = _find_joint(bounds, docs, width, least, places, begin, end, n_documents, joint, ends)
+    numbers, having = np.empty((2, most + 1), np.int64)
+    offsets = np.zeros(len(terms) + 1, np.int64)
+    _join(bounds[0], docs, width, least, places, begin, joint, ends, numbers, having, offsets)
+    places[:] = ends
+    return _located(block_places, stream, numbers[:most], having[:most], offsets, n)
+
+
+@_jit
+def _join(
+    firsts: IntArray, docs: Bytes, width: int, least: int, places: IntArray, begin: int, joint: Int32Array,
+    ends: IntArray, numbers: IntArray, having: IntArray, offsets: IntArray,
+) -> None:  # fmt: skip
+    """Fill in the postings of `locate_jointly`, their documents and the terms' offsets."""
+    count = 0
+    for t in range(len(ends)):
+        for posting in range(firsts[t] + places[t], firsts[t] + ends[t]):
             d = int(joint[np.uint64(_document(docs, width, posting) - begin)]) - least
             numbers[count], having[count] = posting, d  # the next one overwrites what is not joint
             count += d >= 0
-        offsets[t + 1], places[t] = count, ends[t]
-    return _read_postings(block_places, stream, numbers[:most], having[:most], offsets, n)
+        offsets[t + 1] = count
 
 
 @_jit
@@ -419,21 +441,29 @@ def transpose(
             last_term[doc] = term
 
 
-@_jit
 def entries(
     forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int
 ) -> tuple[IntArray, Int32Array, Int32Array]:
     """Return the entries of documents, of which `n_terms` is a bound; see `Shard.entries`."""
-    offsets, size = np.zeros(len(documents) + 1, np.int64), 0
-    for document in documents:
-        if document >= 0:
-            begin, end = forward_offsets[document], forward_offsets[document + 1]
-            if begin < 0 or end < begin or end > len(forward):
-                raise CollectionError(DAMAGE_ERROR)
-            size += end - begin
-    terms, frequencies = np.empty(size, np.int32), np.empty(size, np.int32)  # each entry has a byte at least
+    known = documents[documents >= 0]
+    begins, ends = forward_offsets[known], forward_offsets[known + 1]
+    if ((begins < 0) | (ends < begins) | (ends > len(forward))).any():
+        raise CollectionError(DAMAGE_ERROR)
+    offsets = np.zeros(len(documents) + 1, np.int64)
+    terms, frequencies = np.empty((2, int((ends - begins).sum())), np.int32)  # each entry has a byte at least
+    _read_entries(forward_offsets, forward, documents, n_terms, offsets, terms, frequencies)
+    return offsets, terms[: offsets[-1]].copy(), frequencies[: offsets[-1]].copy()
+
+
+@_jit
+def _read_entries(
+    forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int, offsets: IntArray, terms: Int32Array,
+    frequencies: Int32Array,
+) -> None:  # fmt: skip
+    """Fill in what `entries` returns."""
     n = 0
-    for i, document in enumerate(documents):
+    for i in range(len(documents)):
+        document = documents[i]
         if document >= 0:
             term, offset, end = np.int64(0), forward_offsets[document], forward_offsets[document + 1]
             while offset < end:
@@ -444,7 +474,6 @@ def entries(
                 terms[n], frequencies[n] = term, tf
                 n += 1
         offsets[i + 1] = n
-    return offsets, terms[:n].copy(), frequencies[:n].copy()
 
 
 @_jit

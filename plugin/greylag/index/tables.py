@@ -136,15 +136,24 @@ def _text(text: Bytes, offsets: IntArray, number: int) -> str:
     return text[begin:end].tobytes().decode()
 
 
-@compiled(error_model="numpy")
 def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray) -> IntArray:
-    """Find the numbers of `wanted` texts in a table, by binary search; -1 for one that it lacks."""
+    """Find the numbers of `wanted` texts in a table; -1 for one that it lacks."""
     # Text i of a table is ``text[offsets[i]:offsets[i + 1]]``. `order` has the numbers of the texts in ascending order
     # of their bytes; it is empty if the table is in this order already.
+    numbers = np.full(len(wanted_offsets) - 1, UNKNOWN, np.int64)
+    _search(text, offsets, order, wanted, wanted_offsets, numbers)
+    return numbers
+
+
+@compiled(error_model="numpy")
+def _search(
+    text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray, numbers: IntArray
+) -> None:
+    """Fill in what `find` returns, by binary search."""
     size = len(offsets) - 1
-    numbers = np.full(len(wanted_offsets) - 1, -1, np.int64)
     for i in range(len(numbers)):
-        low, high, mine = 0, size, wanted[wanted_offsets[i] : wanted_offsets[i + 1]]
+        low, high = 0, size
+        mine, length = wanted_offsets[i], wanted_offsets[i + 1] - wanted_offsets[i]
         while low < high:
             middle = (low + high) // 2
             number = np.int64(order[middle]) if len(order) else np.int64(middle)
@@ -153,14 +162,13 @@ def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wante
             begin, end = offsets[number], offsets[number + 1]
             if begin < 0 or end < begin or end > len(text):
                 raise CollectionError(DAMAGE_ERROR)
-            j, common = 0, min(end - begin, len(mine))
-            while j < common and text[begin + j] == mine[j]:
+            j, common = 0, min(end - begin, length)
+            while j < common and text[begin + j] == wanted[mine + j]:
                 j += 1
-            if j == len(mine) and j == end - begin:
+            if j == length and j == end - begin:
                 numbers[i] = number
                 break
-            if (j < common and text[begin + j] < mine[j]) or (j == common and j < len(mine)):
+            if (j < common and text[begin + j] < wanted[mine + j]) or (j == common and j < length):
                 low = middle + 1
             else:
                 high = middle
-    return numbers

@@ -140,8 +140,8 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("term_offsets", starts)
     append("term_order", np.array(sorted(range(len(encoded)), key=encoded.__getitem__), dtype=np.int32))
     gram_offsets, of_words = hash_grams(text, starts)
-    hashes, grams = np.unique(of_words, return_inverse=True)
-    grams = grams.astype(np.int32)
+    hashes, numbers_of_grams = np.unique(of_words, return_inverse=True)
+    grams = numbers_of_grams.astype(np.int32)
     entries = read("document_offsets"), read("words")
     append("document_frequencies", np.bincount(entries[1], minlength=len(encoded)))
     append("gram_hashes", hashes)
@@ -150,15 +150,20 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("grams", grams)
 
 
-@_jit
 def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
     """Hash the n-grams of words ``text[starts[i]:starts[i + 1]]``; return offsets, shape (words + 1,), and hashes."""
-    out_offsets, room, longest = np.zeros(len(starts), np.int64), np.int64(0), np.int64(0)
-    for i in range(len(starts) - 1):
-        room += (LONGEST - SHORTEST + 1) * (starts[i + 1] - starts[i])
-        longest = max(longest, starts[i + 1] - starts[i])
-    hashes, n = np.empty(room, np.uint64), 0
-    padded, characters = np.empty(longest + 2, np.uint8), np.empty(longest + 3, np.int64)
+    sizes, out_offsets = np.diff(starts), np.zeros(len(starts), np.int64)
+    longest, hashes = int(sizes.max(initial=0)), np.empty((LONGEST - SHORTEST + 1) * int(sizes.sum()), np.uint64)
+    _hash_grams(text, starts, np.empty(longest + 2, np.uint8), np.empty(longest + 3, np.int64), out_offsets, hashes)
+    return out_offsets, hashes[: out_offsets[-1]].copy()
+
+
+@_jit
+def _hash_grams(
+    text: Bytes, starts: IntArray, padded: Bytes, characters: IntArray, out_offsets: IntArray, hashes: Hashes
+) -> None:
+    """Fill in what `hash_grams` returns; the others have room for a word and for where its characters begin."""
+    n = 0
     for i in range(len(starts) - 1):
         size = starts[i + 1] - starts[i] + 2
         padded[0] = padded[size - 1] = 95  # _
@@ -179,129 +184,141 @@ def hash_grams(text: Bytes, starts: IntArray) -> tuple[IntArray, Hashes]:
                 hashes[n] = value
                 n += 1
         out_offsets[i + 1] = n
-    return out_offsets, hashes[:n].copy()
 
 
-@_jit
 def count_grams(
     document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, size: int
 ) -> IntArray:
     """Count the documents with each of `size` n-grams."""
-    frequencies, last = np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    for d in range(len(document_offsets) - 1):
-        for word in words[document_offsets[d] : document_offsets[d + 1]]:
-            for gram in grams[gram_offsets[word] : gram_offsets[word + 1]]:
-                # Several words of a document may have the n-gram: it counts once.
-                frequencies[gram] += last[gram] != d
-                last[gram] = d
+    frequencies = np.zeros(size, np.int64)
+    _count_grams(document_offsets, words, gram_offsets, grams, np.full(size, -1), frequencies)
     return frequencies
 
 
 @_jit
-def _entries(document_offsets: IntArray, words: Int32Array, document: int) -> Int32Array:
-    """Return a document's words."""
-    first, end = document_offsets[document], document_offsets[document + 1]
-    if first < 0 or end > len(words):
+def _count_grams(
+    document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, last: IntArray,
+    frequencies: IntArray,
+) -> None:  # fmt: skip
+    """Add to the frequencies of `count_grams`; `last` becomes the last document that has each n-gram."""
+    for d in range(len(document_offsets) - 1):
+        for entry in range(document_offsets[d], document_offsets[d + 1]):
+            word = words[entry]
+            for place in range(gram_offsets[word], gram_offsets[word + 1]):
+                # Several words of a document may have the n-gram: it counts once.
+                gram = grams[place]
+                frequencies[gram] += last[gram] != d
+                last[gram] = d
+
+
+def _ranges_of(document_offsets: IntArray, words: Int32Array, documents: IntArray | Int32Array) -> tuple[IntArray, int]:
+    """Return where the words of documents begin and end, shape (2, documents), and how many there are."""
+    bounds = document_offsets[np.array([documents, documents + 1])]
+    if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > len(words))).any():
         raise CollectionError(DAMAGE_ERROR)
-    return words[first:end]
+    return bounds, int((bounds[1] - bounds[0]).sum())
 
 
-@_jit
 def _table_of(numbers: IntArray) -> Int32Array:
     """Make a hash table of n different numbers by their last bits: indices, n in an empty slot, n + 1 for several.
 
     It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot:
     a branch that can be predicted.
     """
-    size, n = 16, len(numbers)
-    while size < 16 * n:
-        size *= 2
+    n = len(numbers)
+    size = max(16, 1 << (16 * n - 1).bit_length())
+    slots = numbers & (size - 1)
     table = np.full(size, n, np.int32)
-    for place in range(n):
-        at = numbers[place] & (size - 1)
-        table[at] = place if table[at] == n else n + 1
+    table[slots] = np.where(np.bincount(slots, minlength=size)[slots] > 1, n + 1, np.arange(n))
     return table
 
 
-@_jit
-def _find(number: int, numbers: IntArray) -> int:
-    """Find the slot of a number, or n."""
-    place = 0
-    while place < len(numbers) and numbers[place] != number:
-        place += 1
-    return place
-
-
-@_jit
 def _sums_of(weights: FloatArray, has: Bytes) -> FloatArray:
     """Sum the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
 
     They are added in the order of the query: in that of the document's words, the last bits would depend on the order
     in which documents were indexed, and documents that cover the same would differ.
     """
-    sums = np.zeros(has.shape[1])
-    for place in range(len(weights)):
-        for i in range(len(sums)):
-            sums[i] += weights[place] * has[place, i]
-    return sums
+    return np.cumsum(weights[:, None] * has, axis=0)[-1] if len(weights) else np.zeros(has.shape[1])
 
 
-@_jit
 def covered_words(
     n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray, numbers: IntArray,
     weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Sum the weights of the words with some numbers that each document has."""
-    n, table, has = len(numbers), _table_of(numbers), np.zeros((len(numbers), len(documents)), np.uint8)
-    mask = np.uint64(len(table) - 1)
-    for i in range(len(documents)):
-        for word in _entries(document_offsets, words, documents[i]):
+    bounds, _ = _ranges_of(document_offsets, words, documents)
+    has = np.zeros((len(numbers), len(documents)), np.uint8)
+    _mark_words(n_words, bounds, words, numbers, _table_of(numbers), has)
+    return _sums_of(weights, has)
+
+
+@_jit
+def _mark_words(
+    n_words: int, bounds: IntArray, words: Int32Array, numbers: IntArray, table: Int32Array, has: Bytes
+) -> None:
+    """Mark which words with some numbers each document has."""
+    n, mask = len(numbers), np.uint64(len(table) - 1)
+    for i in range(bounds.shape[1]):
+        for entry in range(bounds[0, i], bounds[1, i]):
+            word = words[entry]
             if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGE_ERROR)
             place = table[np.uint64(word) & mask]
             if place > n:
-                place = _find(word, numbers)
+                place = 0
+                while place < n and numbers[place] != word:
+                    place += 1
             if place < n and numbers[place] == word:
                 has[place, i] = 1
-    return _sums_of(weights, has)  # type: ignore[no-any-return]
 
 
-@_jit
 def covered_grams(
     n_grams: int, gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array,
     documents: IntArray, numbers: IntArray, weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Sum the weights of the n-grams with some numbers that each document has."""
     # Documents of one query share most of their words, so that the n-grams of each different word are read once.
-    different, of_entries = _different_words(len(gram_offsets) - 1, document_offsets, words, documents)
-    starts, places = _grams_of(n_grams, gram_offsets, grams, different, numbers)
+    bounds, size = _ranges_of(document_offsets, words, documents)
+    different, of_entries = _different_words(len(gram_offsets) - 1, bounds, size, words)
+    of_words, room = _ranges_of(gram_offsets, grams, different)
+    starts, places = np.zeros(len(different) + 1, np.int64), np.empty(room, np.int32)
+    _find_grams(n_grams, of_words, grams, numbers, _table_of(numbers), starts, places)
     has = np.zeros((len(numbers), len(documents)), np.uint8)
-    entry = 0
-    for i in range(len(documents)):
-        for _ in range(document_offsets[documents[i]], document_offsets[documents[i] + 1]):
-            word = of_entries[entry]
-            entry += 1
-            for place in places[starts[word] : starts[word + 1]]:
-                has[place, i] = 1
-    return _sums_of(weights, has)  # type: ignore[no-any-return]
+    _mark_grams(bounds, of_entries, starts, places, has)
+    return _sums_of(weights, has)
 
 
 @_jit
-def _different_words(
-    n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray
-) -> tuple[Int32Array, Int32Array]:
-    """Return the different words of documents, and the number of each word of each document among them."""
-    room, size = 0, 16
-    for document in documents:
-        room += len(_entries(document_offsets, words, document))
-    while size < 4 * room:
-        size *= 2
+def _mark_grams(bounds: IntArray, of_entries: Int32Array, starts: IntArray, places: Int32Array, has: Bytes) -> None:
+    """Mark which n-grams each document has, from those of its words."""
+    entry = 0
+    for i in range(bounds.shape[1]):
+        for _ in range(bounds[0, i], bounds[1, i]):
+            word = of_entries[entry]
+            entry += 1
+            for at in range(starts[word], starts[word + 1]):
+                has[places[at], i] = 1
+
+
+def _different_words(n_words: int, bounds: IntArray, size: int, words: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Return the different words of documents, and the number of each of their `size` words among them."""
+    different, of_entries = np.empty((2, size), np.int32)
+    table = np.zeros(max(16, 1 << (4 * size - 1).bit_length()), np.int32)
+    return different[: _number_words(n_words, bounds, words, table, different, of_entries)], of_entries
+
+
+@_jit
+def _number_words(
+    n_words: int, bounds: IntArray, words: Int32Array, table: Int32Array, different: Int32Array, of_entries: Int32Array
+) -> int:
+    """Fill in what `_different_words` returns; return how many words are different."""
     # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the slot n.
-    table, mask = np.zeros(size, np.int32), np.uint64(size - 1)
-    different, of_entries = np.empty(room, np.int32), np.empty(room, np.int32)
+    mask = np.uint64(len(table) - 1)
     n = entry = 0
-    for document in documents:
-        for word in _entries(document_offsets, words, document):
+    for i in range(bounds.shape[1]):
+        for at in range(bounds[0, i], bounds[1, i]):
+            word = words[at]
             if word < 0 or word >= n_words:
                 raise CollectionError(DAMAGE_ERROR)
             slot = np.uint64(word) & mask
@@ -313,31 +330,27 @@ def _different_words(
                 table[slot] = n
             of_entries[entry] = table[slot] - 1
             entry += 1
-    return different[:n], of_entries
+    return n
 
 
 @_jit
-def _grams_of(
-    n_grams: int, gram_offsets: IntArray, grams: Int32Array, words: Int32Array, numbers: IntArray
-) -> tuple[IntArray, Int32Array]:
+def _find_grams(
+    n_grams: int, bounds: IntArray, grams: Int32Array, numbers: IntArray, table: Int32Array, starts: IntArray,
+    places: Int32Array,
+) -> None:  # fmt: skip
     """Find which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their indices."""
-    room, n, table = 0, len(numbers), _table_of(numbers)
-    for word in words:
-        if gram_offsets[word] < 0 or gram_offsets[word + 1] > len(grams):
-            raise CollectionError(DAMAGE_ERROR)
-        room += max(0, gram_offsets[word + 1] - gram_offsets[word])
-    starts, places, mask = np.zeros(len(words) + 1, np.int64), np.empty(room, np.int32), np.uint64(len(table) - 1)
-    matches = 0
-    for i in range(len(words)):
-        for j in range(gram_offsets[words[i]], gram_offsets[words[i] + 1]):
+    n, matches, mask = len(numbers), 0, np.uint64(len(table) - 1)
+    for i in range(bounds.shape[1]):
+        for j in range(bounds[0, i], bounds[1, i]):
             gram = grams[np.uint64(j)]
             if gram < 0 or gram >= n_grams:
                 raise CollectionError(DAMAGE_ERROR)
             place = table[np.uint64(gram) & mask]
             if place > n:
-                place = _find(gram, numbers)
+                place = 0
+                while place < n and numbers[place] != gram:
+                    place += 1
             if place < n and numbers[place] == gram:
                 places[matches] = place
                 matches += 1
         starts[i + 1] = matches
-    return starts, places[:matches]

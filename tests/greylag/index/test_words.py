@@ -171,8 +171,8 @@ def test_damaged_words_are_made_again(lucene: Path, caplog: pytest.LogCaptureFix
 @given(st.lists(st.lists(st.integers(0, 40).map(lambda n: 64 * n))))
 def test_words_of_several_documents_are_told_apart_by_more_than_their_last_bits(documents: list[list[int]]) -> None:
     words = np.array([*chain.from_iterable(documents)], dtype=np.int32)
-    places = offsets([*map(len, documents)]), words, np.arange(len(documents))
-    different, of_entries = module._different_words(64 * 41, *places)
+    ends = offsets([*map(len, documents)])
+    different, of_entries = module._different_words(64 * 41, np.array([ends[:-1], ends[1:]]), len(words), words)
     assert sorted(different.tolist()) == sorted({*words.tolist()})
     assert different[of_entries].tolist() == words.tolist()
 

@@ -76,22 +76,20 @@ class LatentVectors:
         """Compute V'x of rows of terms with their tf."""
         with _lock:  # else several threads would decompose the same
             places, right = decomposed(self.index)
-        folded: FloatArray = _fold(starts, places[terms], self.index.unit_weights(starts, terms, tf), right)
+        folded = np.zeros((len(starts) - 1, right.shape[1]))
+        _fold(starts, places[terms], self.index.unit_weights(starts, terms, tf), right, folded)
         return folded
 
 
 @compiled(error_model="numpy")
-def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatArray) -> FloatArray:
-    """Sum weight times row ``right[place]`` over each row of terms; -1 is a term without one."""
-    out = np.zeros((len(starts) - 1, right.shape[1]))
-    for i in range(len(starts) - 1):
-        row = out[i]
+def _fold(starts: IntArray, places: IntArray, weights: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """Add weight times row ``right[place]`` to each row of `out` for its terms; -1 is a term without one."""
+    for i in range(len(out)):
         for j in range(starts[i], starts[i + 1]):
-            if places[j] >= 0:
-                weight, of_term = weights[j], right[places[j]]
-                for m in range(len(row)):
-                    row[m] += weight * of_term[m]
-    return out
+            weight, place = weights[j], places[j]
+            if place >= 0:
+                for m in range(out.shape[1]):
+                    out[i, m] += weight * right[place, m]
 
 
 def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
