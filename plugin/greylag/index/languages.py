@@ -43,13 +43,14 @@ _FREQUENT = {
         "no": "og det av en til ikke på er som med jeg",
         "pl": "w na się nie jest że do z oraz przez jak",
         "pt": "não uma que do da os para com em um são",
-        "ro": "și în de la nu este care pe din cu mai",
+        "ro": "și în să că nu este care pe din cu mai",
         "sv": "och att det som en på är inte av för ett",
         "tr": "ve bir bu için ile olarak da de çok daha olan",
     }.items()
 }
 """Eleven of the most frequent words of languages in Latin script."""
-_SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _MIN_FREQUENT = 100, 1000, 6
+_SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _MIN_WORDS, _MIN_SHARE = 100, 1000, 100, 0.05
+"""Of the words of German and Spanish texts, at least .12 are their frequent ones; of English texts without, up to .02."""
 
 
 def language_code(name: str) -> str:
@@ -72,9 +73,11 @@ def likely_language(texts: Iterable[str]) -> str | None:
     if 2 * scripts[script] > letters:
         return script
     occurring = Counter(words(sample.lower()))
+    total = occurring.total()
     counts = {language: sum(map(occurring.__getitem__, frequent)) for language, frequent in _FREQUENT.items()}
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if counts[first] < _MIN_FREQUENT or counts[first] < 2 * counts["en"] * (first != "en"):
+    least = max(_MIN_SHARE * total, 2 * counts["en"] * (first != "en"))
+    if total < _MIN_WORDS or counts[first] < least:
         return None
     return first if counts[first] > counts[second] else None
 

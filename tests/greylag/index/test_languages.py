@@ -72,7 +72,20 @@ def test_names_are_those_of_anserini_and_romanian() -> None:
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_what_a_text_looks_like(language: str) -> None:
-    assert likely_language([SENTENCES[language]]) == language
+    assert likely_language([SENTENCES[language]] * 10) == language
+
+
+@pytest.mark.parametrize(
+    ("collection", "language"), [("nfcorpus", None), ("xquad_de", "de"), ("xquad_es", "es"), ("xquad_en", "en")]
+)
+def test_what_samples_of_a_collection_look_like(
+    collection: str, language: str | None, data: Callable[[str], Path]
+) -> None:
+    with gzip.open(data(collection) / "docs.jsonl.gz", "rt") as lines:
+        texts = [json.loads(line)["contents"] for line in lines]
+    rng = random.Random(1)
+    assert {likely_language(rng.sample(texts, 20)) for _ in range(100)} <= {language, "en", None}
+    assert likely_language(texts) == language
 
 
 @pytest.mark.parametrize("text", ["", "jaguar speed", "x = f(y)", "der", "des Moines, el Paso, la Jolla", "1234 5678"])
@@ -83,7 +96,7 @@ def test_a_short_text_looks_like_nothing(text: str) -> None:
 def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     languages._warn_of.cache_clear()
     for _ in range(2):
-        rerank("Schule", [SENTENCES["de"], "x"], method="mmr")
+        rerank("Schule", [SENTENCES["de"]] * 8, method="mmr")
     rerank("Schule", [SENTENCES["de"]], method="mmr", language="de")
     PositionalIndex.from_texts({"d": SENTENCES["en"]})
     assert len(caplog.messages) == 1
