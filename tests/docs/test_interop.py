@@ -16,6 +16,7 @@ SECTIONS = {
 }
 NEEDS = {
     "LangChain": "langchain_core",
+    "LangChain's MMR": "langchain_core",
     "LlamaIndex": "llama_index.core",
     "PyTerrier": "pyterrier",
     "ir_datasets": "greylag",

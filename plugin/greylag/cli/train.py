@@ -120,8 +120,7 @@ def train(
 ) -> None:  # fmt: skip
     """Train a model on judged topics, and save it as JSON.
 
-    Without --model, several models are tried and the best that the topics support is kept; a table shows what was
-    tried.
+    Without --model, several models are tried and the best is saved; a table shows what was tried.
 
     Without --index, a model learns from the scores and ranks of --run and of other runs (--features run:FILE), or from
     the columns of a --letor file: all of them, or --features 1,5,column:NAME. The models are then automatic, mrf,
