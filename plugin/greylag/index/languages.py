@@ -50,7 +50,7 @@ _FREQUENT = {
 }
 """Eleven of the most frequent words of languages in Latin script."""
 _SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _MIN_WORDS, _MIN_SHARE = 100, 1000, 100, 0.05
-"""Of the words of German and Spanish texts, at least .12 are their frequent ones; of English texts without, up to .02."""
+"""Frequent words are .12 or more of samples of German and Spanish, and .02 or less of English without stop words."""
 
 
 def language_code(name: str) -> str:
