@@ -42,43 +42,58 @@ class NeighbourScore(Evidence):
             scores = unit_ranges(ranking.scores)[:NEIGHBOURS]
             starts, terms, tf = index.entries(index.documents(ranking.docids))
             weights = index.unit_weights(starts, terms, tf)
-            means: FloatArray = neighbour_means(starts, terms, weights, index.n_terms, scores)
+            numbers, highest = numbered(terms, starts[len(scores)])
+            means: FloatArray = neighbour_means(starts, numbers, highest, weights, scores)
             return means
 
         return values
 
 
 @compiled(error_model="numpy")
+def numbered(terms: Int32Array, end: int) -> tuple[Int32Array, int]:
+    """Number the terms before `end` from 1; 0 is another one. Return the numbers, which have gaps, and the highest."""
+    # By a hash table with open addressing: a table of all terms would grow with the collection.
+    size = 16
+    while size < 2 * end:
+        size *= 2
+    table, numbers = np.full(size, -1, np.int32), np.zeros(len(terms), np.int32)
+    for entry in range(len(terms)):
+        slot = terms[entry] & (size - 1)
+        while table[slot] >= 0 and table[slot] != terms[entry]:
+            slot = (slot + 1) & (size - 1)
+        if entry < end:
+            table[slot] = terms[entry]
+        if table[slot] >= 0:
+            numbers[entry] = slot + 1
+    return numbers, size
+
+
+@compiled(error_model="numpy")
 def neighbour_means(
-    starts: IntArray, terms: Int32Array, weights: FloatArray, n_terms: int, scores: FloatArray
+    starts: IntArray, numbers: Int32Array, highest: int, weights: FloatArray, scores: FloatArray
 ) -> FloatArray:
     """Average the scores of the first k rows of terms, shape (k,), by squared cosines with each of the n rows, (n,).
 
-    Row i has the different terms ``terms[starts[i]:starts[i + 1]]``, and their weights, in unit length.
+    Row i has the different terms ``numbers[starts[i]:starts[i + 1]]`` (`numbered`), and their weights, in unit length.
     """
     k, end = len(scores), starts[len(scores)]
-    # The postings of the neighbours' terms, which are numbered from 1.
-    places, sizes = np.zeros(n_terms, np.int32), np.zeros(end + 2, np.int64)
-    known = 0
+    sizes = np.zeros(highest + 2, np.int64)
     for entry in range(end):
-        if places[terms[entry]] == 0:
-            known += 1
-            places[terms[entry]] = known
-        sizes[places[terms[entry]] + 1] += 1
-    ends = np.cumsum(sizes)  # of place p, postings begin at ``ends[p]``, and end there once they are filled in
+        sizes[numbers[entry] + 1] += 1
+    ends = np.cumsum(sizes)  # of number p, postings begin at ``ends[p]``, and end there once they are filled in
     rows, values = np.empty(end, np.int64), np.empty(end)
     for row in range(k):
         for entry in range(starts[row], starts[row + 1]):
-            place = places[terms[entry]]
-            rows[ends[place]], values[ends[place]] = row, weights[entry]
-            ends[place] += 1
+            number = numbers[entry]
+            rows[ends[number]], values[ends[number]] = row, weights[entry]
+            ends[number] += 1
     out = np.empty(len(starts) - 1)
     for i in range(len(out)):
         cosines = np.zeros(k)
         for entry in range(starts[i], starts[i + 1]):
-            place = places[terms[entry]]
-            if place > 0:
-                for j in range(ends[place - 1], ends[place]):
+            number = numbers[entry]
+            if number > 0:
+                for j in range(ends[number - 1], ends[number]):
                     cosines[rows[j]] += weights[entry] * values[j]
         total, mean = 0.0, 0.0
         for j in range(k):
