@@ -110,7 +110,7 @@ def as_latex(table: Table, label: str = "") -> str:
     def cell(value: Cell) -> str:
         if isinstance(value, Marked):
             mark = value.mark.strip()
-            return f"${value.value:{value.form}}{f'^{{{mark}}}' if mark else ''}$"
+            return f"${_marked_number(value)}{f'^{{{mark}}}' if mark else ''}$"
         return cell_text(value, table.decimals).translate(_LATEX)
 
     sides = "".join("r" if _is_numeric(table, column) else "l" for column in range(len(table.header)))
@@ -208,11 +208,21 @@ def cell_text(value: Cell, decimals: int) -> str:
     if value is None:
         return ""
     if isinstance(value, Marked):
-        return f"{value.value:{value.form}}{value.mark}"
-    # A p of 0.0000 would be read as certain.
-    if isinstance(value, float) and 0 < value < 0.5 * 10**-decimals:
+        return f"{_marked_number(value)}{value.mark}"
+    return _rounded(value, decimals) if isinstance(value, float) else str(value)
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Format a number; a p of 0.0000 would be read as certain."""
+    if 0 < value < 0.5 * 10**-decimals:
         return f"<{10**-decimals:.{decimals}f}"
-    return f"{value:.{decimals}f}" if isinstance(value, float) else str(value)
+    return f"{value:.{decimals}f}"
+
+
+def _marked_number(cell: Marked) -> str:
+    """Format a marked number in its form, without the mark."""
+    unsigned = re.fullmatch(r"\.(\d+)f", cell.form)
+    return _rounded(cell.value, int(unsigned[1])) if unsigned else f"{cell.value:{cell.form}}"
 
 
 def _html_row(row: Row, sides: Sequence[str], decimals: int) -> str:

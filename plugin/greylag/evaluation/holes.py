@@ -13,19 +13,20 @@ from greylag.core.tables import Marked, Printed, Row, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
-from greylag.evaluation.significance import DifferenceWithHoles, Significance
+from greylag.evaluation.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
 from greylag.ranking import FloatArray, IntArray, Run
 from greylag.trec import Qrels
 
 COLUMNS_NOTE = (
     "judged: the share of the documents down to the measure's cut-off that are judged. relevant: the score if all "
     "others that any run has down to the cut-off are relevant, with the highest grade of the judgements. left out: the "
-    "score without them, and without documents of negative grade. own: the relevant documents that no other run has "
-    "down to the cut-off. without own: the score if these were not judged, as if the run had not been in the pool."
+    "score without them, and without documents of negative grade. own: the number of relevant documents that this run "
+    "alone ranks down to the cut-off. without own: the score if these were not judged, as if the run had not been in "
+    "the pool."
 )
 NOTE_ON_DIFFERENCES = (
-    "least: the difference if, among the documents without judgements, only those that the other run ranks higher are "
-    "relevant; greatest: if only those that the run itself ranks higher are."
+    "The last two columns suppose that some of the documents without judgements are relevant. least: the difference if "
+    "these are all that the other run ranks higher; greatest: if they are all that the run itself ranks higher."
 )
 
 
@@ -146,17 +147,28 @@ def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrel
 
 
 def holes_table(significance: Significance) -> Table:
-    """Report the differences of `compare_with_holes`, with a sentence for each by the first measure."""
+    """Report the differences of `compare_with_holes`, with sentences by the first measure."""
     rows: list[Row] = []
-    sentences = []
     for c in significance.comparisons:
         if c.holes is not None:
             views = (c.holes.not_relevant, c.holes.relevant, c.holes.left_out, c.holes.least, c.holes.greatest)
             rows.append((c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in views)))
-            if c.measure == significance.comparisons[0].measure:
-                sentences.append(c.holes.sentence(c.run, c.baseline, str(c.measure)))
     header = ("run", "against", "measure", "not relevant", "relevant", "left out", "least", "greatest")
-    return Table("\n".join([NOTE_ON_DIFFERENCES, *filter(None, sentences)]), header, rows)
+    return Table("\n".join([NOTE_ON_DIFFERENCES, *holes_sentences(significance)]), header, rows)
+
+
+def holes_sentences(significance: Significance) -> list[str]:
+    """Write which orders by the first measure depend on documents without judgements; of many, how many."""
+    measure = significance.comparisons[0].measure
+    compared = [c for c in significance.comparisons if c.measure == measure and c.holes]
+    sentences = [c.holes.sentence(c.run, c.baseline, str(measure)) for c in compared if c.holes]
+    told = [sentence for sentence in sentences if sentence]
+    if len(told) <= MOST_SENTENCES:
+        return told
+    return [
+        f"By {measure}, documents without judgements decide the order of {len(told)} of {len(compared)} pairs of runs, "
+        "or could reverse it: the differences of such a pair have not all the same sign."
+    ]
 
 
 def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:

@@ -19,7 +19,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate
-from greylag.evaluation.significance import Correction, check_comparable, correct, marked_p
+from greylag.evaluation.significance import MOST_SENTENCES, Correction, check_comparable, correct, marked_p
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
 
@@ -28,7 +28,7 @@ MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may diffe
 COLUMNS_NOTE = (
     "people: by their topics alone; predicted: by predicted judgements alone, of all topics; corrected: these without "
     "their bias; low, high: 95 % interval; weight: lambda of prediction-powered inference, 0 where predictions do not "
-    "help; worth: the number of topics judged by people that would tell as much."
+    "help; worth: the number of topics judged by people that would give as narrow an interval, at most all topics."
 )
 _log = logging.getLogger("greylag")
 
@@ -43,7 +43,7 @@ class Estimate:
     corrected: float
     interval: tuple[float, float]  # of `corrected`, 95 %
     weight: float  # lambda
-    worth: float  # the topics judged by people that would give as small a variance
+    worth: float  # the topics judged by people that would give as narrow an interval, at most all topics
     p: float  # two-sided, that the corrected figure is 0
 
 
@@ -69,9 +69,10 @@ class Corrections(Printed):
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence for each difference by the first measure, or for each mean if there are none."""
+        """A sentence for each difference by the first measure, or for each mean if there are none; none if many."""
         every = self.differences or self.means
-        return [self._sentence(row) for row in every if row.measure == every[0].measure]
+        told = [row for row in every if row.measure == every[0].measure]
+        return [self._sentence(row) for row in told] if len(told) <= MOST_SENTENCES else []
 
     @property
     def tables(self) -> list[Table]:
@@ -101,9 +102,8 @@ class Corrections(Printed):
         form = "+.4f" if row.baseline else ".4f"
         low, high = (format(end, form) for end in estimated.interval)
         return (
-            f"{subject}: {row.measure} is {estimated.corrected:{form}} (95 % interval {low} to {high}), and "
-            f"{self.topics} judged topics with predictions for {self.others} more are as informative as "
-            f"{estimated.worth:.0f} judged topics."
+            f"{subject}: {row.measure} is {estimated.corrected:{form}} (95 % interval {low} to {high}). "
+            f"{self.topics} judged and {self.others} predicted topics are worth {estimated.worth:.0f} judged ones."
         )
 
     def _table(self) -> Table:
@@ -129,6 +129,10 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
       / S (HC3 of MacKinnon and White 1985, which holds for skewed scores, too). With weight 0, and if the slope rests
       on a single topic, it is Student's of Y;
     - the interval is by Student's t with n - 2 degrees of freedom, with Satterthwaite's for the two parts.
+
+    `worth` is the m for which Student's interval of m topics with the standard deviation of Y is as wide: it is above n
+    exactly if the interval is narrower than that by people alone. It is at most n + N, as no predictions tell more than
+    people's judgements of all topics would.
 
     In simulations with n of 8, 10 and 25 and N of 40 and 400, with good, biased and useless predictions, 95 to 96 % of
     the intervals contained the mean if scores were normal; if exponential, 89 to 95 %, no fewer than of Student's by
@@ -178,7 +182,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
         corrected=mean,
         interval=interval,
         weight=slope * len(others) / len(every),
-        worth=n * alone / (near + far) if near + far else float(n),
+        worth=_worth(interval, n * alone, len(every)) if near + far else float(n),
         p=p,
     )
 
@@ -208,6 +212,16 @@ def _student(
     error = math.sqrt(variance)
     half = float(special.stdtrit(whole, 1 - SIGNIFICANCE_LEVEL / 2)) * error
     return (mean - half, mean + half), 2 * float(special.stdtr(whole, -abs(mean) / error))
+
+
+def _worth(interval: tuple[float, float], variance: float, most: int) -> float:
+    """Return how many topics, up to `most`, whose scores have this variance give a Student's interval as wide."""
+    from scipy import special
+
+    number = np.arange(2, most + 1)
+    halves = special.stdtrit(number - 1, 1 - SIGNIFICANCE_LEVEL / 2) * np.sqrt(variance / number)
+    # Between two numbers the width is linear to within a thousandth of a topic; beyond the ends, it is the end.
+    return float(np.interp((interval[1] - interval[0]) / 2, halves[::-1], number[::-1]))
 
 
 def evaluate_with_predictions(

@@ -35,6 +35,7 @@ COLUMNS_NOTE = (
     "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the smallest "
     "true diff that a t-test on this many queries detects with 80 % power, corrected as p is"
 )
+MOST_SENTENCES = 3  # comparisons that are written out; a table stands for more
 MAX_TERMINAL_COLUMNS = 9  # columns of `comparison_table` that fit a terminal
 
 

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from greylag.core.tables import Table
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
 from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
 from greylag.reports.scores import compares_all, ranked
 
 Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 """Scores by run, and a test of their differences."""
-MOST_SENTENCES = 3
-"""The most comparisons that a report writes out, each with its own chart."""
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from greylag.core.citations import cite
 from greylag.core.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
-from greylag.evaluation.holes import Holes, holes_table
+from greylag.evaluation.holes import Holes, holes_sentences, holes_table
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
@@ -33,7 +33,7 @@ MOST_PAIRS = 45
 """The most pairs of runs, those of ten, whose comparisons are listed for a reader."""
 
 MOST_SHARES = 5
-"""The most runs whose share of unjudged documents is listed."""
+"""The most runs that a note lists."""
 
 
 def table(
@@ -60,7 +60,7 @@ def table(
     form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
         LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
         measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between tables.
-        JSON has everything.
+        Both have the letters, each measure's in a column of its own in TSV. JSON has everything.
     per_query : bool, default False
         Give the scores of each query instead.
     metadata : mapping, optional
@@ -86,7 +86,7 @@ def table(
         wide=form == "tsv",
         complete=form == "tsv",
     )
-    cited = _cited(next(iter(scores.values())).measures, significance) if form == "latex" else []
+    cited = _cited(scores, None if per_query else significance) if form == "latex" else []
     return format_tables(tables, form, cited)
 
 
@@ -114,10 +114,12 @@ def score_tables(
 ) -> list[Table]:
     """Make the tables of `table`, with all columns if `wide`, and with all pairs of runs if `complete`."""
     check_comparable(scores)
-    tables = [_query_table(scores)] if per_query else [_means_table(scores, significance)]
-    many = math.comb(len(scores), 2) > MOST_PAIRS
-    if significance and not per_query and not complete and many and compares_all(scores, significance):
-        note = f"{significance.method} TSV and JSON list all comparisons."
+    tables = [_query_table(scores)] if per_query else [_means_table(scores, significance, complete)]
+    many = significance and not complete and _has_many_pairs(scores, significance)
+    if significance and not per_query and many:
+        note = (
+            f"{significance.method}{_equivalence_note(significance, counted=True)} TSV and JSON list all comparisons."
+        )
         tables[0] = replace(tables[0], caption=f"{tables[0].caption}\n{note}")
     elif significance and not per_query:
         whole = comparison_table("", significance) if wide else narrow_table(significance)
@@ -130,9 +132,16 @@ def score_tables(
         )
     notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))
-    if holes:
+    if holes and significance and many:
+        tables.append(replace(holes.table, caption="\n".join([holes.table.caption, *holes_sentences(significance)])))
+    elif holes:
         tables += [holes.table, *([holes_table(significance)] if significance else [])]
     return tables
+
+
+def _has_many_pairs(scores: Mapping[str, Scores], significance: Significance) -> bool:
+    """Return whether all pairs of more runs are compared than are listed for a reader."""
+    return math.comb(len(scores), 2) > MOST_PAIRS and compares_all(scores, significance)
 
 
 def compares_all(scores: Mapping[str, Scores], significance: Significance) -> bool:
@@ -141,30 +150,43 @@ def compares_all(scores: Mapping[str, Scores], significance: Significance) -> bo
     return significance.baseline is None and len(pairs) == math.comb(len(scores), 2)
 
 
-def _equivalence_note(significance: Significance) -> str:
-    """Write a sentence on the column of equivalence, if there is one."""
-    margin = significance.comparisons[0].margin
+def _equivalence_note(significance: Significance, *, counted: bool = False) -> str:
+    """Write a sentence on the column of equivalence, or on the number of pairs that are the same, if it was tested."""
+    margin, measure = significance.comparisons[0].margin, significance.comparisons[0].measure
     if margin is None:
         return ""
     correction = CORRECTION_NAMES[significance.correction]
+    if counted:
+        tested = [c.equivalence_p for c in significance.comparisons if c.measure == measure]
+        same = sum(p is not None and p < SIGNIFICANCE_LEVEL for p in tested)
+        return (
+            f" By {measure}, {same} of {len(tested)} pairs are the same within "
+            f"{margin:g}: two one-sided t-tests, {correction} correction, p below {SIGNIFICANCE_LEVEL}."
+        )
     return (
         f" same p: two one-sided t-tests that the means differ by less than {margin:g}, {correction} correction; "
         f"* below {SIGNIFICANCE_LEVEL}: the two are the same within {margin:g}."
     )
 
 
-def _cited(measures: Sequence[Measure], significance: Significance | None) -> list[str]:
-    """Return BibTeX for the measures and the tests."""
+def _cited(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
+    """Return BibTeX for the measures and the tests, and for letters and effect sizes if they are shown."""
+    measures = next(iter(scores.values())).measures
     kinds = [measure.family for measure in measures]
     own = [kind.from_subtopics or kind.from_grades or kind.from_ir_measures for kind in kinds]
     names = [*map(str, measures), *([] if all(own) else ["trec_eval"])]
     if significance:
-        names += [TEST_NAMES[significance.test], CORRECTION_NAMES[significance.correction], "effect size"]
+        names += [TEST_NAMES[significance.test], CORRECTION_NAMES[significance.correction]]
+        names += [] if _has_many_pairs(scores, significance) else ["effect size"]
+        names += ["compact letter display"] if compares_all(scores, significance) else []
     return cite(", ".join(names))
 
 
-def _means_table(scores: Mapping[str, Scores], significance: Significance | None) -> Table:
-    """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared."""
+def _means_table(scores: Mapping[str, Scores], significance: Significance | None, lettered: bool) -> Table:
+    """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared.
+
+    If `lettered`, the letters of the groups are columns, too.
+    """
     measures = next(iter(scores.values())).measures
     pairs = significance is not None and compares_all(scores, significance)
     marks = {} if significance is None else group_letters(scores, significance) if pairs else _stars(significance)
@@ -176,9 +198,10 @@ def _means_table(scores: Mapping[str, Scores], significance: Significance | None
         for measure, width, mean in zip(measures, widths, scores[name].means.tolist(), strict=True):
             mark = f"{' ' * pairs}{marks.get((name, measure), ''):<{width}}" if width else ""
             row.append(Marked(mean, ".0f" if measure.family.summary == "sum" else ".4f", mark))
-        rows.append(row)
-    header = ("rank", "run") if pairs else ("run",)
-    return Table("\n".join(_notes(scores, significance)), (*header, *map(str, measures)), rows)
+        rows.append([*row, *(marks[name, measure] for measure in measures if pairs and lettered)])
+    header = [*(["rank", "run"] if pairs else ["run"]), *map(str, measures)]
+    header += [f"letters of {measure}" for measure in measures if pairs and lettered]
+    return Table("\n".join(_notes(scores, significance)), header, rows)
 
 
 def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
@@ -262,6 +285,11 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
             for c in significance.comparisons
         ]
         content["significance"] = {**asdict(significance), "comparisons": comparisons}
+    if significance and compares_all(scores, significance):
+        letters = group_letters(scores, significance)
+        for name, rank in ranked(scores).items():
+            by_measure = {str(measure): letters[name, measure] for measure in scores[name].measures}
+            content["runs"][name] |= {"rank": rank, "letters": by_measure}
     return content
 
 
@@ -302,7 +330,7 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
         if run.seen:
             text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
             runs_of.setdefault(text, []).append(name)
-    notes += [f"{', '.join(names)}: {text}" for text, names in runs_of.items()]
+    notes += [f"{few_names(names)}: {text}" for text, names in runs_of.items()]
     if significance and significance.baseline:
         notes.append(f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}.")
     elif significance and compares_all(scores, significance):
@@ -331,6 +359,13 @@ def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
             f"{name}: {'; '.join(filter(None, [names, actor.get('team') or actor.get('name')]))} (ir_metadata)."
         )
     return lines
+
+
+def few_names(names: Sequence[str]) -> str:
+    """List the names of runs; of many, the first."""
+    if len(names) <= MOST_SHARES:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST_SHARES - 1])} and {len(names) - MOST_SHARES + 1} more"
 
 
 def _few(qids: Sequence[str]) -> str:

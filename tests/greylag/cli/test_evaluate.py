@@ -11,6 +11,7 @@ import pytest
 
 from greylag.cli.options import parse_measures
 from greylag.evaluation import correct_by_people, equivalence_test, evaluate, evaluate_by_subtopic
+from greylag.evaluation.significance import p_text
 from greylag.trec import at_level, read_qrels, read_run, read_subtopic_qrels, write_qrels
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.studies.samples import Page
@@ -246,7 +247,7 @@ def test_a_margin_tells_whether_runs_are_the_same(command: Command, made: Path, 
     x = x - evaluate(read_run(runs[0]), read_qrels(made / "qrels.txt"), ["AP"]).values[:, 0]
     assert found["equivalence_p"] == pytest.approx(equivalence_test(x, 0.05))
     shown = command(*words, "--margin", 0.05)[1]
-    assert f"{found['equivalence_p']:.4f}" in shown
+    assert p_text(found["equivalence_p"]) in shown
     assert "within 0.05" in shown
     assert "same" not in command(*words)[1]
 
@@ -299,7 +300,7 @@ def test_few_judgements_of_people_beside_predicted_ones(
     assert [one["run"] for one in found["means"]] == [str(runs[0]), str(runs[1])] * 2
     shown = command(*words)[1]
     assert f"{expected.corrected:+.4f}" in shown
-    assert f"are as informative as {expected.worth:.0f}" in shown
+    assert f"10 judged and 14 predicted topics are worth {expected.worth:.0f} judged ones." in shown
     assert "angelopoulos2023" in command(*words, "--format", "latex")[1]
     assert f"{expected.corrected:+.4f}" in command(*words, "--format", "html")[1]
     assert "against" not in command("evaluate", *predicted, runs[1])[1]

@@ -138,3 +138,23 @@ def test_measures_that_have_no_such_views(name: str) -> None:
     runs, qrels = small_case(0)
     with pytest.raises(ParameterError, match="leave it out"):
         score_holes(runs, qrels, [parse_measure(name)])
+
+
+@pytest.mark.parametrize("baseline", ["r0", None])
+def test_of_many_pairs_the_number_stands_for_sentences(baseline: str | None) -> None:
+    """Half of the runs rank a document without judgements, so that their order with the others depends on it."""
+    qrels = {str(q): {"x": 1, "n": 0} for q in range(4)}
+    runs = {
+        f"r{n}": Run(tuple(Ranking(q, "", ("x", "n") if n % 2 else ("y", "n"), [2, 1]) for q in qrels))
+        for n in range(12)
+    }
+    scores = {name: evaluate(run, qrels, ["P@1"]) for name, run in runs.items()}
+    holes = score_holes(runs, qrels, ["P@1"])
+    found = compare_with_holes(compare(scores, baseline), runs, qrels, holes)
+    told = [c for c in found.comparisons if c.holes and c.holes.sentence(c.run, c.baseline, "P@1")]
+    shown = table(scores, found, holes=holes)
+    assert f"decide the order of {len(told)} of {len(found.comparisons)} pairs of runs" in shown
+    assert "The order of" not in shown
+    assert (len(told), len(found.comparisons)) == ((6, 11) if baseline else (36, 66))
+    assert (" against " in shown) == bool(baseline)
+    assert " least " in table(scores, found, holes=holes, form="tsv").replace("\t", " ")

@@ -98,7 +98,13 @@ def test_it_is_the_formula_of_prediction_powered_inference(seed: int) -> None:
     )
     freedom = parts.sum() ** 2 / (parts**2 / (28, 89)).sum()  # Satterthwaite's
     assert found.interval == pytest.approx(stats.t.interval(0.95, freedom, found.corrected, parts.sum() ** 0.5))
-    assert found.worth == pytest.approx(y.var(ddof=1) / parts.sum())
+    if found.worth < 90:  # a whole number of topics below and one above are as wide, or wider and narrower
+        half = (found.interval[1] - found.interval[0]) / 2
+        ends = [
+            stats.t.ppf(0.975, m - 1) * y.std(ddof=1) / m**0.5
+            for m in (math.floor(found.worth), math.floor(found.worth) + 1)
+        ]
+        assert ends[0] + 1e-12 >= half >= ends[1] - 1e-12
     shifted = correct_by_people(y, 3 * f + 7, 3 * more + 7)
     assert shifted.corrected == pytest.approx(found.corrected)
     assert shifted.interval == pytest.approx(found.interval)
@@ -137,6 +143,41 @@ def test_the_weight_is_the_one_of_least_variance() -> None:
     )
     variances = {lam: np.var(y + lam * (others - f)) for lam in (0.0, 0.1, round(float(weight), 2), 0.35, 0.5, 1.0)}
     assert min(variances, key=lambda lam: variances[lam]) == round(float(weight), 2)
+
+
+@pytest.mark.parametrize(("n", "more"), [(40, 40), (100, 100), (200, 400)])
+@pytest.mark.parametrize(("kind", "squared"), [("good", 1 / 1.16), ("biased", 0.25 / 0.34)])
+def test_worth_is_the_number_of_topics_of_double_sampling(n: int, more: int, kind: str, squared: float) -> None:
+    """Its variance is s^2 ((1 - r^2) / n + r^2 / (n + N)), with r the correlation of both scores (Cochran 12.7)."""
+    expected = 1 / ((1 - squared) / n + squared / (n + more))
+    worth = np.median([one.worth for one in simulate(kind, n, more)])
+    assert worth == pytest.approx(expected, rel=0.06)
+
+
+@pytest.mark.parametrize("kind", ["good", "biased", "useless", "skewed"])
+def test_worth_says_whether_the_interval_is_narrower(kind: str) -> None:
+    """Above n exactly if it is narrower than that by people alone, and never more than all topics."""
+    found = [one for n in (8, 20) for one in simulate(kind, n, 20)[:500]]
+    for one, n in zip(found, [8] * 500 + [20] * 500, strict=True):
+        wide, alone = (high - low for low, high in (one.interval, one.people_interval))
+        assert (one.worth > n + 1e-9) == (wide < alone * (1 - 1e-12))
+        assert one.worth <= n + 20
+    assert max(one.worth for one in found) == (40 if kind == "good" else pytest.approx(30, abs=10))
+
+
+def test_predictions_of_fewer_documents_are_right_too() -> None:
+    """If documents lack predictions on all topics alike, intervals hold as often; where people judged, they do not."""
+    rng, covered = np.random.default_rng(3), {"alike": 0, "there": 0}
+    for _ in range(TRIALS):
+        truth = rng.random((125, 10)) < 0.4  # the relevance of the top 10 documents
+        seen = rng.random((125, 10)) < 0.5
+        seen_there = seen | (np.arange(125) >= 25)[:, None]
+        for name, predicted in (("alike", seen), ("there", seen_there)):
+            guesses = (truth & predicted).mean(axis=1)
+            low, high = correct_by_people(truth.mean(axis=1)[:25], guesses[:25], guesses[25:]).interval
+            covered[name] += low <= 0.4 <= high
+    assert covered["alike"] / TRIALS == pytest.approx(0.95, abs=BAND)
+    assert covered["there"] / TRIALS < 0.8
 
 
 def test_too_few_topics() -> None:
@@ -189,6 +230,17 @@ def test_runs_and_their_difference() -> None:
     totals = [{"plain": evaluate(runs["plain"], qrels, ["num_ret"])} for qrels in (people, predicted)]
     with pytest.raises(ParameterError, match="num_ret is a sum"):
         evaluate_with_predictions(totals[0], totals[1])
+
+
+def test_of_many_runs_the_table_stands_for_sentences() -> None:
+    runs, people, predicted = judgements(60)
+    many = {f"r{n}": runs["plain"] for n in range(5)}
+    scores = [{name: evaluate(run, qrels, ["AP"]) for name, run in many.items()} for qrels in (people, predicted)]
+    found = evaluate_with_predictions(*scores)
+    assert found.sentences == []
+    assert found.tables[0].caption.startswith("10 topics judged by people, 50 more")
+    assert len(found.tables[0].rows) == 5
+    assert len(evaluate_with_predictions(*({n: s[n] for n in ("r0", "r1")} for s in scores)).sentences) == 2
 
 
 def test_judgements_that_cannot_be_corrected() -> None:

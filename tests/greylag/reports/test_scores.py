@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from greylag.core.tables import Marked, Table, as_latex, as_markdown, as_text
 from greylag.errors import ParameterError
 from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure
 from greylag.reports import table, to_dict
@@ -157,7 +158,51 @@ def test_sixty_runs_fit_a_page() -> None:
     assert max(map(len, shown[:61])) <= 100
     assert any("TSV and JSON list all comparisons." in line for line in shown)
     assert len(table(runs, tested, form="tsv").splitlines()) == 61 + 1 + 1 + 2 * 1770
-    assert len(table(runs, tested, form="latex").splitlines()) < 90
+    latex = table(runs, tested, form="latex")
+    assert len(latex.splitlines()) < 90
+    assert ("piepho2004" in latex, "sakai2018" in latex) == (True, False)  # letters, and no effect size
+    few = table(
+        {name: runs[name] for name in names[:3]}, compare({n: runs[n] for n in names[:3]}, names[0]), form="latex"
+    )
+    assert ("piepho2004" in few, "sakai2018" in few) == (False, True)
+
+
+def test_many_pairs_have_their_letters_and_ranks_in_every_form() -> None:
+    """In TSV and JSON two runs share a letter exactly if their comparison is not significant, as the text shows."""
+    rng = np.random.default_rng(1)
+    runs = {
+        f"r{n}": Scores((AP, P5), tuple(map(str, range(30))), rng.random((30, 2)) / 2 + n / 30, (), ())
+        for n in range(12)
+    }
+    tested = compare(runs, margin=0.3)
+    means = list(csv.DictReader(table(runs, tested, form="tsv").split("\n\n")[0].splitlines(), delimiter="\t"))
+    found = json.loads(table(runs, tested, form="json"))["runs"]
+    shown = [line.split() for line in table(runs, tested).splitlines()[1:13]]
+    for row, line in zip(means, shown, strict=True):
+        of_run = found[row["run"]]
+        assert [row["rank"], row["run"], row["letters of AP"], row["letters of P@5"]] == [line[n] for n in (0, 1, 3, 5)]
+        assert [str(of_run["rank"]), *of_run["letters"].values()] == [line[n] for n in (0, 3, 5)]
+    for c in tested.comparisons:
+        first, second = (set(found[name]["letters"][str(c.measure)]) for name in (c.run, c.baseline))
+        assert bool(first & second) != c.significant
+    same = sum((c.equivalence_p or 0) < 0.05 for c in tested.comparisons if c.measure == AP)
+    assert 0 < same < 66
+    assert f"By AP, {same} of 66 pairs are the same within 0.3: two one-sided t-tests" in table(runs, tested)
+    assert "letters" not in to_dict(runs, compare(runs, "r0"))["runs"]["r1"]
+
+
+def test_notes_list_few_of_many_runs() -> None:
+    runs = {f"r{n}": scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for n in range(29)}
+    assert table(runs).splitlines()[-1] == "r0, r1, r2, r3 and 25 more: 1 without judgements, ignored (9)."
+
+
+def test_a_marked_p_of_nearly_0_is_a_bound() -> None:
+    """0.0000 would be read as certain; a signed difference has no bound."""
+    rows = [("a", Marked(0.00001, mark="*"), Marked(0.00001, "+.4f"), Marked(0.0, mark="*"))]
+    shown = Table("", ("run", "p", "diff", "0"), rows)
+    assert as_text(shown).splitlines()[1].split() == ["a", "<0.0001*", "+0.0000", "0.0000*"]
+    assert r"a & $<0.0001^{*}$ & $+0.0000$ & $0.0000^{*}$ \\" in as_latex(shown)
+    assert r"| a | \<0.0001<sup>\*</sup> |" in as_markdown(shown)
 
 
 def test_per_query():
