@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -68,6 +68,8 @@ class Settings(BaseModel):
 class Experiment(Settings):
     """The fields of every experiment file."""
 
+    shared: ClassVar[type[Settings] | None] = None  # the fields that all parts of a study share
+
     name: FileName
     """The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`."""
     study: str = "pipeline"
@@ -95,20 +97,33 @@ def check_fields(path: str | Path, fields: Mapping[str, Any], form: type[T]) -> 
         # From JSON, as strict validation of Python values would refuse lists for tuples.
         settings = form.model_validate_json(json.dumps(fields), strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"].removeprefix("Value error, ")
-        if not first["loc"]:  # of several fields, which the message names
-            raise FormatError(path, None, message) from None
-        reason = f"{message[:1].lower()}{message[1:]} (got {first['input']!r:.60})"
-        if first["type"] == "extra_forbidden":
-            reason = _unknown_field(form, first["loc"])
-        raise FormatError(path, None, f"{'.'.join(map(str, first['loc']))}: {reason}") from None
+        raise FormatError(path, None, ": ".join(filter(None, fault(form, error)))) from None
     for name in fields.keys() & form.model_fields.keys() - file_fields(form).keys():  # data_folder and file_folder
         raise FormatError(path, None, f"{name}: {_unknown_field(form, (name,))}")
     folder = Path(path).parent
     # GREYLAG_DATA replaces a folder that the file names; a file without one has its data beside it.
     data = os.environ.get("GREYLAG_DATA") if settings.data != "." else None
     return settings.model_copy(update={"data_folder": Path(data or folder / settings.data), "file_folder": folder})
+
+
+PLAIN = {
+    "string_type": "it must be text",
+    "too_short": "there must be at least {min_length}, and there are {actual_length}",
+}
+"""What some faults of pydantic are called, by their type."""
+
+
+def fault(form: type[BaseModel], error: ValidationError) -> tuple[str, str]:
+    """Return the place of the first fault, "" if it is of several fields, which the reason names; and the reason."""
+    first = error.errors()[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return "", message
+    place = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        return place, _unknown_field(form, first["loc"])
+    plain = PLAIN.get(first["type"], f"{message[:1].lower()}{message[1:]}").format(**first.get("ctx", {}))
+    return place, f"{plain} (got {first['input']!r:.60})"
 
 
 def part_of(field: FieldInfo) -> type[BaseModel] | None:

@@ -1,4 +1,4 @@
-"""The main study on several collections, with one table and one correction over all."""
+"""The main study on several collections, compared in one table, with p corrected over all comparisons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, model_validator
@@ -27,14 +27,20 @@ EXAMPLE = {
 }
 
 
+_MEAN = "Column mean: the mean over collections, each with the same weight"
+
+
 class Settings(config.Experiment):
-    """The fields of the study pipeline, which all collections share, and those of each collection."""
+    """The study pipeline on several collections, whose comparisons are corrected together. Fields that all collections
+    share stand beside the field collections; greylag experiment --init pipeline lists them all.
+    """
 
     model_config = ConfigDict(extra="allow")
+    shared: ClassVar = pipeline.Settings
 
     collections: Annotated[Mapping[config.FileName, Mapping[str, Any]], Field(min_length=2, examples=[EXAMPLE])]
-    """By a collection's name the fields that are its own: collection, topics, qrels, and any other of the study
-    pipeline. Those that all collections share, such as model and baselines, stand beside this field.
+    """By its name, each collection with its own collection, topics and qrels, and any other field of the study pipeline
+    that differs from the shared ones. Systems and measures must be the same for all.
     """
 
     @model_validator(mode="after")
@@ -65,9 +71,10 @@ class Settings(config.Experiment):
         try:
             member = pipeline.Settings.model_validate_json(json.dumps(fields), strict=True)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, ("collections", name, *first["loc"])))
-            raise ValueError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from None
+            place, reason = config.fault(pipeline.Settings, error)
+            # A field that is wrong beside the collections is that of each
+            within = [] if place and place.partition(".")[0] not in own else ["collections", name]
+            raise ValueError(": ".join(filter(None, [".".join(filter(None, [*within, place])), reason]))) from None
         return member.model_copy(update={"data_folder": self.data_folder, "file_folder": self.file_folder})
 
     def paths(self) -> Iterator[Path]:
@@ -89,11 +96,10 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
     ranked = {name: replace(one, tests=tests[name]) for name, one in ranked.items()}
     outcomes = {name: pipeline.outcome(members[name], one) for name, one in ranked.items()}
     kinds = next(iter(tests.values()))
-    tables = [
-        part
-        for kind, test in kinds.items()
-        for part in (means_table(kind, ranked), differences_table(kind, ranked), f"{test.method}\n")
-    ]
+    tables: list[Table | str] = []
+    for kind, test in kinds.items():
+        tables += [means_table(kind, ranked), differences_table(kind, ranked), p_table(kind, ranked)]
+        tables.append(f"{test.method}\n")
     joint = Section("All collections", parts=[*tables, *(differences_chart(kind, ranked) for kind in kinds)])
     return Outcome(
         scores={f"{name}: {system}": of for name, one in outcomes.items() for system, of in one.scores.items()},
@@ -111,49 +117,56 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
 
 
 def means_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
-    """Tabulate the means of each system by the first measure: a column for each collection, and their mean."""
+    """Tabulate the mean of each system by each measure: a column for each collection, and the mean of these."""
     scores = {name: one.scores[kind] for name, one in ranked.items()}
     first = next(iter(scores.values()))
     rows: list[Row] = []
-    for system in first:
-        means = [float(of_one[system].means[0]) for of_one in scores.values()]
-        rows.append((system, *means, float(np.mean(means))))
-    caption = f"{kind.capitalize()}: mean {first[next(iter(first))].measures[0]} by collection"
-    return Table(caption, ("", *scores, "mean"), rows)
+    for place, measure in enumerate(first[next(iter(first))].measures):
+        for system in first:
+            means = [float(of_one[system].means[place]) for of_one in scores.values()]
+            rows.append((system, str(measure), *means, float(np.mean(means))))
+    return Table(f"{kind.capitalize()}: means over queries. {_MEAN}", ("", "measure", *scores, "mean"), rows)
 
 
 def differences_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
-    """Tabulate the differences of each step by the first measure; a star marks those that are significant."""
-    found = {name: _by_step(kind, one) for name, one in ranked.items()}
+    """Tabulate the differences of each step by each measure; a star marks those that are significant."""
     rows: list[Row] = []
-    for before, after in next(iter(found.values())):
-        compared = [by_step[before, after] for by_step in found.values()]
+    for head, compared in _by_step(kind, ranked).items():
         cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
-        rows.append((after, before, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
-    return Table(f"{kind.capitalize()}: differences in {_measure(kind, ranked)}", ("", "against", *found, "mean"), rows)
+        rows.append((*map(str, head), *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
+    caption = f"{kind.capitalize()}: differences of means. {_MEAN}"
+    return Table(caption, ("", "against", "measure", *ranked, "mean"), rows)
+
+
+def p_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
+    """Tabulate the corrected p of each step by each measure."""
+    rows: list[Row] = [
+        (*map(str, head), *(c.corrected_p for c in found)) for head, found in _by_step(kind, ranked).items()
+    ]
+    return Table(f"{kind.capitalize()}: corrected p of the differences", ("", "against", "measure", *ranked), rows)
 
 
 def differences_chart(kind: str, ranked: Mapping[str, Ranked]) -> Figure:
     """Draw the differences of each step by the first measure, by collection, with their intervals."""
-    found = {name: _by_step(kind, one) for name, one in ranked.items()}
+    found = _by_step(kind, ranked)
+    measure = next(iter(found))[2]
     rows = {
-        f"{after} against {before}, {name}": (by_step[before, after].difference, *by_step[before, after].interval)
-        for before, after in next(iter(found.values()))
-        for name, by_step in found.items()
+        f"{after} against {before}, {name}": (c.difference, *c.interval)
+        for (after, before, by), compared in found.items()
+        if by == measure
+        for name, c in zip(ranked, compared, strict=True)
     }
-    measure = _measure(kind, ranked)
     caption = f"Differences in {measure} by collection, with 95 % intervals that are not corrected"
     return interval_figure(caption, f"difference of {measure}", rows)
 
 
-def _measure(kind: str, ranked: Mapping[str, Ranked]) -> Measure:
-    return next(iter(ranked.values())).tests[kind].comparisons[0].measure
-
-
-def _by_step(kind: str, ranked: Ranked) -> dict[tuple[str, str], Comparison]:
-    """Return the comparisons by the first measure, by the systems before and after a step."""
-    comparisons = ranked.tests[kind].comparisons
-    return {(c.baseline, c.run): c for c in comparisons if c.measure == comparisons[0].measure}
+def _by_step(kind: str, ranked: Mapping[str, Ranked]) -> dict[tuple[str, str, Measure], list[Comparison]]:
+    """Return the comparisons of all collections by the systems after and before a step and the measure."""
+    found: dict[tuple[str, str, Measure], list[Comparison]] = {}
+    for one in ranked.values():
+        for c in one.tests[kind].comparisons:
+            found.setdefault((c.run, c.baseline, c.measure), []).append(c)
+    return found
 
 
 def _within(context: Context, name: str) -> Context:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import getsourcefile
+from textwrap import shorten
 from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
@@ -44,6 +45,7 @@ from greylag.studies.tables import means, merge_scores
 from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
 V = TypeVar("V")
+LINE_WIDTH = 100  # of a line of progress
 FUSION = "fusion"
 """The model that weighs the rankings of the first stage, which no index and no features are needed for."""
 
@@ -107,7 +109,7 @@ class Settings(CollectionSettings):
     stages: tuple[StageText, ...] = ()
     """What is tried after the model, each by itself, as for greylag rerank --stage: mmr(relevance_weight=0.7,k=20),
     xquad(aspects=FILE). Stages of one's own are MODULE:CLASS, of a file MODULE.py beside this one or an installed
-    package. One after another: rm3 >> mmr.
+    package. Stages one after another, for which the command line repeats --stage, are joined: rm3 >> mmr.
     """
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
     """Measures of relevance; topics are compared by the first."""
@@ -272,7 +274,7 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
     opened, models = ranked.collection, [fitted.model for fitted in ranked.fitted]
     return Outcome(
         scores=merge_scores(map(means, ranked.scores.values())),
-        results={kind: to_dict(part) for kind, part in ranked.scores.items()},
+        results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
         tables=[*map(table, ranked.scores.values()), *comparisons(ranked)],
         title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
@@ -315,7 +317,7 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
         n_jobs=context.n_jobs,
         tag=tag,
         provenance={"experiment": settings.name},
-        progress=context.progress,
+        progress=lambda line: context.progress(shorten(f"{tag}: {line}", LINE_WIDTH, placeholder=" ...")),
     )
 
 

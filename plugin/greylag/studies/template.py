@@ -29,7 +29,11 @@ def template(study: str, form: type[Experiment]) -> str:
     # All other fields are commented out, with their defaults, so that the file without its comments is short.
     head = [*_comment(summary(form)), "# Fields that are commented out show their defaults.", ""]
     name = f"my-{study.replace('_', '-')}"
-    return "\n".join([*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", "study", "expected"})]) + "\n"
+    lines = [*head, f"name: {name}", f"study: {study}", *_fields(form, {"name", "study", "expected"})]
+    if form.shared is not None:
+        required = {field for field, kind in file_fields(form.shared).items() if kind.is_required()}
+        lines += ["", "# Shared by all:", *_fields(form.shared, required | form.model_fields.keys())]
+    return "\n".join(lines) + "\n"
 
 
 def description(field: FieldInfo) -> str:
@@ -73,7 +77,13 @@ def _fields(
 def _field(name: str, field: FieldInfo, default: Any, *, plain: bool) -> Iterator[str]:
     part = part_of(field)
     if part is None:
-        yield f"{name}: {_yaml(_placeholder(name, field) if field.is_required() else default)}"
+        value = _placeholder(name, field) if field.is_required() else default
+        line = f"{name}: {_yaml(value)}"
+        if len(line) <= LINE_WIDTH or not isinstance(value, dict):
+            yield line
+        else:
+            yield f"{name}:"
+            yield from (f"  {line}" for line in write_yaml(value, width=LINE_WIDTH).splitlines())
         return
     yield f"{name}:"
     lines = [line for line in _fields(part, plain=plain, given=default if isinstance(default, part) else None) if line]
@@ -104,4 +114,4 @@ def _yaml(value: Any) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text.replace("`", ""), LINE_WIDTH)]
+    return [f"# {line}" for line in textwrap.wrap(text.replace("`", ""), LINE_WIDTH - 6)]

@@ -62,7 +62,7 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
         ("{name: x, measures: [AP, nDGC@10]}", r"measures.1: .*'nDGC@10'.* nDCG"),
         ("{name: x, objective: nDCK}", r"objective: .*nDCK.* \(got 'nDCK'\)"),
         ("{name: x, even: '3'}", r"even: 3 is not even: add 1 \(got '3'\)"),
-        ("{name: 3, part: {size: 0}}", r"name: input should be a valid string"),
+        ("{name: 3, part: {size: 0}}", r"name: it must be text"),
         ("{name: ''}", r"name: '' cannot name a file"),
         ("{name: ../../victim}", r"name: '../../victim' cannot name a file"),
         ("{name: a/b}", r"name: 'a/b' cannot name a file"),

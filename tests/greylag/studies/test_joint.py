@@ -80,28 +80,39 @@ def test_p_is_corrected_over_both_collections(done: Finished, folder: Path) -> N
     for (_, before, measure), value in corrected.items():
         if measure == "AP":
             assert re.search(rf"mrf is [^:]* than {before}: .{{40,160}}corrected p {escape(p_text(value))}\)", text)
-    stars = [
-        cell.endswith("*")
-        for line in done.summary.splitlines()
-        if re.match(r"mrf +\S*bm25 ", line)
-        for cell in line.split()[2:4]
-    ]
-    assert stars == [corrected[name, before, "AP"] < 0.05 for before in ("bm25", "tuned-bm25") for name in "ab"]
+    lines = [line.split() for line in done.summary.splitlines() if re.match(r"mrf +\S*bm25 ", line)]
+    shown = {
+        (before, measure): (*cells[:2], *values)
+        for (_, before, measure, *cells), (*_, a, b) in zip(lines[:4], lines[4:], strict=True)
+        for values in [(a, b)]
+    }
+    for (name, before, measure), value in corrected.items():
+        cells = shown[before, measure]
+        assert cells["ab".index(name)].endswith("*") == (value < 0.05)
+        assert float(cells[2 + "ab".index(name)]) == pytest.approx(value, abs=6e-5)
+    results = json.loads((folder / "out" / "results.json").read_text())
+    for name in "ab":
+        found = results[name]["relevance"]["significance"]["comparisons"]
+        assert {(name, c["baseline"], c["measure"]): c["corrected_p"] for c in found} == pytest.approx(
+            {key: value for key, value in corrected.items() if key[0] == name}
+        )
     assert "Holm's correction over 8 comparisons" in done.summary
 
 
 def test_the_joint_table(done: Finished) -> None:
     rows = [line.split() for line in done.summary.splitlines()]
     for system in ("bm25", "tuned-bm25", "mrf"):
-        means = [done.scores[f"{name}: {system}"]["AP"] for name in "ab"]
-        assert [system, *(f"{mean:.4f}" for mean in (*means, np.mean(means)))] in rows
+        for measure in SHARED["measures"]:
+            means = [done.scores[f"{name}: {system}"][measure] for name in "ab"]
+            assert [system, measure, *(f"{mean:.4f}" for mean in (*means, np.mean(means)))] in rows
+    assert "Column mean: the mean over collections" in done.summary
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"topcis": "a.tsv"}, "collections.a.topcis: Extra inputs are not permitted"),
-        ({"topics": 3}, "collections.a.topics: Input should be a valid string"),
+        ({"topcis": "a.tsv"}, "collections.a.topcis: unknown field: did you mean topics"),
+        ({"topics": 3}, r"collections.a.topics: it must be text \(got 3\)"),
         ({"first_stage": {"model": ["bm25", "ql"]}}, "a and b differ in their systems or measures"),
         ({"subtopic_qrels": str(DEMO / "qrels.subtopics.txt")}, "a and b differ in their systems or measures"),
         ({"model": "mrf(max_features=1,tune=true)", "measures": ["AP"]}, "a and b differ in their systems or measures"),
@@ -111,3 +122,25 @@ def test_mistakes(folder: Path, own: dict[str, Any], change: dict[str, Any], rea
     write(folder / "wrong.yaml", study="collections", collections={**own, "a": own["a"] | change}, **SHARED)
     with pytest.raises(FormatError, match=reason):
         load(folder / "wrong.yaml")
+
+
+def test_mistakes_in_shared_fields_and_in_the_number_of_collections(folder: Path, own: dict[str, Any]) -> None:
+    write(folder / "wrong.yaml", study="collections", collections=own, **SHARED | {"model": ["mrf", "rm3"]})
+    with pytest.raises(FormatError, match=r"yaml: model: it must be text \(got \['mrf', 'rm3'\]\)"):
+        load(folder / "wrong.yaml")
+    write(folder / "wrong.yaml", study="collections", collections={"a": own["a"]}, **SHARED)
+    with pytest.raises(FormatError, match="yaml: collections: there must be at least 2, and there are 1"):
+        load(folder / "wrong.yaml")
+
+
+def test_lines_of_progress_name_the_system_and_are_short(folder: Path, own: dict[str, Any]) -> None:
+    lines: list[str] = []
+    shared = SHARED | {"model": "mrf(max_features=9)", "features": "FI/term/LM,SD/ordered/LM-O-1,SD/unordered/LM-U-8"}
+    write(folder / "lines.yaml", study="collections", collections=own, **shared)
+    run_study(*load(folder / "lines.yaml"), folder / "lines", progress=lines.append)
+    folds = [line for line in lines if "fold" in line]
+    systems = ("tuned-bm25", "mrf")
+    assert [line.split(": ")[:3] for line in folds] == [
+        [name, system, f"fold {fold}"] for name in "ab" for system in systems for fold in (1, 2)
+    ]
+    assert max(map(len, lines)) <= 110
