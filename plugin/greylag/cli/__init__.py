@@ -233,7 +233,8 @@ def _code(error: BaseException) -> int:
 def _usage(error: Any) -> str:
     """Format a line about a mistake in the use of a command."""
     command = error.ctx.command_path if error.ctx else "greylag"
-    return f"{error.format_message()} (see {command} --help)"
+    message = error.format_message().replace(": Value error, ", ": ")  # of pydantic, within newer typer
+    return f"{message} (see {command} --help)"
 
 
 def _subject() -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from greylag.cli.options import Shared, Topics
+from greylag.cli.options import Shared, Topics, given_once, warn_of_identical
 from greylag.cli.terminal import write_line
 from greylag.errors import GreylagError, ParameterError
-from greylag.evaluation.submission import DEPTH, check_submission
+from greylag.evaluation.agreement import alike
+from greylag.evaluation.submission import DEPTH, Submission, check_submission
+from greylag.reports.scores import few_names
+
+_log = logging.getLogger("greylag")
 
 
 def check(
@@ -25,7 +30,8 @@ def check(
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
 
-    All runs are checked, with a line for each rule. The exit code is 2 if TREC would refuse one. Nothing is repaired.
+    All runs are checked, with a line for each rule, and warnings of equal rankings or tags. The exit code is 2 if TREC
+    would refuse one. Nothing is repaired.
     """
     shared: Shared = context.obj
     asked, known = shared.topics(topics), None
@@ -33,19 +39,22 @@ def check(
         from greylag.index.lucene import LuceneIndex
 
         known = LuceneIndex(index).known_docids
-    refused = []
-    for path in runs:
+    refused, found = [], dict[str, Submission]()
+    for path in given_once(runs):
         try:
-            findings = check_submission(path, asked, known=known, depth=depth)
+            found[str(path)] = check_submission(path, asked, known=known, depth=depth)
         except GreylagError as error:  # such as an empty file; the runs after it are checked, too
             write_line(f"{'refused':8}file: {error}")
             broken = ["file"]
         else:
+            findings = found[str(path)].findings
             write_line("\n".join(map(str, findings)))
             broken = [finding.rule for finding in findings if finding.broken]
         write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
+    warn_of_identical({name: one.rankings for name, one in found.items() if one.rankings})
+    for names in alike({name: one.tag for name, one in found.items() if one.tag}):
+        _log.warning(f"{few_names(names)} have the same tag, {found[names[0]].tag}: give each run one of its own")
     if refused:
-        raise ParameterError(
-            f"{len(refused)} of {len(runs)} runs would be refused, for the reasons above: {', '.join(refused)}"
-        )
+        number = f"{len(refused)} of {len(runs)} runs" if len(runs) > 1 else "the run"
+        raise ParameterError(f"{number} would be refused, for the reasons above: {few_names(refused)}")

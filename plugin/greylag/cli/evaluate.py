@@ -7,8 +7,8 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,20 +16,30 @@ import numpy as np
 import typer
 
 from greylag import evaluation
-from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures, process_runs
+from greylag.cli.options import (
+    NAMED_FILES,
+    Rule,
+    Shared,
+    check_rules,
+    given_once,
+    named_file,
+    parse_measures,
+    process_runs,
+    warn_of_identical,
+)
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
-from greylag.evaluation.scores import DEFAULT_MEASURES
+from greylag.evaluation.scores import DEFAULT_MEASURES, check_common
 from greylag.evaluation.significance import ComparisonFamily, Correction, Significance, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
-from greylag.reports.scores import Form, format_tables, score_tables, table
+from greylag.reports.scores import Form, few_names, format_tables, score_tables, table
 from greylag.runtime.software import TREC_EVAL, versions
 from greylag.trec.metadata import read_metadata
 
@@ -136,14 +146,25 @@ def evaluate(
     check_rules(context, RULES)
     judged = _read_judgements(shared, qrels, measures, topics, subtopics=subtopics)
     files = _named_files(runs, baseline)
-    read = process_runs(files, lambda name: shared.run(files[name], topics))
+    if baseline and not next(iter(files.values())).exists():
+        raise ParameterError(
+            f"--baseline {baseline} is neither a file nor a run's name{_proposed(shared, baseline, files)}"
+        )
+    guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics)) if predicted else judged
+    guesses.check_levels()
+
+    def checked(name: str) -> Run:
+        run = shared.run(files[name], topics)
+        guesses.check(name, run)
+        judged.check_common(name, run)
+        return run
+
+    read = process_runs(files, checked)
     against = next(iter(files)) if baseline else None
-    _warn_of_identical(read)
+    warn_of_identical({name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in read.items()})
     if predicted:
-        guesses = replace(judged, path=predicted, qrels=shared.qrels(predicted, topics=topics))
         write_line(_corrected(read, against, judged, guesses, correction, form))
         return
-    judged.check(read)
     scores = judged.scores(read)
     unjudged_at_10 = _unjudged(judged, read, against)
     significance = None
@@ -183,30 +204,32 @@ class JudgedFile:
 
     def scores(self, runs: Mapping[str, Run]) -> dict[str, evaluation.Scores]:
         """Score runs by the names of their files."""
+        return process_runs(runs, lambda name: self.evaluate(runs[name], self.qrels, self.measures))
 
-        def score(name: str) -> evaluation.Scores:
-            try:
-                return self.evaluate(runs[name], self.qrels, self.measures)
-            except ParameterError as error:  # no query in common
-                raise ParameterError(f"{name}: {error}") from None
-
-        return process_runs(runs, score)
-
-    def check(self, runs: Mapping[str, Run]) -> None:
-        """Warn of judgements by which nearly all scores are 0; refuse them if nothing can be scored."""
-
-        def check(name: str) -> list[str]:
-            try:
-                return [f"{name}: {warning}" for warning in check_agreement(runs[name], self.qrels)]
-            except ParameterError as error:
-                raise FormatError(self.path, None, f"{name}: {error}") from None
-
+    def check_levels(self) -> None:
+        """Warn of measures by which no document is relevant; refuse the judgements if this holds of all measures."""
         try:
             warnings = check_levels(self.measures, self.qrels)
         except ParameterError as error:
             raise FormatError(self.path, None, str(error)) from None
-        for warning in chain(warnings, *process_runs(runs, check).values()):
+        for warning in warnings:
             _log.warning("%s: %s", self.path, warning)
+
+    def check(self, name: str, run: Run) -> None:
+        """Warn if nearly all scores of a run are 0; refuse it if nothing can be scored."""
+        try:
+            warnings = check_agreement(run, self.qrels)
+        except ParameterError as error:
+            raise FormatError(self.path, None, f"{name}: {error}") from None
+        for warning in warnings:
+            _log.warning("%s: %s: %s", self.path, name, warning)
+
+    def check_common(self, name: str, run: Run) -> None:
+        """Refuse a run without a judged query."""
+        try:
+            check_common(run, tuple(self.qrels))
+        except ParameterError as error:
+            raise ParameterError(f"{name}: {error}") from None
 
 
 def _read_judgements(
@@ -249,7 +272,6 @@ def _corrected(
     form: Shape,
 ) -> str:
     """Compute means and differences by people's judgements of some topics and predicted ones of all."""
-    guesses.check(runs)
     check_predictions(people.qrels, guesses.qrels)
     for name, run in runs.items():
         warn_of_coverage(name, run, people.qrels, guesses.qrels)
@@ -269,7 +291,9 @@ def _named_files(runs: Sequence[str], baseline: str | None) -> dict[str, Path]:
         return label or str(path), path
 
     files = dict[str, Path]()
-    for name, path in map(named, runs):
+    pairs = [named(text) for text in runs]
+    given_once(Path(name) for name, path in pairs if name == str(path))
+    for name, path in pairs:
         if files.setdefault(name, path) != path:
             raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
     if baseline is None:
@@ -279,14 +303,19 @@ def _named_files(runs: Sequence[str], baseline: str | None) -> dict[str, Path]:
     return {again: files.get(again, path)} | files
 
 
-def _warn_of_identical(runs: Mapping[str, Run]) -> None:
-    """Warn of runs that rank the same documents in the same order for every query."""
-    same: dict[frozenset[tuple[str, Sequence[str]]], list[str]] = {}
-    for name, run in runs.items():
-        same.setdefault(frozenset((qid, ranking.docids) for qid, ranking in run.items()), []).append(name)
-    for names in same.values():
-        if len(names) > 1:
-            _log.warning("%s are the same rankings", " and ".join(names))
+def _proposed(shared: Shared, baseline: str, files: Mapping[str, Path]) -> str:
+    """Propose the run of this number, file name or tag as the baseline; "" if there is none."""
+    names = list(files)[1:]  # without the baseline itself
+    if baseline.isdigit() and 1 <= int(baseline) <= len(names):
+        return f": write --baseline {names[int(baseline) - 1]} for the run of this number"
+    for name in names:
+        if baseline in (files[name].name, files[name].stem):
+            return f": write --baseline {name}"
+    for name in names:
+        with suppress(GreylagError):
+            if shared.run(files[name]).tag == baseline:
+                return f": write --baseline {name} for the run with this tag"
+    return ""
 
 
 def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: str | None) -> dict[str, float]:
@@ -300,7 +329,8 @@ def _unjudged(judged: JudgedFile, runs: Mapping[str, Run], baseline: str | None)
         shares[name] = 1 - float(np.mean(judged_at_10.values[ranked, 0])) if ranked.any() else 0.0
     reference = baseline or min(shares, key=lambda name: shares[name])
     if more := [name for name, share in shares.items() if share - shares[reference] > MIN_UNJUDGED_LEAD]:
-        listed = ", ".join(f"{shares[name]:.0%} of {name}" for name in more)
+        more.sort(key=lambda name: -shares[name])
+        listed = few_names([f"{shares[name]:.0%} of {name}" for name in more])
         _log.warning(
             f"of the top 10 documents, {listed} are not judged, against {shares[reference]:.0%} of {reference}, and "
             "count as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"

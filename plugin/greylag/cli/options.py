@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +15,11 @@ import typer
 
 from greylag.core.spelling import Parameter, spell
 from greylag.errors import FormatError, GreylagError, ParameterError
+from greylag.evaluation.agreement import alike
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
+from greylag.reports.scores import few_names
 from greylag.runtime.inputs import Names
 from greylag.stages import registered_stages
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
@@ -31,7 +34,8 @@ OTHER_NAMES = {
     **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k", "topk", "hits"), _HITS),
     **dict.fromkeys(("rrf.k", "rrf-k", "rank-constant"), ('--method "rrf(rank_constant=VALUE)"',)),
     **dict.fromkeys(("weight", "weights"), ('--method "combsum(weights=[0.7,0.3])"',)),
-    **dict.fromkeys(("o", "output", "save", "index"), ("--out",)),
+    **dict.fromkeys(("o", "out", "output", "save"), ("--out", "--format latex > FILE")),
+    "index": ("--out",),
     **dict.fromkeys(("queries", "query"), ("--topics",)),
     **dict.fromkeys(("threads", "workers", "n-jobs"), ("--jobs",)),
     **dict.fromkeys(("qrel", "judgements", "judgments", "qrels"), ("--qrels", "greylag evaluate RUN --qrels FILE")),
@@ -218,6 +222,21 @@ def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
             _log.error("%s", reason)
         raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be scored: mend them or leave them out")
     return done
+
+
+def given_once(files: Iterable[Path]) -> list[Path]:
+    """Return the files without repetitions, and warn of these."""
+    files = list(files)
+    for path, number in Counter(files).items():
+        if number > 1:
+            _log.warning("%s is given %d times, and counts once", path, number)
+    return list(dict.fromkeys(files))
+
+
+def warn_of_identical(rankings: Mapping[str, Hashable]) -> None:
+    """Warn of runs, by name, whose rankings are equal for every query."""
+    for names in alike(rankings):
+        _log.warning("%s are the same rankings", few_names(names, " and "))
 
 
 class Rule(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from greylag.errors import ParameterError
@@ -39,6 +39,14 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
             "the topics, --topics scores this part"
         ]
     return []
+
+
+def alike(keys: Mapping[str, Hashable]) -> list[list[str]]:
+    """Group the names of runs with equal keys, such as their rankings or tags; those that are alone are left out."""
+    same: dict[Hashable, list[str]] = {}
+    for name, key in keys.items():
+        same.setdefault(key, []).append(name)
+    return [names for names in same.values() if len(names) > 1]
 
 
 def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -478,7 +478,7 @@ def _explain_unknown(name: str, base: str) -> str:
     similar = difflib.get_close_matches(re.split("[@(]", base)[0], spellings, n=3)
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES
     names = ", ".join(family.name + ("" if family.whole else "@k") for family in families)
-    if len(re.split(r"[\s,]+", re.sub(r"\([^)]*\)", "", name.strip()))) > 1:
+    if base == "all_trec" or len(re.split(r"[\s,]+", re.sub(r"\([^)]*\)", "", name.strip()))) > 1:
         return f"unknown measure {name!r}; give each measure by itself, as in -m AP -m nDCG@10"
     return f"unknown measure {name!r}; {'did you mean' if similar else 'choose from'} {names}{'?' if similar else ''}"
 

@@ -6,6 +6,7 @@ all there, no document twice, a depth, ranks that count up, scores that do not r
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Collection
@@ -48,6 +49,15 @@ class Finding:
         return f"{verdict:7} {self.rule}: {self.detail}{more}"
 
 
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What the check of a run's file found, and by what it is compared with other runs."""
+
+    findings: list[Finding]  # for each rule, in their order
+    tag: str  # of the first line; "" if there is none
+    rankings: str  # a digest of the documents of all topics in the file's order; "" if there are none
+
+
 @dataclass
 class _Checks:
     """The state of the check after some lines of a run."""
@@ -58,7 +68,7 @@ class _Checks:
     broken: dict[str, int] = field(default_factory=dict)
     first: dict[str, str] = field(default_factory=dict)
     tag: bytes = b""
-    ranked: dict[bytes, set[bytes]] = field(default_factory=dict)  # docids by qid
+    ranked: dict[bytes, dict[bytes, None]] = field(default_factory=dict)  # docids by qid, in the order of the lines
     last: dict[bytes, tuple[int, float]] = field(default_factory=dict)  # rank and score of a topic's line before
 
     def refuse(self, rule: str, line: int | None, reason: str) -> None:
@@ -82,12 +92,12 @@ class _Checks:
             self.refuse("tag", number, f"tag {tag.decode()!r}: {RULES['tag']}")
         elif tag != self.tag:
             self.refuse("tag", number, f"tag {tag.decode()!r} after {self.tag.decode()!r}: a run has one")
-        documents = self.ranked.setdefault(qid, set())
+        documents = self.ranked.setdefault(qid, {})
         if not documents and topic not in self.topics:
             self.refuse("topics", number, f"topic {topic!r} is not among the topics")
         if docid in documents:
             self.refuse("duplicates", number, f"document {name!r} is there twice for topic {topic!r}")
-        documents.add(docid)
+        documents[docid] = None
         # Once a topic.
         if len(documents) == self.depth + 1:
             self.refuse("depth", number, f"topic {topic!r} has more than {self.depth} documents")
@@ -109,11 +119,24 @@ class _Checks:
         # After a fault, count on from what was there, so that one mistake is not reported at every line below.
         self.last[qid] = counted, value if math.isfinite(value) else math.inf
 
+    def digest(self) -> str:
+        """Digest the rankings; bytes of docids have no white space."""
+        lines = (b" ".join([qid, *docids]) for qid, docids in sorted(self.ranked.items()))
+        return hashlib.sha256(b"\n".join(lines)).hexdigest()
+
     def finish(self, known: Callable[[set[bytes]], set[bytes]] | None) -> None:
         """Look at the whole: topics without documents, and documents that the index lacks."""
-        for topic in self.topics:
-            if topic.encode() not in self.ranked:
-                self.refuse("missing", None, f"topic {topic!r} has no document")
+        if not self.ranked:  # no line has the columns that the other rules are about
+            return
+        missing = [topic for topic in self.topics if topic.encode() not in self.ranked]
+        for topic in missing:
+            none = len(missing) == len(self.topics)
+            reason = (
+                "no topic is among the topics: are both for the same task?"
+                if none
+                else f"topic {topic!r} has no document"
+            )
+            self.refuse("missing", None, reason)
         if known is not None:
             every = set().union(*self.ranked.values())
             for docid in sorted(every - known(every)):
@@ -126,8 +149,8 @@ def check_submission(
     *,
     known: Callable[[set[bytes]], set[bytes]] | None = None,
     depth: int = DEPTH,
-) -> list[Finding]:
-    """Check a run's file by TREC's rules of submission; a finding for each rule, in their order."""
+) -> Submission:
+    """Check a run's file by TREC's rules of submission."""
     check_counts(depth=depth)
     checks, number = _Checks(Path(path), dict.fromkeys(topics), depth), 0
     for block in read_text_blocks(path, Faults(path, lenient=None)):
@@ -137,5 +160,6 @@ def check_submission(
                 checks.read(number, line)
     checks.finish(known)
     rules = [rule for rule in RULES if rule != "documents" or known is not None]
-    read = bool(checks.ranked)  # else no line has the columns that the other rules are about
-    return [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]
+    read = bool(checks.ranked)
+    findings = [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]
+    return Submission(findings, checks.tag.decode(), checks.digest() if read else "")

@@ -361,10 +361,10 @@ def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def few_names(names: Sequence[str]) -> str:
-    """List the names of runs; of many, the first."""
+def few_names(names: Sequence[str], last: str = ", ") -> str:
+    """List names of runs; of many, the first. Before the last of two stands `last`."""
     if len(names) <= MOST_SHARES:
-        return ", ".join(names)
+        return (last if len(names) == 2 else ", ").join(names)
     return f"{', '.join(names[: MOST_SHARES - 1])} and {len(names) - MOST_SHARES + 1} more"
 
 

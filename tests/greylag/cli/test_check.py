@@ -38,8 +38,7 @@ def test_without_a_line_of_a_run_its_rules_are_not_checked(command: Command, mad
         ("not checked", "Q0"),
         ("not checked", "tag"),
         ("not checked", "topics"),
-        ("refused", "missing"),
-        *(("not checked", rule) for rule in ("duplicates", "depth", "ranks", "scores")),
+        *(("not checked", rule) for rule in ("missing", "duplicates", "depth", "ranks", "scores")),
     ]
 
 
@@ -56,6 +55,27 @@ def test_runs_after_one_that_cannot_be_read_are_checked(command: Command, made: 
     ]
     assert "refused file: " + str(names[0]) + ": is empty" in shown
     assert (code, err.count("\n"), "2 of 3 runs" in err) == (2, 1, True)
+
+
+def test_what_several_runs_share_is_told(command: Command, made: Path, tmp_path: Path) -> None:
+    """Rankings under two names, a tag of two runs, a file given twice; and a run of other topics."""
+    lines = [line.split() for line in (made / "bm25.run").read_text().splitlines()]
+    topics = ["check", "--topics", made / "topics.tsv", made / "bm25.run"]
+    copy, other = tmp_path / "copy.run", tmp_path / "other.run"
+    copy.write_text("".join(f"{' '.join(row[:5])} copy\n" for row in lines))
+    code, _, err = command(*topics, copy)
+    assert (code, err.count("\n")) == (0, 1)
+    assert f"{made / 'bm25.run'} and {copy} are the same rankings" in err
+    copy.write_text("".join(f"{' '.join(row)}\n" for row in lines[:-1]))
+    code, _, err = command(*topics, copy, copy)
+    assert (code, err.count("\n")) == (0, 2)
+    assert f"{made / 'bm25.run'}, {copy} have the same tag, {lines[0][5]}: give each run one of its own" in err
+    assert f"{copy} is given 2 times, and counts once" in err
+    other.write_text("".join(f"x{' '.join(row[:5])} other\n" for row in lines))
+    code, shown, err = command(*topics, other)
+    assert (code, "no topic is among the topics: are both for the same task?" in shown) == (2, True)
+    assert "1 of 2 runs would be refused" in err
+    assert "the run would be refused" in command(*topics[:3], other)[2]
 
 
 @pytest.mark.parametrize(

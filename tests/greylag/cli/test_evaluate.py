@@ -137,7 +137,7 @@ def half(made: Path, tmp_path: Path) -> Path:
 
 def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path, half: Path) -> None:
     words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
-    assert command(*words, made / "bm25.run")[2] == ""
+    assert f"{made / 'bm25.run'} is given 2 times, and counts once" in command(*words, made / "bm25.run")[2]
     code, told, err = command(*words, half)
     assert code == 0
     qrels, run = read_qrels(made / "qrels.txt"), read_run(half)
@@ -214,6 +214,27 @@ def test_all_runs_are_read_before_any_is_refused(
     told = refused(*words, tmp_path / "other.run", runs[1])
     assert "other.run: run 'x' and the judgements have no query in common" in told
     assert told.endswith("(1 of 3 runs; the others are fine)\n")
+    err = command(*words, tmp_path / "other.run", tmp_path / "empty.run")[2]
+    assert [
+        reason in line for reason, line in zip(("no query in", "is empty", "2 of 3"), err.splitlines(), strict=True)
+    ]
+
+
+def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused: Refused, made: Path, half: Path) -> None:
+    words = ["evaluate", "--qrels", made / "qrels.txt", f"BM25={made / 'bm25.run'}", half, "--baseline"]
+    tag = (made / "bm25.run").read_text().split()[5]
+    for baseline, name in (("2", half), ("half", half), ("half.run", half), ("1", "BM25"), (tag, "BM25")):
+        told = refused(*words, baseline)
+        assert f"--baseline {baseline} is neither a file nor a run's name: write --baseline {name}" in told
+    assert refused(*words, "no-such").endswith("is neither a file nor a run's name\n")
+
+
+def test_the_warning_of_many_runs_lists_few(command: Command, made: Path, half: Path) -> None:
+    names = [f"h{number}={half}" for number in range(9)]
+    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", *names]
+    same, unjudged = command(*words)[2].splitlines()
+    assert "h0, h1, h2, h3 and 5 more are the same rankings" in same
+    assert re.search(r"% of h0, \d+% of h1, \d+% of h2, \d+% of h3 and 5 more are not judged", unjudged)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +251,10 @@ def test_all_runs_are_read_before_any_is_refused(
         (["RUN", "--margin", "0.01"], "--margin needs --baseline or --all-pairs"),
         (["RUN", "--baseline", "OTHER", "--margin", "0"], "margin must be a number above 0"),
         (["RUN", "-m", f"P@{'9' * 5000}"], "the cut-off must be between 1 and 10^9"),
-        (["RUN", "--test", "sign"], "'sign' is not one of 't', 'wilcoxon', 'randomization'"),
+        (["RUN", "--test", "sign"], "'--test': 'sign' is not one of 't', 'wilcoxon', 'randomization'"),
+        (["RUN", "-m", "all_trec"], "give each measure by itself, as in -m AP -m nDCG@10"),
+        (["RUN", "--out", "t.tex"], "No such option: --out; write --format latex > FILE"),
+        (["."], ".: cannot be read: Is a directory; name its files, as in ./*"),
     ],
 )
 def test_mistakes(refused: Refused, made: Path, tmp_path: Path, words: list[str], reason: str) -> None:

@@ -33,7 +33,7 @@ def lines(tmp_path: Path) -> list[str]:
 
 def broken(path: Path, lines: list[str], **options: object) -> dict[str, tuple[int, str]]:
     path.write_text("\n".join(lines) + "\n")
-    findings = check_submission(path, TOPICS, known=in_index, **options)  # type: ignore[arg-type]
+    findings = check_submission(path, TOPICS, known=in_index, **options).findings  # type: ignore[arg-type]
     assert [finding.rule for finding in findings] == list(RULES)
     return {finding.rule: (finding.broken, finding.detail) for finding in findings if finding.broken}
 
@@ -46,7 +46,7 @@ def test_what_greylag_writes_follows_all_rules(lines: list[str], tmp_path: Path)
     assert broken(tmp_path / "run", apart) == {}
     with gzip.open(tmp_path / "run.gz", "wt") as file:
         file.write("\n".join(lines))
-    assert not any(finding.broken for finding in check_submission(tmp_path / "run.gz", TOPICS))
+    assert not any(finding.broken for finding in check_submission(tmp_path / "run.gz", TOPICS).findings)
 
 
 def put(line: int, column: int, text: str) -> Callable[[list[str]], list[str]]:
