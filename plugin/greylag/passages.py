@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
 from greylag.core import foreign
 from greylag.core.checks import check_counts
-from greylag.core.guidance import guided
+from greylag.core.guidance import Guided, guided
 from greylag.core.hints import shown
 from greylag.core.spelling import nearest, read_call, spell
 from greylag.core.tables import imported
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_OF_CALL = "top_k", "language", "scores", "vectors"
+_OF_CALL = "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
@@ -59,7 +59,7 @@ class RankedPassage:
 
 
 @guided
-class Reranker:
+class Reranker(metaclass=Guided):
     """Reranks or diversifies passages that have no index, one query after another.
 
     Parameters
@@ -108,7 +108,8 @@ class Reranker:
         self._name: Callable[[int], str] = str if background is None else "passage {}".format
         if background is not None and not hasattr(background, "parts"):
             raise ParameterError(
-                f"background is {shown(background)}: give a PositionalIndex, as PositionalIndex.from_lucene(folder) is"
+                f"background is {shown(background)}: give a PositionalIndex, by PositionalIndex.from_texts(texts) or "
+                "PositionalIndex.from_lucene(folder)"
             )
         self._language = _language(language, background)
         self._steps: list[tuple[str, type[Stage], dict[str, Any]]] = []
@@ -118,6 +119,10 @@ class Reranker:
             self._needs = frozenset[str]()
             return
         calls = [read_call(part) for part in method.split(">>")]
+        if calls[0][0] == "bm25":
+            raise ParameterError(
+                "method 'bm25' ranks an index: use 'general', which begins with BM25, or .bm25(k) of a PositionalIndex"
+            )
         if len(calls) > 1 and options:
             name, value = next(iter(options.items()))
             first = f"{calls[0][0]}({name}={value})" if isinstance(value, int | float | str) else f"{calls[0][0]}(...)"
@@ -138,6 +143,10 @@ class Reranker:
 
     def __repr__(self) -> str:
         return f"Reranker({self._method!r})"
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse to be called."""
+        raise TypeError("a Reranker is no function: use .rank(query, passages, scores)")
 
     @guided
     def rank(
@@ -333,6 +342,12 @@ def rerank(
     >>> [passage.position for passage in rerank("cat", texts, [0.9, 0.8, 0.3], relevance_weight=0.3)]
     [0, 2, 1]
     """
+    simple = method is None or (isinstance(method, str) and ">>" not in method)
+    if simple and (k := options.get("k")) is not None:  # picks of a stage; elsewhere, the passages to return
+        raise ParameterError(
+            f"k has two meanings: write top_k={k!r:.20} to return as many passages, or 'mmr(k={k!r:.20})' as method to "
+            "pick as many and keep all others behind them"
+        )
     given = {name: options.pop(name) for name in ("query_vector", "aspects", "groups") if name in options}
     reranker = Reranker(method or ("general" if scores is None else "mmr"), **options)
     return reranker.rank(query, passages, scores, vectors=vectors, top_k=top_k, **given)
@@ -591,8 +606,9 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
     }
     options |= named
     known = stage_parameters(stage)
+    every = dict.fromkeys([*_OF_CALL, *(one for one in known if one != "index")])
     for key in [key for key in named if key not in known]:
-        raise ParameterError(f"method {name!r}: there is no option {key}: {nearest(key, [*_OF_CALL, *known])}")
+        raise ParameterError(f"method {name!r}: there is no option {key}: {nearest(key, every)}")
     try:
         check_options(stage, options, [key for key in known if key not in of_query], of_query)
     except ParameterError as error:

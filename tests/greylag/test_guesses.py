@@ -125,7 +125,7 @@ def test_a_stage_of_another_package_is_called_with_rankings() -> None:
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),
         (lambda: Run(SCORES), "a run consists of rankings, not str '1': Run.from_dict reads scores by docid"),  # type: ignore[arg-type]
         (lambda: RUN["1"]["d1"], "a ranking has documents by place, not str 'd1': use head"),  # type: ignore[index]
-        (lambda: RUN["1"][:1], r"a ranking has documents by place, not slice .*: use head\(k\)"),  # type: ignore[index]
+        (lambda: RUN["1"][:1], r"a ranking has documents by place, not slice.*: use head\(k\)"),  # type: ignore[index]
         (lambda: greylag.evaluate(RUN, QRELS, ["nDCG@10 AP"]), "unknown measure .*; give each measure by itself"),
         (lambda: greylag.train(RUN, QRELS, INDEX, "LambdaMART"), r"not of the form NAME\(.*\): write lambdamart"),
         (lambda: greylag.write_run("x.run", RUN), "a str is no run: pass a Run"),  # type: ignore[arg-type]

@@ -5,6 +5,8 @@ Tests `greylag.index.beside`.
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,6 +143,15 @@ def test_scores_in_any_order_identifiers_and_a_limit() -> None:
     assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
 
 
+def test_what_a_reranker_is_not_names_what_it_is() -> None:
+    reranker: Any = Reranker()
+    for name in ("rerank", "compress_documents"):
+        with pytest.raises(AttributeError, match=f"Reranker has no attribute '{name}': it has check_needs, rank"):
+            getattr(reranker, name)
+    with pytest.raises(TypeError, match=r"use \.rank"):
+        reranker("cat", PASSAGES)
+
+
 def test_no_passages() -> None:
     for method in ("mmr", "coverage", "essential-pages", "manifold"):
         assert rerank("cat", [], [], method=method) == []
@@ -173,6 +184,16 @@ def test_no_passages() -> None:
         ({"vectors": ROWS[:2]}, "5 docids for 2 vectors"),
         ({"method": "manifold", "vectors": ROWS}, "'manifold' compares passages with the query: give query_vector="),
         ({"method": MMR, "k": 3}, "k: a function of the index sets"),
+        ({"k": 3}, r"k has two meanings: write top_k=3 .* or 'mmr\(k=3\)' as method"),
+        ({"method": "bm25"}, "'bm25' ranks an index: use 'general'"),
+        ({"background": ["a"]}, r"background is list \['a'\]: give a PositionalIndex, by PositionalIndex.from_texts"),
+        ({"embeddings": ROWS}, "no option embeddings: did you mean vectors"),
+        ({"lambda": 0.5}, "no option lambda: did you mean relevance_weight"),
+        (
+            {"zz": 1},
+            "use top_k, language, background, scores, vectors, query_vector, aspects, groups, depth, k, min_rel",
+        ),
+        ({"passages": [(SimpleNamespace(page_content="x"), 1.0)] * 5}, r"take its \[0\].page_content, or .*compressor"),
         (
             {"vectors": ROWS, "query_vector": ROWS[0]},
             "'mmr' takes relevance from scores and does not read query_vector",

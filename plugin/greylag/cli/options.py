@@ -46,6 +46,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("kcv", "cv", "k-fold", "n-folds"), ("--folds",)),
     **dict.fromkeys(("load", "ranker", "learner"), ("--model",)),
     "train": ("--letor",),
+    "letor": ("--qrels",),
 }
 """What other programs call the options: the first whose option a command has, or that begins with none."""
 _log = logging.getLogger("greylag")

@@ -139,7 +139,12 @@ def train(
     folds = 5 if folds is None and out_run is not None else folds
     [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
     files = Files(index, qrels, out, topics, run, letor, validation, out_run)
-    named = () if features is None else parse_features(",".join(features))
+    try:
+        named = () if features is None else parse_features(",".join(features))
+    except ParameterError as error:
+        if letor is None:
+            raise
+        raise ParameterError(f"{error}; columns of a file are listed as in --features 1,2,column:NAME") from None
     if name in DIVERSIFIERS:
         if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
@@ -244,7 +249,13 @@ def _learned(name: str, result: TrainingResult) -> str:
     if len(model.features) > 1 and len(set(model.training_scores)) == 1:  # features that were not added one by one
         whole = f"{model.objective} {model.training_scores[0]:.4f} on training topics with"
         return "\n".join([whole, *(f"{weight:+.6g}  {spec}" for spec, weight, _ in rows)])
-    return "\n".join(f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
+    advice = (
+        []
+        if result.scores or result.fitted.validation
+        else ["Scores are those of training topics: --folds 5 holds topics out."]
+    )
+    steps = (f"{model.objective} {score:.4f}  {weight:+.6g}  {spec}" for spec, weight, score in rows)
+    return "\n".join([*steps, *advice])
 
 
 def baseline_runs(out_run: Path, baselines: Mapping[str, Run]) -> dict[Path, Run]:

@@ -190,6 +190,8 @@ def text(value: Any, what: str) -> str:
     """Check that a text is a string, and return it."""
     if not isinstance(value, str):
         how = "; take its .page_content" if hasattr(value, "page_content") else ""
+        if isinstance(value, tuple) and value and hasattr(value[0], "page_content"):
+            how = "; take its [0].page_content, or give documents to greylag.passages.langchain_compressor"
         how = "; take its .text" if isinstance(getattr(value, "text", None), str) else how
         raise ParameterError(f"the text of {what} is {shown(value)}: it must be a string{how}")
     return value

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+LONGEST = 60  # characters of a value in a message
+
 
 def shown(value: Any) -> str:
     """Return the type and the beginning of a value, on one line."""
-    return f"{type(value).__name__} {value!r:.60}".replace("\n", " ")
+    kind, text = type(value).__name__, f"{value!r}".replace("\n", " ")
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST].rpartition(' ')[0] or text[:LONGEST]}..."
+    return text if text.startswith(f"{kind}(") else f"{kind} {text}"
 
 
 def remedy(value: Any) -> str:

@@ -28,7 +28,8 @@ _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 OTHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("top_n", "top_k", "k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
     **dict.fromkeys(("rrf_k", "k"), ("top_k", "k", "n_hits", "rank_constant")),
-    **dict.fromkeys(("lambda_mult", "lambda_", "lambda_param", "diversity", "theta"), ("relevance_weight",)),
+    **dict.fromkeys(("lambda_mult", "lambda_", "lambda_param", "diversity", "theta", "lambda"), ("relevance_weight",)),
+    **dict.fromkeys(("embeddings", "embedding"), ("vectors",)),
     **dict.fromkeys(("fetch_k", "rerank_depth"), ("depth",)),
     **dict.fromkeys(("docs", "documents", "texts"), ("passages", "docs")),
     **dict.fromkeys(("threads", "n_threads", "workers", "num_workers"), ("n_jobs", "threads")),

@@ -114,7 +114,8 @@ def unannounced() -> Iterator[None]:
 @cache
 def _announce() -> None:
     """Log once that compiling takes the time."""
-    _log.info("compiling loops on first use; greylag compile does this ahead of time")
+    level = logging.INFO if _log.hasHandlers() else logging.WARNING  # which Python prints where logging is not set up
+    _log.log(level, "compiling loops on first use; greylag compile does this ahead of time")
 
 
 @cache

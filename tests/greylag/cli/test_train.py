@@ -47,6 +47,7 @@ def test_what_was_learned_is_shown(command: Command, made: Path, ranked: list[ob
     code, told, _ = command("train", *ranked, *words)
     assert code == 0
     assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", told)
+    assert told.endswith("Scores are those of training topics: --folds 5 holds topics out.\n")
 
 
 def test_coordinate_ascent_over_named_features(

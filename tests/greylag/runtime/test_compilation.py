@@ -57,6 +57,13 @@ def test_compiling_is_announced_once(folder: Path) -> None:
     assert run(folder) == ("42 1\n", "")
 
 
+def test_compiling_is_announced_where_logging_is_not_set_up(folder: Path) -> None:
+    bare = MODULE.replace('logging.basicConfig(format="%(message)s")', "")
+    (folder / "greylag_module.py").write_text(bare)
+    assert run(folder) == ("42 0\n", "compiling loops on first use; greylag compile does this ahead of time\n")
+    assert run(folder) == ("42 1\n", "")
+
+
 def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the last function of a module has its place there, none of them can be called without waiting."""
     seen: list[list[bool]] = []
