@@ -139,12 +139,7 @@ def train(
     folds = 5 if folds is None and out_run is not None else folds
     [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
     files = Files(index, qrels, out, topics, run, letor, validation, out_run)
-    try:
-        named = () if features is None else parse_features(",".join(features))
-    except ParameterError as error:
-        if letor is None:
-            raise
-        raise ParameterError(f"{error}; columns of a file are listed as in --features 1,2,column:NAME") from None
+    named = () if features is None else parse_features(",".join(features))
     if name in DIVERSIFIERS:
         if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
