@@ -129,6 +129,8 @@ class StageStep:
     @classmethod
     def parse(cls, text: str) -> StageStep:
         """Parse ``NAME`` or ``NAME(OPTION=VALUE,...)``; the inverse of ``str``."""
+        if ">>" in text:
+            raise ParameterError(f"{text!r:.100} is several stages: give one --stage for each, in this order")
         name, options = read_call(text)
         return cls(name, tuple(options.items()))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 LONGEST = 60  # characters of a value in a message
 
 
 def shown(value: Any) -> str:
-    """Return the type and the beginning of a value, on one line."""
+    """Return the type and the beginning of a value, on one line; the name of a function."""
+    if isinstance(value, FunctionType):
+        return f"function {value.__name__}"
     kind, text = type(value).__name__, f"{value!r}".replace("\n", " ")
     if len(text) > LONGEST:
         text = f"{text[:LONGEST].rpartition(' ')[0] or text[:LONGEST]}..."

@@ -24,6 +24,7 @@ MAX_INTEGER = 2**31
 # A name may also be MODULE:CLASS, for a stage that is not registered.
 _CALL = re.compile(r"(?P<name>[a-z0-9-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:\((?P<options>[^()]*)\))?", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
+_BARE = re.compile(r"=([^=\[\]()]+,[^=\[\]()]+)(?=\)|,\w+=)")  # several values without brackets
 _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 OTHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("top_n", "top_k", "k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
@@ -50,14 +51,24 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
     inside = match["options"] if match else None
     pairs = [part.partition("=") for part in _COMMA.split(inside or "") if part]
     if match is None or not all(name.strip() and value.strip() for name, _, value in pairs):
-        lower = f": write {text.lower()}" if _CALL.fullmatch(text.strip().lower()) else ""
-        raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...){lower}")
+        meant = _BARE.sub(r"=[\1]", text.strip().lower())
+        how = f": write {meant}" if meant != text.strip() and _reads(meant) else ""
+        raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...){how}")
     options: dict[str, Value] = {}
     for name, _, value in pairs:
         if name.strip() in options:
             raise ParameterError(f"{match['name']} has the option {name.strip()} twice: keep one")
         options[name.strip()] = read_value(value.strip())
     return match["name"], options
+
+
+def _reads(text: str) -> bool:
+    """Return whether a text is of the form of a call."""
+    try:
+        read_call(text)
+    except ParameterError:
+        return False
+    return True
 
 
 def read_value(text: str) -> Value:

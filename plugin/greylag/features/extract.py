@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from greylag.core import missing_documents
+from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
 from greylag.features.feature import (
@@ -31,7 +32,7 @@ from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics, FeatureParameters, Weighting
 from greylag.features.windows import term_occurrences
-from greylag.index.positional import PositionalIndex
+from greylag.index.positional import PositionalIndex, check_index
 from greylag.index.tables import Int32Array, offsets
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 from greylag.runtime.parallel import rebuilt
@@ -188,6 +189,8 @@ class FeatureExtractor:
     _bases: tuple[Feature, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.index is not None:
+            check_index("FeatureExtractor(index, features)", self.index)
         object.__setattr__(self, "specs", unique_features(self.specs))
         if self.index is not None:
             object.__setattr__(self, "_statistics", WindowStatistics(self.index))
@@ -210,6 +213,11 @@ class FeatureExtractor:
 
     def __call__(self, ranking: Ranking, weights: Sequence[float] | None = None) -> FloatArray:
         """Compute the features of the ranking's documents, shape (documents, features), in ranking order."""
+        if not isinstance(ranking, Ranking):
+            raise ParameterError(
+                f"features are computed for one query, not for {shown(ranking)}: write extractor(run[qid]), or "
+                "greylag.learning.training_data(run, qrels, extractor)"
+            )
         # The signs of a model's `weights` decide the values of unknown documents; by default, all are positive.
         return self.weigh(self.count([ranking]), weights)
 

@@ -197,6 +197,7 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
     for feature in features:
         if not isinstance(feature, Feature):
             how = "read texts with parse_features('FI/term/LM,SD/ordered/LM-O-4')"
+            how = "name it, as in PythonFeature('mine', function)" if callable(feature) else how
             raise ParameterError(f"{shown(feature)} is not a feature: {how}")
     if len(set(features)) < len(features):
         twice = next(feature for feature in features if list(features).count(feature) > 1)

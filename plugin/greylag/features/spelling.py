@@ -9,10 +9,11 @@ from typing import Any, cast
 
 from greylag.core.hints import shown
 from greylag.core.registry import load_entry, registered
-from greylag.errors import ParameterError
+from greylag.core.spelling import nearest
+from greylag.errors import GreylagError, ParameterError
 from greylag.features.column import Column
 from greylag.features.feature import Feature, Normalisation, Normalised, split_method, unique_features
-from greylag.features.spec import FeatureSpec
+from greylag.features.spec import FUNCTIONS, FeatureSpec
 
 
 def _name(spelling: str) -> str:
@@ -35,6 +36,14 @@ def _kind(text: str) -> type[Feature]:
     """Return the kind of features that a spelling begins with; `FeatureSpec` if it is not registered."""
     name = _name(text)
     known = name.removesuffix(":") in registered("feature")
+    if not known and "/" not in text.partition(":")[0]:
+        word, kinds = name.removesuffix(":"), registered("feature")
+        meant = f"FI/term/{text}" if text in FUNCTIONS else ""
+        how = f"did you mean {meant}?" if meant else nearest(word, kinds)
+        every = f"the kinds are DEPENDENCE/CLIQUES/WEIGHTING, {', '.join(kinds)}"
+        raise ParameterError(
+            f"unknown feature {text!r:.100}: {how if 'did' in how else ''} {every}".replace(":  ", ": ")
+        )
     kind = find_feature(name.removesuffix(":")) if known else FeatureSpec
     return kind if not known or _name(kind.form) == name else FeatureSpec
 
@@ -52,7 +61,15 @@ def parse_feature(text: str) -> Feature:
     base, method = split_method(text.strip())
     if method is not None:
         return Normalised(parse_feature(base), cast(Normalisation, method))
-    return _kind(base).parse(base)
+    kind = _kind(base)
+    try:
+        return kind.parse(base)
+    except GreylagError:
+        raise
+    except Exception as error:  # whatever the code of another package raises
+        raise ParameterError(
+            f"feature {base!r:.100}: {kind.__module__}.{kind.__name__}.parse raised {type(error).__name__}: {error}"
+        ) from error
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:

@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 
 from greylag import __version__
+from greylag.core.hints import shown
 from greylag.core.tables import Printed, Row, Table
+from greylag.errors import ParameterError
 from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
@@ -120,6 +122,13 @@ class MRFRecipe(Recipe):
     _: KW_ONLY
     parameters: FeatureParameters = FeatureParameters()
     preselection: MMRPreselection | None = None
+
+    def __post_init__(self) -> None:
+        if not (hasattr(self.learner, "objective") and hasattr(self.learner, "fit")):
+            raise ParameterError(
+                f"the learner is {shown(self.learner)}: write MRFRecipe(features, GreedySelection('AP')), or rank by "
+                "an estimator with greylag.rankers.EstimatorRanker"
+            )
 
     @property
     def measure(self) -> Objective:
@@ -276,6 +285,9 @@ def cross_validate(
     prepared : Prepared, optional
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """
+    if not isinstance(qrels, Mapping) or not (index is None or isinstance(index, PositionalIndex)):
+        given = ", ".join(type(value).__name__ for value in (recipe, rankings, qrels, index))
+        raise ParameterError(f"cross_validate({given}): the call is cross_validate(recipe, rankings, qrels, index)")
     first = as_run(rankings)
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
