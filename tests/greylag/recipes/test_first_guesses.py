@@ -32,14 +32,14 @@ def top_ten(ranking: Ranking) -> list[float]:
     ("call", "reason"),
     [
         (lambda: FeatureExtractor(FEATURES, INDEX), r"FeatureExtractor\(index, features\) needs a PositionalIndex"),
-        (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), r"for one query, not for Run .*write extractor\(run\[qid\]\)"),
-        (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression .*EstimatorRanker"),
+        (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), r"for one query, not for Run.*write extractor\(run\[qid\]\)"),
+        (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression.*EstimatorRanker"),
         (lambda: MRFRecipe(FEATURES, "pairlogit"), "the learner is str 'pairlogit'"),  # type: ignore[arg-type]
         (
             lambda: cross_validate(MRFRecipe(FEATURES, GreedySelection("AP")), RUN, INDEX, {}),  # type: ignore[arg-type]
             r"the call is cross_validate\(recipe, rankings, qrels, index\)",
         ),
-        (lambda: unique_features([top_ten]), "the function top_ten is not a feature: .*PythonFeature"),  # type: ignore[list-item]
+        (lambda: unique_features([top_ten]), "function top_ten is not a feature: .*PythonFeature"),  # type: ignore[list-item]
         (lambda: StageStep.parse("rm3 >> mmr"), "several stages: give one --stage for each"),
         (lambda: parse_feature("lattent"), "did you mean latent.*the kinds are DEPENDENCE"),
         (lambda: parse_feature("scores"), "did you mean .*score"),

@@ -235,7 +235,7 @@ def test_estimators_that_do_not_rank(estimator: Any, reason: str) -> None:
 
 
 def test_estimator_and_extractor_in_the_wrong_order() -> None:
-    with pytest.raises(ParameterError, match=r"the extractor is LinearRegression .*write EstimatorRanker\(est"):
+    with pytest.raises(ParameterError, match=r"the extractor is LinearRegression.*write EstimatorRanker\(est"):
         EstimatorRanker(EXTRACTOR, LinearRegression())  # type: ignore[arg-type]
 
 
