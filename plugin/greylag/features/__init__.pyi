@@ -5,6 +5,7 @@ from .evidence import RunScore as RunScore
 from .evidence import Score as Score
 from .evidence import VectorCosine as VectorCosine
 from .extract import FeatureExtractor as FeatureExtractor
+from .feature import Evidence as Evidence
 from .feature import Feature as Feature
 from .feature import Normalised as Normalised
 from .feature import PythonFeature as PythonFeature
