@@ -36,6 +36,9 @@ class MemorySource:
     def check_integrity(self) -> None:
         """Find nothing."""
 
+    def warn_of_language(self) -> None:
+        """Find nothing."""
+
     def docid_blocks(self) -> Iterator[tuple[list[bytes], Any]]:
         docids = [docid.encode() for docid in self._texts]
         order = sorted(range(len(docids)), key=docids.__getitem__)

@@ -198,7 +198,7 @@ def test_a_searcher_stands_for_its_folder_and_analyzer(small: LuceneIndex) -> No
 
 
 def test_the_language_of_an_index_that_another_program_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(3)}
+    texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(9)}
     docs = write_json(tmp_path / "docs" / "docs.jsonl", texts)
     folder = tmp_path / "anserini"
     calls_java(lambda: _indexer(docs.parent, folder, "JsonCollection", 1, "de", texts=True).run())()

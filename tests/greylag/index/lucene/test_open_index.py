@@ -109,7 +109,7 @@ def test_a_document_without_an_id_or_with_several(
 
 def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
     checks = diagnose(small.path)
-    names = "versions Java Pyserini JVM import index positions integrity texts"
+    names = "versions Java Pyserini JVM import index positions integrity language texts"
     assert [check.name for check in checks] == names.split()
     assert all(check.ok and check.detail and (not check.remedy or check.name == "import") for check in checks)
     *passed, failed = diagnose(tmp_path)
