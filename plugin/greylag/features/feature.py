@@ -97,8 +97,7 @@ class Feature(_Joins):
         match = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(cls.form)), text)
         if match is None:
             form = re.sub(r"{(\w+)}", lambda name: name[1].upper(), cls.form)
-            columns = "; columns of a file are 1,2 or column:NAME" if text[:1].isdigit() else ""
-            raise ParameterError(f"feature {text!r:.200} is not of the form {form}{columns}")
+            raise ParameterError(f"feature {text!r:.200} is not of the form {form}")
         return cls(**match.groupdict())
 
     def files(self) -> list[str]:

@@ -38,12 +38,11 @@ def _kind(text: str) -> type[Feature]:
     known = name.removesuffix(":") in registered("feature")
     if not known and "/" not in text.partition(":")[0]:
         word, kinds = name.removesuffix(":"), registered("feature")
-        meant = f"FI/term/{text}" if text in FUNCTIONS else ""
-        how = f"did you mean {meant}?" if meant else nearest(word, kinds)
+        how = f"did you mean FI/term/{text}?" if text in FUNCTIONS else nearest(word, kinds)
+        how = "columns of a file are 1,2 or column:NAME;" if text[:1].isdigit() else how
+        meant = "" if how.startswith("use ") else f"{how} "
         every = f"the kinds are DEPENDENCE/CLIQUES/WEIGHTING, {', '.join(kinds)}"
-        raise ParameterError(
-            f"unknown feature {text!r:.100}: {how if 'did' in how else ''} {every}".replace(":  ", ": ")
-        )
+        raise ParameterError(f"unknown feature {text!r:.100}: {meant}{every}")
     kind = find_feature(name.removesuffix(":")) if known else FeatureSpec
     return kind if not known or _name(kind.form) == name else FeatureSpec
 

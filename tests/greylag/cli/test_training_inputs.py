@@ -157,10 +157,7 @@ def test_mistakes_with_files(refused: Refused, made: Path, files: tuple[Path, Pa
         ([*learn, "--validation", train], "12 of its topics, such as '1', are in"),
         ([*learn, "--validation", test, "--folds", 2], "--validation excludes --folds"),
         ([*learn, "--features", "1,9"], "has no column 9; its columns are 1, 2, 3"),
-        (
-            [*learn, "--features", "1-10"],
-            "is not of the form DEPENDENCE/CLIQUES/WEIGHTING; columns of a file are 1,2 or",
-        ),
+        ([*learn, "--features", "1-10"], "unknown feature '1-10': columns of a file are 1,2 or column:NAME; the kinds"),
         ([*learn, "--features", "score"], "--features score is no column of a feature file"),
         ([*learn, "--qrels", made / "qrels.txt"], "--letor excludes --qrels: the file has topics, documents"),
         ([*learn, "--pool", "sd"], "--pool needs --index"),
