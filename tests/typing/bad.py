@@ -61,7 +61,6 @@ MMR(index).run(run, 2)  # call-arg reportCallIssue
 MMR(index) >> LuceneIndex("index").bm25()  # operator reportOperatorIssue
 index >> MMR(index)  # operator reportOperatorIssue
 MMR(index) >> 3  # operator reportOperatorIssue
-evaluate(qrels, run, ["AP"])  # arg-type reportArgumentType
 evaluate(run, qrels, 10)  # arg-type reportArgumentType
 compare({"a": run, "b": run}, "a")  # dict-item reportArgumentType
 compare({"a": evaluate(run, qrels, ["AP"])}, "a", test="sign")  # arg-type reportArgumentType

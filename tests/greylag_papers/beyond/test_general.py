@@ -112,4 +112,4 @@ def test_nfcorpus_as_beir_divides_it(data: Callable[[str], Path], tmp_path: Path
         reranked = GeneralRanker(PositionalIndex.from_lucene(lucene)).run(bm25)
     means = [float(evaluate(run, qrels, ["nDCG@10"]).means[0]) for run in (bm25, reranked)]
     assert len(topics) == 325
-    assert means == pytest.approx([0.330, 0.344], abs=0.0005)
+    assert means == pytest.approx([0.330, 0.348], abs=0.0005)
