@@ -10,7 +10,6 @@ from functools import cache
 from itertools import islice
 
 from greylag.errors import ParameterError
-from greylag.index.word_breaks import words
 
 _log = logging.getLogger("greylag")
 ENGLISH, WHITESPACE = "en", "whitespace"
@@ -49,7 +48,7 @@ _FREQUENT = {
     }.items()
 }
 """Eleven of the most frequent words of languages in Latin script."""
-_SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _MIN_WORDS, _MIN_SHARE = 100, 1000, 100, 0.05
+_SAMPLE_TEXTS, _SAMPLE_CHARACTERS, _TEXT_CHARACTERS, _MIN_WORDS, _MIN_SHARE = 100, 10_000, 1000, 100, 0.05
 """Frequent words are .12 or more of samples of German and Spanish, and .02 or less of English without stop words."""
 
 
@@ -65,14 +64,20 @@ def language_code(name: str) -> str:
 
 def likely_language(texts: Iterable[str]) -> str | None:
     """Return the code of the language that texts are evidently in, by script or frequent words; None if unsure."""
-    sample = " ".join(text[:_SAMPLE_CHARACTERS] for text in islice(texts, _SAMPLE_TEXTS))
-    letters = sum(map(str.isalpha, sample))
-    scripts = {language: len(pattern.findall(sample)) for language, pattern in _OF_SCRIPT.items()}
-    scripts["ja"] += scripts["zh"] if 10 * scripts["ja"] > scripts["zh"] else 0
-    script = max(scripts, key=scripts.__getitem__)
-    if 2 * scripts[script] > letters:
-        return script
-    occurring = Counter(words(sample.lower()))
+    parts, room = [], _SAMPLE_CHARACTERS
+    for text in islice(texts, _SAMPLE_TEXTS):
+        parts.append(text[:_TEXT_CHARACTERS])
+        room -= len(parts[-1])
+        if room <= 0:
+            break
+    sample = " ".join(parts)
+    if not sample.isascii():
+        scripts = {language: len(pattern.findall(sample)) for language, pattern in _OF_SCRIPT.items()}
+        scripts["ja"] += scripts["zh"] if 10 * scripts["ja"] > scripts["zh"] else 0
+        script = max(scripts, key=scripts.__getitem__)
+        if 2 * scripts[script] > sum(map(str.isalpha, sample)):
+            return script
+    occurring = Counter(sample.lower().split())  # punctuation is left at words: this is asked for each call of `rerank`
     total = occurring.total()
     counts = {language: sum(map(occurring.__getitem__, frequent)) for language, frequent in _FREQUENT.items()}
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
