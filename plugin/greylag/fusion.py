@@ -136,7 +136,7 @@ class RRF(FusionRule):
     Parameters
     ----------
     rank_constant : float >= 0, default 60
-        c, the k of ranx and Pyserini. With a lower one, the first ranks count for more.
+        c, ranx's k and Pyserini's rrf_k. With a lower one, the first ranks count for more.
     weights : tuple of float >= 0, default 1 each
         w, one weight per ranking, in the order of the rankings.
 
