@@ -39,9 +39,8 @@ class Composable(Generic[_Input_contra], metaclass=Guided):
         def __add__(self, other: Any) -> Any:
             raise TypeError("steps are joined by >>: runs are summed by greylag.fuse_runs, and k= cuts a ranking")
 
-        __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = (
-            __add__  # and not __pow__, by which features take a stage
-        )
+        # And not __pow__, by which features take a stage
+        __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = __add__
 
     @abstractmethod
     def __call__(self, value: _Input_contra, /) -> Ranking:
@@ -178,8 +177,8 @@ def run_step(
 
 def _items(inputs: Any) -> list[Query | Ranking]:
     inputs = foreign.listed(inputs)
-    if foreign.scored(inputs):
-        inputs = as_run(inputs)
+    if found := foreign.scored(inputs):
+        inputs = as_run(found)
     elif foreign.is_frame(inputs):
         inputs = foreign.as_topics(inputs)
     if isinstance(inputs, Run):

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import Shared, Topics, given_once, warn_of_identical
+from greylag.cli.options import Shared, Topics
+from greylag.cli.repeated_runs import given_once, warn_of_identical
 from greylag.cli.terminal import write_line
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import alike

@@ -21,12 +21,11 @@ from greylag.cli.options import (
     Rule,
     Shared,
     check_rules,
-    given_once,
     named_file,
     parse_measures,
     process_runs,
-    warn_of_identical,
 )
+from greylag.cli.repeated_runs import given_once, warn_of_identical
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.tables import Table

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +14,10 @@ import typer
 
 from greylag.core.spelling import Parameter, spell
 from greylag.errors import FormatError, GreylagError, ParameterError
-from greylag.evaluation.agreement import alike
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
-from greylag.reports.scores import few_names
 from greylag.runtime.inputs import Names
-from greylag.stages import registered_stages
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
 from greylag.trec.runs import RunFile
 
@@ -225,21 +221,6 @@ def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
     return done
 
 
-def given_once(files: Iterable[Path]) -> list[Path]:
-    """Return the files without repetitions, and warn of these."""
-    files = list(files)
-    for path, number in Counter(files).items():
-        if number > 1:
-            _log.warning("%s is given %d times, and counts once", path, number)
-    return list(dict.fromkeys(files))
-
-
-def warn_of_identical(rankings: Mapping[str, Hashable]) -> None:
-    """Warn of runs, by name, whose rankings are equal for every query."""
-    for names in alike(rankings):
-        _log.warning("%s are the same rankings", few_names(names, " and "))
-
-
 class Rule(NamedTuple):
     """Options that need one of others, or cannot be given with others, and the reason."""
 
@@ -321,8 +302,11 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     for ours in OTHER_NAMES.get(name, ()):
         if ours.split()[0] in known or not ours.startswith("--"):
             return ours
-    if "--stage" in known and name in registered_stages():
-        return f"--stage {name}"
+    if "--stage" in known:
+        from greylag.stages import registered_stages  # as few calls are wrong
+
+        if name in registered_stages():
+            return f"--stage {name}"
     for flag, parameter in known.items():
         kinds: Mapping[str, Described] = vars(parameter.callback or object).get("kinds", {})
         for kind, one in kinds.items():

@@ -27,8 +27,8 @@ _NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?"
 _BARE = re.compile(r"=([^=\[\]()]+,[^=\[\]()]+)(?=\)|,\w+=)")  # several values without brackets
 _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 OTHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("top_n", "top_k", "k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
-    **dict.fromkeys(("rrf_k", "k"), ("top_k", "k", "n_hits", "rank_constant")),
+    **dict.fromkeys(("top_n", "top_k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
+    **dict.fromkeys(("k", "rrf_k"), ("top_k", "k", "n_hits", "rank_constant")),
     **dict.fromkeys(("lambda_mult", "lambda_", "lambda_param", "diversity", "theta", "lambda"), ("relevance_weight",)),
     **dict.fromkeys(("embeddings", "embedding"), ("vectors",)),
     **dict.fromkeys(("fetch_k", "rerank_depth"), ("depth",)),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,7 +98,8 @@ class ListwiseRegression:
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
                 with threads.limit(limits=1, user_api="blas"):  # sums depend on the number of threads
-                    weights = _minimum(weights, seen, gains, totals, units[columns], penalty, centre[columns])
+                    problem = _Problem(seen, gains, totals, units[columns], penalty, centre[columns])
+                    weights = _minimum(weights, problem)
                 if len(columns) == len(data.specs):  # the next penalty begins with all features
                     start = weights
                 if len(columns) <= most:
@@ -112,26 +114,28 @@ class ListwiseRegression:
         return selections
 
 
-def _minimum(
-    weights: FloatArray,
-    data: RankingData,
-    gains: FloatArray,
-    totals: FloatArray,
-    units: FloatArray,
-    penalty: float,
-    centre: FloatArray,
-) -> FloatArray:
+class _Problem(NamedTuple):
+    """What listwise regression is fitted to, for weights of features multiplied by `units`."""
+
+    data: RankingData
+    gains: FloatArray  # of each document
+    totals: FloatArray  # of each query's gains
+    units: FloatArray
+    penalty: float
+    centre: FloatArray
+
+
+def _minimum(weights: FloatArray, problem: _Problem) -> FloatArray:
     """Minimise `_loss` from these weights on, by Newton's method with steps that are halved until they lead down."""
-    arguments = gains, totals, units, penalty, centre
-    loss, gradient, shares = _loss(weights, data, *arguments)
+    loss, gradient, shares = _loss(weights, problem)
     for _ in range(MAX_STEPS):
-        step = np.linalg.solve(_curvature(shares, data, units, penalty), gradient)
+        step = np.linalg.solve(_curvature(shares, problem), gradient)
         if np.abs(step).max(initial=0.0) <= LAST_STEP:  # the error after a step is about the square of the step
             return weights - step
         size, slope = 1.0, gradient @ step
         rounding = 1e-12 * abs(loss)
         while True:
-            value, after, shares = _loss(weights - size * step, data, *arguments)
+            value, after, shares = _loss(weights - size * step, problem)
             if not value > loss - 1e-4 * size * slope + rounding:
                 break
             size /= 2
@@ -139,8 +143,9 @@ def _minimum(
     return weights
 
 
-def _curvature(shares: FloatArray, data: RankingData, units: FloatArray, penalty: float) -> FloatArray:
+def _curvature(shares: FloatArray, problem: _Problem) -> FloatArray:
     """Return the second derivatives of `_loss`: each query's covariance by the shares of its documents."""
+    data, units = problem.data, problem.units
     out = np.zeros((len(units), len(units)))
     inner = np.searchsorted(data.offsets, np.arange(BLOCK_ROWS, data.offsets[-1], BLOCK_ROWS)).tolist()
     for first, end in pairwise(dict.fromkeys((0, *inner, len(data.qids)))):  # queries whose rows stay in the cache
@@ -151,20 +156,13 @@ def _curvature(shares: FloatArray, data: RankingData, units: FloatArray, penalty
         rows -= np.repeat(means, sizes[sizes > 0], axis=0)
         rows *= np.sqrt(weights)
         out += rows.T @ rows
-    out[np.diag_indices_from(out)] += penalty
+    out[np.diag_indices_from(out)] += problem.penalty
     return out
 
 
-def _loss(
-    weights: FloatArray,
-    data: RankingData,
-    gains: FloatArray,
-    totals: FloatArray,
-    units: FloatArray,
-    penalty: float,
-    centre: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
-    """Return the function to minimise, its gradient by weights of features by `units`, and the documents' shares."""
+def _loss(weights: FloatArray, problem: _Problem) -> tuple[float, FloatArray, FloatArray]:
+    """Return the function to minimise, its gradient, and the documents' shares."""
+    data, gains, totals, units, penalty, centre = problem
     sizes = np.diff(data.offsets)
     scores = data.features @ (weights * units)
     # Shares depend on differences alone, and exp of scores below 0 does not overflow.

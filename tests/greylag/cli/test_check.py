@@ -1,4 +1,7 @@
-"""``greylag check``."""
+"""``greylag check``.
+
+Tests `check` and `repeated_runs`.
+"""
 
 from __future__ import annotations
 

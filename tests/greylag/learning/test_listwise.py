@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from scipy.optimize import check_grad
 from greylag.errors import ParameterError
 from greylag.learning import ListwiseRegression, RankingData, listwise
 from greylag.learning.linesearch import Objective
-from greylag.learning.listwise import _curvature, _loss, _minimum
+from greylag.learning.listwise import _curvature, _loss, _minimum, _Problem
 from greylag.ranking import FloatArray
 from tests.greylag.learning.samples import random_data, spreads
 
@@ -44,11 +43,11 @@ def test_listwise_regression_is_at_the_minimum(penalty: float) -> None:
     least, rng = by_definition(found, data, penalty), np.random.default_rng(0)
     for _ in range(50):
         assert by_definition(found + rng.normal(scale=0.02, size=len(found)), data, penalty) > least - 1e-6
-    given = arguments(data, penalty, 1 / spreads(data))
-    value, gradient, _ = _loss(found, *given)
+    given = problem(data, penalty, 1 / spreads(data))
+    value, gradient, _ = _loss(found, given)
     assert value == pytest.approx(least)
     assert np.abs(gradient).max() < 1e-9
-    assert check_grad(lambda w: _loss(w, *given)[0], lambda w: _loss(w, *given)[1], found + 0.1) < 1e-3
+    assert check_grad(lambda w: _loss(w, given)[0], lambda w: _loss(w, given)[1], found + 0.1) < 1e-3
 
 
 @pytest.mark.parametrize("rows", [1, 40, 1000])
@@ -63,28 +62,28 @@ def test_the_curvature_is_the_derivative_of_the_gradient(rows: int, monkeypatch:
         grades=data.grades * (np.arange(len(data.grades)) >= data.offsets[1]),
         relevant_grades=((),) * (len(data.qids) + 1),
     )
-    given = arguments(data, 3.0, scale)
+    given = problem(data, 3.0, scale)
     columns = [
-        (_loss(weights + step, *given)[1] - _loss(weights - step, *given)[1]) / 2e-5
+        (_loss(weights + step, given)[1] - _loss(weights - step, given)[1]) / 2e-5
         for step in 1e-5 * np.eye(len(weights))
     ]
-    found = _curvature(_loss(weights, *given)[2], data, scale, 3.0)
+    found = _curvature(_loss(weights, given)[2], given)
     np.testing.assert_allclose(found, columns, rtol=1e-6, atol=1e-6)
 
 
 def test_the_minimum_is_found_from_afar() -> None:
     data, penalty = sample(), 1e-3  # Newton's first steps would lead away
-    given = arguments(data, penalty, 1 / spreads(data))
-    near, far = (_minimum(start, *given) for start in (np.zeros(5), np.array([30.0, -80.0, 50.0, 9.0, -70.0])))
+    given = problem(data, penalty, 1 / spreads(data))
+    near, far = (_minimum(start, given) for start in (np.zeros(5), np.array([30.0, -80.0, 50.0, 9.0, -70.0])))
     np.testing.assert_allclose(far, near, atol=1e-9)
 
 
-def arguments(data: RankingData, penalty: float, scale: FloatArray) -> tuple[Any, ...]:
-    """What `_loss` takes after the weights."""
+def problem(data: RankingData, penalty: float, scale: FloatArray) -> _Problem:
+    """What `_loss` takes beside the weights, with the centre 0."""
     gains, filled = AP.gains(data), np.diff(data.offsets) > 0
     totals = np.zeros(len(filled))
     totals[filled] = np.add.reduceat(gains, data.offsets[:-1][filled])
-    return data, gains, totals, scale, penalty, np.zeros(len(data.specs))
+    return _Problem(data, gains, totals, scale, penalty, np.zeros(len(data.specs)))
 
 
 @pytest.mark.parametrize("penalty", [3.0, 300.0])
