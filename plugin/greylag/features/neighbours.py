@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from greylag.features.feature import Evidence, Values, unit_ranges
-from greylag.index.tables import Int32Array
+from greylag.index.kept_rows import Entries, KeptEntries
+from greylag.index.tables import Int32Array, numbered, offsets
 from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.compilation import compiled
 
@@ -37,69 +38,79 @@ class NeighbourScore(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the means of a ranking's documents, shape (n,)."""
+        vectors = _unit_vectors(index)
 
         def values(ranking: Ranking) -> FloatArray:
             scores = unit_ranges(ranking.scores)[:NEIGHBOURS]
-            starts, terms, tf = index.entries(index.documents(ranking.docids))
-            weights = index.unit_weights(starts, terms, tf)
-            numbers, highest = numbered(terms, starts[len(scores)])
-            means: FloatArray = neighbour_means(starts, numbers, highest, weights, scores)
-            return means
+            return neighbour_means(vectors(index.documents(ranking.docids)), index.n_terms, scores)
 
         return values
 
 
-@compiled(error_model="numpy")
-def numbered(terms: Int32Array, end: int) -> tuple[Int32Array, int]:
-    """Number the terms before `end` from 1; 0 is another one. Return the numbers, which have gaps, and the highest."""
-    # By a hash table with open addressing: a table of all terms would grow with the collection.
-    size = 16
-    while size < 2 * end:
-        size *= 2
-    table, numbers = np.full(size, -1, np.int32), np.zeros(len(terms), np.int32)
-    for entry in range(len(terms)):
-        slot = terms[entry] & (size - 1)
-        while table[slot] >= 0 and table[slot] != terms[entry]:
-            slot = (slot + 1) & (size - 1)
-        if entry < end:
-            table[slot] = terms[entry]
-        if table[slot] >= 0:
-            numbers[entry] = slot + 1
-    return numbers, size
+def _unit_vectors(index: PositionalIndex) -> KeptEntries:
+    """Return the documents' TF-IDF vectors, which have unit length."""
+
+    def compute(documents: IntArray) -> Entries:
+        starts, terms, tf = index.entries(documents)
+        return Entries(np.array([starts[:-1], starts[1:]]), terms, index.unit_weights(starts, terms, tf))
+
+    if "tfidf" not in index.kept_entries:
+        n_entries = int(index.document_frequencies.sum())
+        index.kept_entries["tfidf"] = KeptEntries(index.n_documents, n_entries, compute)
+    return index.kept_entries["tfidf"]
 
 
-@compiled(error_model="numpy")
-def neighbour_means(
-    starts: IntArray, numbers: Int32Array, highest: int, weights: FloatArray, scores: FloatArray
-) -> FloatArray:
-    """Average the scores of the first k rows of terms, shape (k,), by squared cosines with each of the n rows, (n,).
+def neighbour_means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:
+    """Average the scores of the first k of n vectors, shape (k,), by squared cosines with each of the n, shape (n,).
 
-    Row i has the different terms ``numbers[starts[i]:starts[i + 1]]`` (`numbered`), and their weights, in unit length.
+    The vectors have unit length; the terms of each ascend.
     """
-    k, end = len(scores), starts[len(scores)]
-    sizes = np.zeros(highest + 2, np.int64)
-    for entry in range(end):
-        sizes[numbers[entry] + 1] += 1
-    ends = np.cumsum(sizes)  # of number p, postings begin at ``ends[p]``, and end there once they are filled in
-    rows, values = np.empty(end, np.int64), np.empty(end)
-    for row in range(k):
-        for entry in range(starts[row], starts[row + 1]):
-            number = numbers[entry]
-            rows[ends[number]], values[ends[number]] = row, weights[entry]
-            ends[number] += 1
-    out = np.empty(len(starts) - 1)
-    for i in range(len(out)):
-        cosines = np.zeros(k)
-        for entry in range(starts[i], starts[i + 1]):
-            number = numbers[entry]
-            if number > 0:
-                for j in range(ends[number - 1], ends[number]):
-                    cosines[rows[j]] += weights[entry] * values[j]
-        total, mean = 0.0, 0.0
-        for j in range(k):
-            if j != i:
-                square = cosines[j] * cosines[j]
-                total += square
-                mean += square * scores[j]
-        out[i] = mean / total if total > 0 else scores.mean()
-    return out
+    sizes = vectors.bounds[1] - vectors.bounds[0]
+    different, terms = numbered(n_terms, vectors.bounds, int(sizes.sum()), vectors.numbers)
+    end = int(sizes[: len(scores)].sum())
+    starts = offsets(np.bincount(terms[:end], minlength=len(different)))
+    sums = np.zeros((2, len(sizes)))
+    _add_squares(
+        vectors.bounds, terms, vectors.weights, scores, starts[:-1], starts[:-1].copy(), np.empty(end, np.int32),
+        np.empty(end), np.empty(len(scores)), sums,
+    )  # fmt: skip
+    means: FloatArray = np.divide(sums[1], sums[0], out=np.full(len(sizes), scores.mean()), where=sums[0] > 0)
+    return means
+
+
+@compiled(error_model="numpy")
+def _add_squares(
+    bounds: IntArray, terms: Int32Array, weights: FloatArray, scores: FloatArray, starts: IntArray, ends: IntArray,
+    rows: Int32Array, values: FloatArray, cosines: FloatArray, sums: FloatArray,
+) -> None:  # fmt: skip
+    """Add up each vector's squared cosines, and their products with the scores, in ``sums[0]`` and ``sums[1]``.
+
+    Number t of `terms` has room for its postings in `rows` and `values`, from ``starts[t]`` on.
+    """
+    k, first = len(scores), 0
+    for i in range(bounds.shape[1]):
+        end, shift = first + bounds[1, i] - bounds[0, i], bounds[0, i] - first
+        # The postings are of the vectors before this one, so that each pair of the first k is looked at once.
+        others = min(i, k)
+        for j in range(others):
+            cosines[j] = 0.0
+        for entry in range(first, end):
+            term, weight = np.uint64(terms[entry]), weights[entry + shift]
+            for at in range(starts[term], ends[term]):
+                posting = np.uint64(at)
+                cosines[np.uint64(rows[posting])] += weight * values[posting]
+        total, weighted = 0.0, 0.0
+        for j in range(others):
+            square = cosines[j] * cosines[j]
+            total += square
+            weighted += square * scores[j]
+            if i < k:
+                sums[0, j] += square
+                sums[1, j] += square * scores[i]
+        sums[0, i], sums[1, i] = total, weighted
+        if i < k:
+            for entry in range(first, end):
+                term = np.uint64(terms[entry])
+                rows[ends[term]], values[ends[term]] = i, weights[entry + shift]
+                ends[term] += 1
+        first = end

@@ -1,15 +1,18 @@
-"""Rows of numbers by document that do not depend on the query, and are computed once."""
+"""Rows and entries of documents that do not depend on the query, and are computed once."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 MAX_BYTES = 1 << 28
-"""Of the rows of all documents; of a larger collection, none are kept."""
+"""Of the rows or entries of all documents; of a larger collection, none are kept."""
 
 
 class KeptRows:
@@ -31,3 +34,41 @@ class KeptRows:
             self._known[missing] = True  # after the rows, which other threads read then
         rows: FloatArray = self._rows[documents]
         return rows
+
+
+class Entries(NamedTuple):
+    """Numbers with weights, such as the terms of n documents, anywhere in two arrays."""
+
+    bounds: IntArray  # those of document i are ``numbers[bounds[0, i]:bounds[1, i]]``, shape (2, n)
+    numbers: Int32Array
+    weights: FloatArray
+
+
+class KeptEntries:
+    """The entries of a collection's documents, computed when they are first asked for; safe to share."""
+
+    def __init__(self, n_documents: int, n_entries: int, compute: Callable[[IntArray], Entries]) -> None:
+        self._keeps = 16 * n_documents + 12 * n_entries <= MAX_BYTES
+        n_documents, n_entries = (n_documents, n_entries) if self._keeps else (0, 0)
+        self._compute, self._lock, self._size = compute, threading.Lock(), 0
+        self._bounds: IntArray = np.full((2, n_documents), -1)
+        # Memory that is not written to costs nothing.
+        self._numbers, self._weights = np.empty(n_entries, np.int32), np.empty(n_entries)
+
+    def __call__(self, documents: IntArray) -> Entries:
+        """Return the entries of documents with these numbers; the arrays are not to be written to."""
+        if not self._keeps:
+            return self._compute(documents)
+        if (self._bounds[1, documents] < 0).any():
+            with self._lock:
+                self._add(np.unique(documents[self._bounds[1, documents] < 0]))
+        return Entries(self._bounds[:, documents], self._numbers, self._weights)
+
+    def _add(self, documents: IntArray) -> None:
+        """Compute the entries of different documents, and keep them behind the others."""
+        bounds, numbers, weights = self._compute(documents)
+        first, self._size = self._size, self._size + len(numbers)
+        self._numbers[first : self._size], self._weights[first : self._size] = numbers, weights
+        # The ends come last: by them, other threads see that a document is here.
+        self._bounds[0, documents] = first + bounds[0]
+        self._bounds[1, documents] = first + bounds[1]

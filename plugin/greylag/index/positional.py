@@ -21,7 +21,7 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.analysis import LuceneAnalysis
-from greylag.index.kept_rows import KeptRows
+from greylag.index.kept_rows import KeptEntries, KeptRows
 from greylag.index.languages import ENGLISH, warn_of_other_language
 from greylag.index.multilingual import analysis_of
 from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
@@ -231,6 +231,11 @@ class PositionalIndex(Tables):
     @cached_property
     def kept_rows(self) -> dict[str, KeptRows]:
         """The rows that features keep, by name."""
+        return {}
+
+    @cached_property
+    def kept_entries(self) -> dict[str, KeptEntries]:
+        """The documents' entries that features keep, by name."""
         return {}
 
     @cached_property

@@ -56,6 +56,41 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + counts, counts)
 
 
+def numbered(n: int, bounds: IntArray, size: int, entries: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Number the different entries, below `n`, of ranges from 0: return them, and the numbers, shape (size,).
+
+    Range i is ``entries[bounds[0, i]:bounds[1, i]]``; `size` is that of all.
+    """
+    different, numbers = np.empty((2, size), np.int32)
+    table = np.zeros(max(16, 1 << (2 * size - 1).bit_length()), np.int32)
+    return different[: _number(n, bounds, entries, table, different, numbers)], numbers
+
+
+@compiled(error_model="numpy")
+def _number(
+    n: int, bounds: IntArray, entries: Int32Array, table: Int32Array, different: Int32Array, numbers: Int32Array
+) -> int:
+    """Fill in what `numbered` returns; return how many entries are different."""
+    # Open addressing, by an entry's last bits; 0 is an empty slot, and i + 1 the number i.
+    mask = np.uint64(len(table) - 1)
+    known = place = 0
+    for i in range(bounds.shape[1]):
+        for at in range(bounds[0, i], bounds[1, i]):
+            entry = entries[np.uint64(at)]
+            if entry < 0 or entry >= n:
+                raise CollectionError(DAMAGE_ERROR)
+            slot = np.uint64(entry) & mask
+            while table[slot] > 0 and different[table[slot] - 1] != entry:
+                slot = (slot + np.uint64(1)) & mask
+            if table[slot] == 0:
+                different[known] = entry
+                known += 1
+                table[slot] = known
+            numbers[place] = table[slot] - 1
+            place += 1
+    return known
+
+
 def join(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], IntArray]:
     """Concatenate the bytes of texts, and return their offsets, too, shape (len(texts) + 1,)."""
     return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets([*map(len, texts)])

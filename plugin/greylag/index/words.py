@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from greylag.errors import CollectionError
 from greylag.index.analysis import Unit, written_words
-from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join
+from greylag.index.tables import DAMAGE_ERROR, Bytes, Int32Array, find, join, numbered
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
@@ -40,6 +40,7 @@ WORD_DTYPES = {
 
 _BLOCK_DOCUMENTS = 1 << 14  # documents in memory while texts are read
 Hashes = NDArray[np.uint64]
+Bits = NDArray[np.uint64]
 _jit = compiled(error_model="numpy")
 
 
@@ -233,44 +234,13 @@ def _table_of(numbers: IntArray) -> Int32Array:
     return table
 
 
-def _sums_of(weights: FloatArray, has: Bytes) -> FloatArray:
-    """Sum the weights of the units that each document has; `has`, shape (units, documents), is 1 if it has one.
-
-    They are added in the order of the query: in that of the document's words, the last bits would depend on the order
-    in which documents were indexed, and documents that cover the same would differ.
-    """
-    return np.cumsum(weights[:, None] * has, axis=0)[-1] if len(weights) else np.zeros(has.shape[1])
-
-
 def covered_words(
     n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray, numbers: IntArray,
     weights: FloatArray,
 ) -> FloatArray:  # fmt: skip
     """Sum the weights of the words with some numbers that each document has."""
     bounds, _ = _ranges_of(document_offsets, words, documents)
-    has = np.zeros((len(numbers), len(documents)), np.uint8)
-    _mark_words(n_words, bounds, words, numbers, _table_of(numbers), has)
-    return _sums_of(weights, has)
-
-
-@_jit
-def _mark_words(
-    n_words: int, bounds: IntArray, words: Int32Array, numbers: IntArray, table: Int32Array, has: Bytes
-) -> None:
-    """Mark which words with some numbers each document has."""
-    n, mask = len(numbers), np.uint64(len(table) - 1)
-    for i in range(bounds.shape[1]):
-        for entry in range(bounds[0, i], bounds[1, i]):
-            word = words[entry]
-            if word < 0 or word >= n_words:
-                raise CollectionError(DAMAGE_ERROR)
-            place = table[np.uint64(word) & mask]
-            if place > n:
-                place = 0
-                while place < n and numbers[place] != word:
-                    place += 1
-            if place < n and numbers[place] == word:
-                has[place, i] = 1
+    return _sums_of(weights, _units_of(n_words, bounds, words, numbers))
 
 
 def covered_grams(
@@ -280,77 +250,67 @@ def covered_grams(
     """Sum the weights of the n-grams with some numbers that each document has."""
     # Documents of one query share most of their words, so that the n-grams of each different word are read once.
     bounds, size = _ranges_of(document_offsets, words, documents)
-    different, of_entries = _different_words(len(gram_offsets) - 1, bounds, size, words)
-    of_words, room = _ranges_of(gram_offsets, grams, different)
-    starts, places = np.zeros(len(different) + 1, np.int64), np.empty(room, np.int32)
-    _find_grams(n_grams, of_words, grams, numbers, _table_of(numbers), starts, places)
-    has = np.zeros((len(numbers), len(documents)), np.uint8)
-    _mark_grams(bounds, of_entries, starts, places, has)
-    return _sums_of(weights, has)
+    different, of_entries = numbered(len(gram_offsets) - 1, bounds, size, words)
+    of_words = _units_of(n_grams, _ranges_of(gram_offsets, grams, different)[0], grams, numbers)
+    of_documents = np.zeros((len(documents), of_words.shape[1]), np.uint64)
+    _join_units(bounds, of_entries, of_words, of_documents)
+    return _sums_of(weights, of_documents)
+
+
+def _units_of(n_units: int, bounds: IntArray, units: Int32Array, numbers: IntArray) -> Bits:
+    """Mark which units with some numbers each range of `units` has: bit u of row i, in blocks of 64 bits."""
+    has = np.zeros((bounds.shape[1], -(-len(numbers) // 64)), np.uint64)
+    _mark_units(n_units, bounds, units, numbers, _table_of(numbers), has)
+    return has
 
 
 @_jit
-def _mark_grams(bounds: IntArray, of_entries: Int32Array, starts: IntArray, places: Int32Array, has: Bytes) -> None:
-    """Mark which n-grams each document has, from those of its words."""
+def _mark_units(
+    n_units: int, bounds: IntArray, units: Int32Array, numbers: IntArray, table: Int32Array, has: Bits
+) -> None:
+    """Set the bits of `_units_of`."""
+    n, mask = len(numbers), np.uint64(len(table) - 1)
+    for i in range(bounds.shape[1]):
+        for entry in range(bounds[0, i], bounds[1, i]):
+            unit = units[np.uint64(entry)]
+            if unit < 0 or unit >= n_units:
+                raise CollectionError(DAMAGE_ERROR)
+            place = table[np.uint64(unit) & mask]
+            if place > n:
+                place = 0
+                while place < n and numbers[place] != unit:
+                    place += 1
+            if place < n and numbers[place] == unit:
+                has[i, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+
+
+@_jit
+def _join_units(bounds: IntArray, of_entries: Int32Array, of_words: Bits, of_documents: Bits) -> None:
+    """Set the bits of a document that any of its words has."""
     entry = 0
     for i in range(bounds.shape[1]):
         for _ in range(bounds[0, i], bounds[1, i]):
-            word = of_entries[entry]
+            word = np.uint64(of_entries[entry])
+            for block in range(of_words.shape[1]):
+                of_documents[i, block] |= of_words[word, block]
             entry += 1
-            for at in range(starts[word], starts[word + 1]):
-                has[places[at], i] = 1
 
 
-def _different_words(n_words: int, bounds: IntArray, size: int, words: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Return the different words of documents, and the number of each of their `size` words among them."""
-    different, of_entries = np.empty((2, size), np.int32)
-    table = np.zeros(max(16, 1 << (4 * size - 1).bit_length()), np.int32)
-    return different[: _number_words(n_words, bounds, words, table, different, of_entries)], of_entries
+def _sums_of(weights: FloatArray, has: Bits) -> FloatArray:
+    """Sum the weights of the units that each document has, shape (documents,).
+
+    They are added in the order of the query: in that of the document's words, the last bits would depend on the order
+    in which documents were indexed, and documents that cover the same would differ.
+    """
+    sums = np.zeros(len(has))
+    _add_weights(weights, np.ascontiguousarray(has.T), sums)
+    return sums
 
 
 @_jit
-def _number_words(
-    n_words: int, bounds: IntArray, words: Int32Array, table: Int32Array, different: Int32Array, of_entries: Int32Array
-) -> int:
-    """Fill in what `_different_words` returns; return how many words are different."""
-    # Open addressing, by a word's last bits; 0 is an empty slot, and n + 1 the slot n.
-    mask = np.uint64(len(table) - 1)
-    n = entry = 0
-    for i in range(bounds.shape[1]):
-        for at in range(bounds[0, i], bounds[1, i]):
-            word = words[at]
-            if word < 0 or word >= n_words:
-                raise CollectionError(DAMAGE_ERROR)
-            slot = np.uint64(word) & mask
-            while table[slot] > 0 and different[table[slot] - 1] != word:
-                slot = (slot + np.uint64(1)) & mask
-            if table[slot] == 0:
-                different[n] = word
-                n += 1
-                table[slot] = n
-            of_entries[entry] = table[slot] - 1
-            entry += 1
-    return n
-
-
-@_jit
-def _find_grams(
-    n_grams: int, bounds: IntArray, grams: Int32Array, numbers: IntArray, table: Int32Array, starts: IntArray,
-    places: Int32Array,
-) -> None:  # fmt: skip
-    """Find which of the n-grams with some numbers each word has: offsets, shape (words + 1,), and their indices."""
-    n, matches, mask = len(numbers), 0, np.uint64(len(table) - 1)
-    for i in range(bounds.shape[1]):
-        for j in range(bounds[0, i], bounds[1, i]):
-            gram = grams[np.uint64(j)]
-            if gram < 0 or gram >= n_grams:
-                raise CollectionError(DAMAGE_ERROR)
-            place = table[np.uint64(gram) & mask]
-            if place > n:
-                place = 0
-                while place < n and numbers[place] != gram:
-                    place += 1
-            if place < n and numbers[place] == gram:
-                places[matches] = place
-                matches += 1
-        starts[i + 1] = matches
+def _add_weights(weights: FloatArray, has: Bits, sums: FloatArray) -> None:
+    """Add to `sums` what `_sums_of` returns; `has` has a column for each document."""
+    for u in range(len(weights)):
+        block, bit = u >> 6, np.uint64(1) << np.uint64(u & 63)
+        for i in range(len(sums)):
+            sums[i] += weights[u] if has[block, i] & bit else 0.0

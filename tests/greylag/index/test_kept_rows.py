@@ -1,10 +1,13 @@
 """Rows that are computed once, against those that are computed each time."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 from greylag.index import kept_rows
-from greylag.index.kept_rows import KeptRows
+from greylag.index.kept_rows import Entries, KeptEntries, KeptRows
+from greylag.index.tables import offsets, ranges
 from greylag.ranking import FloatArray, IntArray
 
 
@@ -25,3 +28,47 @@ def test_rows_are_those_that_were_computed(kept: bool, monkeypatch: pytest.Monke
         np.testing.assert_array_equal(found, table[numbers])
         found[:] = 0.0  # the caller's own
     assert computed == ([4, 2, 49, 7, 7, 0] if kept else [4, 2, 49, 2, 7, 7, 0, 49, 7])
+
+
+SIZES = np.random.default_rng(1).integers(0, 6, 50)
+STARTS = offsets(SIZES)
+NUMBERS = np.arange(STARTS[-1], dtype=np.int32)
+
+
+def compute_entries(documents: IntArray) -> Entries:
+    own = NUMBERS[ranges(STARTS[documents], SIZES[documents])]
+    starts = offsets(SIZES[documents])
+    return Entries(np.array([starts[:-1], starts[1:]]), own, own / 7)
+
+
+def check_entries(found: Entries, documents: IntArray) -> None:
+    for document, first, end in zip(documents, *found.bounds, strict=True):
+        expected = NUMBERS[STARTS[document] : STARTS[document + 1]]
+        np.testing.assert_array_equal(found.numbers[first:end], expected)
+        np.testing.assert_array_equal(found.weights[first:end], expected / 7)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_entries_are_those_that_were_computed(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 16 * 50 + 12 * len(NUMBERS)
+    monkeypatch.setattr(kept_rows, "MAX_BYTES", size if kept else size - 1)
+    computed = list[int]()
+
+    def compute(documents: IntArray) -> Entries:
+        computed.extend(documents.tolist())
+        return compute_entries(documents)
+
+    entries = KeptEntries(50, len(NUMBERS), compute)
+    for documents in ([4, 2, 49], [], [2, 7, 7, 0], [*range(50)]):
+        numbers = np.array(documents, dtype=np.int64)
+        check_entries(entries(numbers), numbers)
+    assert len(computed) == (50 if kept else 57)
+
+
+def test_threads_share_entries() -> None:
+    for seed in range(50):
+        entries = KeptEntries(50, len(NUMBERS), compute_entries)
+        asked = [np.random.default_rng([seed, n]).integers(0, 50, 30) for n in range(16)]
+        with ThreadPoolExecutor(8) as pool:
+            for documents, found in zip(asked, pool.map(entries, asked), strict=True):
+                check_entries(found, documents)

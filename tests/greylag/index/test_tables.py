@@ -5,7 +5,7 @@ Tests `renumber`.
 
 import hashlib
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from greylag.index import analysis
 from greylag.index.invert import invert
 from greylag.index.renumber import drop_empty_columns, renumber
 from greylag.index.shards import Part, Shard, locate
-from greylag.index.tables import DTYPES, Tables, find, fingerprint, join
+from greylag.index.tables import DTYPES, Tables, find, fingerprint, join, numbered, offsets
 from tests.greylag.index.samples import from_shards
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
@@ -172,3 +172,22 @@ def test_located_terms_of_several_shards() -> None:
     own = [located.having[a:b].tolist() for a, b in zip(located.offsets[:-1], located.offsets[1:], strict=True)]
     assert own == [[0, 2], [0, 1, 2], []]
     assert located.sole.tolist() == [[1, -2, 0], [-1, 0, 1], [-2] * 3]
+
+
+@given(st.lists(st.lists(st.integers(0, 40).map(lambda n: 64 * n))), st.randoms())
+def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows: list[list[int]], random: Any) -> None:
+    """Also where the rows are not in their order in the array."""
+    order = random.sample(range(len(rows)), len(rows))
+    ends = offsets([len(rows[row]) for row in order])
+    entries = np.array([*chain.from_iterable(rows[row] for row in order)], dtype=np.int32)
+    places = np.argsort(order)
+    different, numbers = numbered(64 * 41, np.array([ends[places], ends[places + 1]]), len(entries), entries)
+    in_order = [*chain.from_iterable(rows)]
+    assert different.tolist() == [*dict.fromkeys(in_order)]
+    assert different[numbers].tolist() == in_order
+
+
+@pytest.mark.parametrize("entry", [-1, 3])
+def test_an_entry_outside_a_table_is_damage(entry: int) -> None:
+    with pytest.raises(CollectionError, match="damaged"):
+        numbered(3, np.array([[0], [2]]), 2, np.array([0, entry], dtype=np.int32))

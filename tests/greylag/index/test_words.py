@@ -4,7 +4,6 @@ Tests `greylag.features.written`.
 """
 
 import json
-from itertools import chain
 from math import log
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from greylag.index.lucene.build import build_index
 from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.index.tables import offsets
 from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import Ranking
 from tests.greylag.index.lucene import oracle
@@ -166,15 +164,6 @@ def test_damaged_words_are_made_again(lucene: Path, caplog: pytest.LogCaptureFix
     assert after is not None
     assert "exporting words" in caplog.text
     assert after.coverage("heat", "words", np.arange(3)).tolist() == expected
-
-
-@given(st.lists(st.lists(st.integers(0, 40).map(lambda n: 64 * n))))
-def test_words_of_several_documents_are_told_apart_by_more_than_their_last_bits(documents: list[list[int]]) -> None:
-    words = np.array([*chain.from_iterable(documents)], dtype=np.int32)
-    ends = offsets([*map(len, documents)])
-    different, of_entries = module._different_words(64 * 41, np.array([ends[:-1], ends[1:]]), len(words), words)
-    assert sorted(different.tolist()) == sorted({*words.tolist()})
-    assert different[of_entries].tolist() == words.tolist()
 
 
 def test_what_is_outside_an_array_is_refused() -> None:
