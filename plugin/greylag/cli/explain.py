@@ -14,7 +14,6 @@ import typer
 
 from greylag.cli.model_inputs import load_linear, load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
-from greylag.cli.search import search_first
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.registry import names_of_others
@@ -24,14 +23,12 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers.explanation import Explanation, explain_documents
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking
-from greylag.recipes.general import general_model, general_model_for
 from greylag.reports.explanation_tables import (
     comparison_of_documents,
     explanation_dict,
     explanation_result,
     explanation_table,
 )
-from greylag.reports.report import Section, report_page
 from greylag.runtime.software import versions
 
 if TYPE_CHECKING:
@@ -116,6 +113,8 @@ def explain(
 
 def _general(index: Sequence[Path] | None) -> RankingModel:
     """Return the general model, with the weights of an index if there is one."""
+    from greylag.recipes.general import general_model, general_model_for  # with learning, which no other model needs
+
     return general_model_for(PositionalIndex.from_lucene(index)) if index else general_model()
 
 
@@ -136,6 +135,8 @@ def _tables(explanations: Sequence[Explanation], shown: int | None) -> list[Tabl
 
 def _page(model: Path, ranking: Ranking, explanations: Sequence[Explanation], shown: int | None) -> str:
     """Return the page of a document's score, or of two."""
+    from greylag.reports.report import Section, report_page  # with figures, which text does without
+
     first = explanation_result(explanations[0], explanations[1] if len(explanations) > 1 else None, shown)
     parts = [Section(table.caption, "", [table]) for table in _tables(explanations, shown)]
     title = f"Query {ranking.qid}: {ranking.query}"
@@ -166,6 +167,8 @@ def _ranking(
             _log.warning("%s ranks what it finds itself: scores in --run %s may differ", path, run)
         return rankings[qid]
     if searches:
+        from greylag.cli.search import search_first  # with all that searches, which a given run does not need
+
         return search_first(index, {qid: queries[qid]}, shared.jobs, union=model.searched)[qid]
     if needs := [feature for feature in model.features if feature.uses_ranking]:
         raise ParameterError(f"{path} has features that depend on the run that is reranked ({needs[0]}): give --run")

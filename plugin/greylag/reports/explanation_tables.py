@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greylag.core.tables import Row, Table
 from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, largest
-from greylag.reports.charts import contributions_chart
-from greylag.reports.report import Section
+
+if TYPE_CHECKING:
+    from greylag.reports.report import Section
 
 SCORE_DECIMALS = 6
 MAX_SENTENCE_FEATURES = 3  # features in a sentence
@@ -77,6 +78,9 @@ def _clique_differences(share: FeatureShare, share_below: FeatureShare, *, fold:
 
 def explanation_result(explanation: Explanation, against: Explanation | None = None, top: int | None = None) -> Section:
     """Explain a score, or why one document is above another, by a sentence and a chart of features."""
+    from greylag.reports.charts import contributions_chart  # with all charts, which tables do without
+    from greylag.reports.report import Section
+
     parts = [(str(share.feature), share.contribution) for share in explanation.features]
     sentence, unit = f"{explanation.docid} has a score of {explanation.score:.4f}", "contribution"
     caption = "Contributions of features to the score"
