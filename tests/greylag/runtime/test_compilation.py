@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from numba.core.event import Event, Listener, install_listener
 
 import greylag
 from greylag.runtime import compilation
@@ -80,6 +82,28 @@ def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: 
     module |= {"four_times": loops[0], "twice": loops[1]}
     assert loops[0](3) == 12
     assert seen == [[False, False], [False, False]]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_no_cycles_are_looked_for_while_a_function_is_compiled(before: bool) -> None:
+    seen: list[bool] = []
+
+    class Seen(Listener):
+        def on_start(self, event: Event) -> None:
+            seen.append(gc.isenabled())
+
+        def on_end(self, event: Event) -> None:
+            pass
+
+    numba = compilation._numba()
+    inner = numba.njit(lambda x: x + 1)
+    (gc.enable if before else gc.disable)()
+    with install_listener("numba:compile", Seen()):
+        numba.njit(lambda x: 2 * inner(x))(3)
+    after = gc.isenabled()
+    gc.enable()
+    assert seen == [False, False]
+    assert after == before
 
 
 def test_other_loops_of_a_process_have_linear_algebra(folder: Path) -> None:
