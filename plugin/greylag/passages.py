@@ -209,7 +209,7 @@ class Reranker(metaclass=Guided):
             check_counts(top_k=top_k)
         if not texts:
             return []
-        every = len(texts)
+        every, docids = len(texts), tuple(texts)
         known: dict[str, Any] = {"depth": every, "k": every, "transfer": True}
         if aspects is not None:
             known["aspects"] = _aspects(aspects, texts)
@@ -218,7 +218,7 @@ class Reranker(metaclass=Guided):
             known["groups"] = dict(zip(texts, named, strict=True))
         if vectors is not None:
             rows = vectors(list(texts.values())) if callable(vectors) else vectors
-            known["vectors"] = ArrayVectors(list(texts), rows, self._query_vector(query, query_vector))
+            known["vectors"] = ArrayVectors(docids, rows, self._query_vector(query, query_vector))
 
         @cache  # for BM25 and several stages; with vectors and scores it is never made
         def index(others: int) -> PositionalIndex:
@@ -228,10 +228,10 @@ class Reranker(metaclass=Guided):
             ranking = _by_cosine(query, known["vectors"])
             known["scale"] = "none"
         elif scores is None:
-            ranking = _by_bm25(query, list(texts), index(_OTHERS))
+            ranking = _by_bm25(query, docids, index(_OTHERS))
         else:
             values = [*map(_finite, scores, keys)]
-            ranking = Ranking.sort(_QID, query or " ", list(texts), values)  # "" would be a query whose text is unknown
+            ranking = Ranking.sort(_QID, query or " ", docids, values)  # "" would be a query whose text is unknown
         k = min(top_k or every, every)
         ranked = self._stage(known, k, index)(ranking).head(k)
         positions = {name: n for n, name in enumerate(texts)}
@@ -650,19 +650,19 @@ def _finite(score: Any, key: Any) -> float:
     return number
 
 
-def _by_bm25(query: str, docids: list[str], index: PositionalIndex) -> Ranking:
+def _by_bm25(query: str, docids: tuple[str, ...], index: PositionalIndex) -> Ranking:
     """Rank passages by the sum of BM25 over the query's terms."""
     from greylag.features.extract import FeatureExtractor  # slow to import
     from greylag.features.spec import FeatureSpec
 
-    as_given = Ranking(_QID, query or " ", tuple(docids), np.zeros(len(docids)))
+    as_given = Ranking(_QID, query or " ", docids, np.zeros(len(docids)))
     return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
 
 
 def _by_cosine(query: str, vectors: ArrayVectors) -> Ranking:
     """Rank passages by the cosine of their vectors with the query's."""
     rows = unit_rows(np.concatenate([vectors.query(_QID, query), vectors.documents(vectors.docids)]))
-    return Ranking.sort(_QID, query or " ", list(vectors.docids), np.einsum("ij,j->i", rows[1:], rows[0]))
+    return Ranking.sort(_QID, query or " ", vectors.docids, np.einsum("ij,j->i", rows[1:], rows[0]))
 
 
 def _aspects(given: Any, texts: Mapping[str, str]) -> Any:

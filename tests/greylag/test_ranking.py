@@ -77,7 +77,11 @@ def test_from_hits() -> None:
 def test_sorting_keeps_the_order_of_ties() -> None:
     ranking = Ranking.sort("1", "", ["a", "b", "c", "d"], [1, 3, 1, 3])
     assert ranking.docids == ("b", "d", "a", "c")
-    assert ranking.rescore([0, 0, 0, 0]).docids == ranking.docids
+    assert ranking.rescore([0, 0, 0, 0]).docids is ranking.docids
+    for scores in ([3, 3, 1, 1], [3, 1, 1, 2]):
+        order = sorted(range(4), key=lambda place: -scores[place])
+        again = Ranking.sort("1", "", ranking.docids, scores)
+        assert again == Ranking("1", "", tuple(ranking.docids[place] for place in order), np.sort(scores)[::-1])
 
 
 @pytest.mark.parametrize(
