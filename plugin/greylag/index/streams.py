@@ -410,7 +410,7 @@ def _join(
 def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, n_documents: int) -> Any:
     """Count the tokens of each document, and the bytes of its entries, each of shape (N,)."""
     lengths, sizes = np.zeros(n_documents, np.int64), np.zeros(n_documents, np.int64)
-    last_term, number, offset = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), 0
+    last_term, number, offset = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), np.int64(0)
     for term in range(len(postings_offsets) - 1):
         for posting in range(postings_offsets[term], postings_offsets[term + 1]):
             _, tf, offset = _read_pair(stream, offset)
@@ -432,7 +432,7 @@ def transpose(
 
     The arguments are as for `locate` and as in `Shard`; all documents are below N. `forward` is overwritten.
     """
-    free, last_term, offset = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), 0
+    free, last_term, offset = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), np.int64(0)
     for term in range(len(postings_offsets) - 1):
         for posting in range(postings_offsets[term], postings_offsets[term + 1]):
             _, tf, offset = _read_pair(stream, offset)

@@ -44,8 +44,9 @@ def condensed_products(by_point: Any, by_coordinate: Any, products: FloatArray) 
     row, after = np.empty(n), by_coordinate[0][:-1].copy()
     for i in range(n):
         _products_after(i, by_point, by_coordinate, after, row)
-        products[pair : pair + n - i - 1] = row[i + 1 :]
-        pair += n - i - 1
+        for j in range(i + 1, n):
+            products[pair] = row[j]
+            pair += 1
 
 
 @_jit

@@ -75,6 +75,8 @@ DOCUMENTS_PER_BIN = 4
 STRIPS = 8
 # Crossings that differ by less than this fraction of themselves may be in the wrong order by rounding.
 ORDER_TOLERANCE = 1e-15
+# What begins as a literal 0 has a type of its own, for which Numba compiles a function once more.
+ZERO: Any = np.int64(0)
 # Rows of the arrays of `survey_top`. Of a query's documents:
 S, V, GAIN, ROW = range(4)
 # Of a query's measure: at the left end of the bucket, the highest within it so far, and now.
@@ -136,7 +138,7 @@ def evaluate(
 ) -> Any:
     """Evaluate the measure of each query times its normaliser, shape (q,); the earlier row wins ties."""
     values = np.zeros(len(offsets) - 1)
-    ranked = np.empty(np.max(np.diff(offsets)) + 1 if len(values) else 0)
+    ranked = np.empty(_longest(offsets) + 1)
     for q in range(len(values)):
         first, end = offsets[q], offsets[q + 1]
         ranked[:] = 0.0  # the gain by rank
@@ -153,6 +155,15 @@ def evaluate(
                 reach *= 1.0 - gain  # used by ERR only
         values[q] *= normalisers[q]
     return values
+
+
+@_jit
+def _longest(offsets: IntArray) -> int:
+    """Return the greatest difference of two successive offsets, or 0."""
+    longest = np.int64(0)
+    for q in range(len(offsets) - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return longest  # type: ignore[return-value]
 
 
 @_jit
@@ -195,7 +206,7 @@ def survey(
     s, v, rows, offsets, relevant_offsets = lines
     start, change, slack = 0.0, np.zeros(buckets), np.zeros(buckets)
     number, ease, factor = np.zeros(buckets, np.int64), np.ones(buckets), np.ones(buckets)
-    longest = np.max(np.diff(offsets))
+    longest = _longest(offsets)
     cells, crossing, apart = np.empty(longest, np.uint32), np.empty(longest, np.float32), np.empty(longest, np.float32)
     x, slope = (crossing, crossing.view(np.int32)), (apart, apart.view(np.int32))
     others, fellows = np.zeros(SLOTS, np.int32), np.zeros(SLOTS, np.int32)
@@ -339,7 +350,7 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
     and `room` is about the number of swaps. Returns state, steps and events.
     """
     offsets, relevant_offsets = lines[3], lines[4]
-    total, longest, most = relevant_offsets[-1], np.max(np.diff(offsets)), np.max(np.diff(relevant_offsets))
+    total, longest, most = relevant_offsets[-1], _longest(offsets), _longest(relevant_offsets)
     above, count, reach = np.zeros(total, np.int64), np.ones(total, np.int64), np.ones(total)
     steps, events, m = np.empty(room + most * longest), np.empty(room + most * longest, np.int64), 0
     y, binned, order = np.empty((2, longest)), np.empty((2, longest), np.float32), np.empty(longest, np.int64)
@@ -397,7 +408,8 @@ def collect(cascade: bool, lines: Any, gains: FloatArray, ends: Any, points: Any
 def _longer(values: Any, more: int) -> Any:
     """Copy an array into one with an eighth and some more of room; unused room takes no memory."""
     longer = np.empty(len(values) + len(values) // 8 + more, values.dtype)
-    longer[: len(values)] = values
+    for i in range(len(values)):
+        longer[i] = values[i]
     return longer
 
 
@@ -583,7 +595,7 @@ def sweep(
     for i in range(len(gains)):
         value += weights[i] * term(code, divisor[above[i] + count[i]], gains[i], count[i], reach[i])
     if outermost[0] and value >= max(floor, best[1]) - ROUNDING:
-        after = scale * _first_after(steps, bins, 0, lines, outermost[1], -np.inf)
+        after = scale * _first_after(steps, bins, ZERO, lines, outermost[1], -np.inf)
         half = max(1.0, abs(after)) if after < np.inf else 0.0
         best = _better(best, after - half if after < np.inf else 0.0, 2.0 * max(half, 1.0), 1.0, value)
     for b in range(len(bins) // 2):
@@ -603,8 +615,9 @@ def sweep(
         for e in range(middle - 1, first - 1, -1):
             _swap(code, divisor, gains, weights, above, count, reach, events[e] ^ 1)
         value = before
-        order = np.argsort(steps[first:end])
-        steps[first:end], events[first:end] = steps[first:end][order], events[first:end][order]
+        order, unsorted = np.argsort(steps[first:end]), (steps[first:end].copy(), events[first:end].copy())
+        for i in range(end - first):
+            steps[first + i], events[first + i] = unsorted[0][order[i]], unsorted[1][order[i]]
         e = first
         while e < end:
             here = steps[e]
@@ -675,7 +688,10 @@ def _first_after(steps: FloatArray, bins: IntArray, b: int, lines: Any, last: bo
     """Return the first crossing to the right of x, which is before all of bin b and its successors."""
     for later in range(b, len(bins) // 2):
         if bins[2 * later] < bins[2 * later + 2]:
-            return np.min(steps[bins[2 * later] : bins[2 * later + 2]])
+            first = np.inf
+            for e in range(bins[2 * later], bins[2 * later + 2]):
+                first = min(first, steps[e])
+            return first
     return np.inf if last else _crossing_after(lines, x)
 
 
@@ -727,9 +743,8 @@ def survey_top(
     s, v, rows, offsets, relevant_offsets = lines
     table, start, state = np.zeros((3, number + 1)), 0.0, np.empty(3)
     axis = _position(span[0]), number / (_position(span[1]) - _position(span[0]))
-    margin = np.array([END_TOLERANCE * abs(end) if np.isfinite(end) else 0.0 for end in span])
-    within = span[0] - margin[0], span[1] + margin[1]
-    longest = np.max(np.diff(offsets)) if len(weights) else 0
+    within = span[0] - END_TOLERANCE * abs(span[0]), span[1] + END_TOLERANCE * abs(span[1])
+    longest = _longest(offsets)
     buffer, room = np.empty((4, longest)), np.empty((2, longest))
     for q in range(len(weights)):
         begin, end = offsets[q], offsets[q + 1]
@@ -737,14 +752,20 @@ def survey_top(
         if relevant == 0:
             continue
         docs, times = buffer[:, : end - begin], room[:, : end - begin]
-        docs[S], docs[V], docs[GAIN], docs[ROW] = s[begin:end], v[begin:end], gains[begin:end], rows[begin:end]
+        for d in range(end - begin):
+            docs[S, d], docs[V, d] = s[begin + d], v[begin + d]
+            docs[GAIN, d], docs[ROW, d] = gains[begin + d], rows[begin + d]
         if first:
             start += _follow_first(discount, docs, relevant, weights[q], within, axis, times, state, table)
         else:
             start += _follow_top(cascade, discount, docs, weights[q], within, axis, times[0], state, table)
-    values = start + np.cumsum(table[CHANGE]) - table[CHANGE]
-    bounds = values[:-1] + table[SLACK, :-1] + table[BLUR, :-1] + table[BLUR, 1:]
-    return (values - table[BLUR])[:-1], bounds
+    values, bounds, total = np.empty(number), np.empty(number), 0.0
+    for b in range(number):
+        total += table[CHANGE, b]
+        value = start + total - table[CHANGE, b]  # at the left end
+        values[b] = value - table[BLUR, b]
+        bounds[b] = value + table[SLACK, b] + table[BLUR, b] + table[BLUR, b + 1]
+    return values, bounds
 
 
 @_jit
@@ -895,7 +916,7 @@ def _follow_top(
     passes = np.empty(k)
     for i in range(last):
         passes[i] = _passing(docs, i, i + 1)
-    now, bucket = span[0], 0
+    now, bucket = span[0], ZERO
     low, high = _position(span[0]), _position(span[1])
     strips = int(np.ceil(STRIPS * (high - low)))
     for strip in range(1, strips + 1):
@@ -939,13 +960,13 @@ def _follow_first(
     The highest of the relevant lines is convex in x. So another document is above all of them between two points, if
     anywhere.
     """
-    left, right, top, x = room[0, relevant:], room[1, relevant:], 0, span[0]
+    left, right, top, x = room[0, relevant:], room[1, relevant:], ZERO, span[0]
     left[:], right[:] = span[0], span[1]
     for a in range(1, relevant):
         top = a if _above(docs, a, top, x) else top
     while x < span[1]:
         _narrow(docs[:, relevant:], docs[S, top], docs[V, top], docs[ROW, top], left, right)
-        top, x = _challenger(docs, top, 0, relevant, x, room[0])
+        top, x = _challenger(docs, top, ZERO, relevant, x, room[0])
     # Non-relevant document d is above the first relevant one between left[d] and right[d]; count how many are.
     above, m = 0, 0
     places, moves = np.empty(2 * len(left)), np.empty(2 * len(left), np.int64)
@@ -957,9 +978,10 @@ def _follow_first(
                     places[m], moves[m] = place, move
                     m += 1
     discounts = np.zeros(len(left) + 2)
-    discounts[: len(discount)] = discount[: len(discounts)]
+    for rank in range(min(len(discount), len(discounts))):
+        discounts[rank] = discount[rank]
     state[:] = start = discounts[above + 1]
-    bucket = 0
+    bucket = ZERO
     for e in np.argsort(places[:m]):
         above += moves[e]
         bucket = _enter(places[e], discounts[above + 1], weight, bucket, axis, state, table)

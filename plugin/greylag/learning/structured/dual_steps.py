@@ -2,6 +2,8 @@
 
 Steps between pairs of constraints are cheap and find which constraints have weight, but creep where normals are nearly
 dependent, as those of coverage are. Newton steps among the constraints with weight end there at once.
+
+Arrays are written to by loops: Numba takes more than a second to compile an assignment of one to a part of another.
 """
 
 from __future__ import annotations
@@ -129,29 +131,38 @@ def _newton_steps(
             change[free[a]] += step[a]
             if base[a] >= 0:
                 change[base[a]] -= step[a]
-        # Go as far as the first weight that would become negative.
-        share, hit = 1.0, -1
-        for p in range(len(alpha)):
-            if change[p] < 0.0 and alpha[p] + share * change[p] < 0.0:
-                share, hit = -alpha[p] / change[p], p
-        alpha[:] = np.maximum(0.0, alpha + share * change)
+        share, hit = _move(alpha, change)
         if hit < 0:
             break
-        alpha[hit] = 0.0
-        dropped = np.flatnonzero(free[:m] == hit)
-        if len(dropped) == 0:  # a base: the next round chooses another
+        dropped = 0
+        while dropped < m and free[dropped] != hit:
+            dropped += 1
+        if dropped == m:  # a base: the next round chooses another
             break
         # The slopes after the move. H + ridge times the step is the slope, so that H times it is slope - ridge * step.
-        slopes[:m] += share * (ridge * step - slopes[:m])
-        for a in range(dropped[0], m - 1):
+        for a in range(m):
+            slopes[a] += share * (ridge * step[a] - slopes[a])
+        for a in range(dropped, m - 1):
             free[a], base[a], slopes[a] = free[a + 1], base[a + 1], slopes[a + 1]
-        _drop_row(L, dropped[0], m)
+        _drop_row(L, dropped, m)
         m -= 1
     for p in range(len(alpha)):
         moved = alpha[p] - before[p]
         if moved != 0.0:
             for q in range(len(alpha)):
                 violations[q] -= moved * gram[p, q]
+
+
+@compiled()
+def _move(alpha: FloatArray, change: FloatArray) -> tuple[float, int]:
+    """Change weights as far as the first one that would become negative; return the share, and which one, or -1."""
+    share, hit = 1.0, -1
+    for p in range(len(alpha)):
+        if change[p] < 0.0 and alpha[p] + share * change[p] < 0.0:
+            share, hit = -alpha[p] / change[p], p
+    for p in range(len(alpha)):
+        alpha[p] = max(0.0, alpha[p] + share * change[p]) if p != hit else 0.0
+    return share, hit
 
 
 @compiled()
@@ -163,7 +174,10 @@ def _free_variables(order: IntArray, starts: IntArray, alpha: FloatArray) -> tup
     free, base, m = np.empty(len(alpha), dtype=np.int64), np.full(len(alpha), -1), 0
     for i in range(len(starts) - 1):
         own = order[starts[i] : starts[i + 1]]
-        heaviest = own[np.argmax(alpha[own])]
+        heaviest = own[0]
+        for p in own:
+            if alpha[p] > alpha[heaviest]:
+                heaviest = p
         for p in own:
             if alpha[p] > 0.0 and p != heaviest:
                 free[m], base[m] = p, heaviest
@@ -191,7 +205,10 @@ def _derivatives(
             H[i, j] = gram[p, q] - (gram[p, s] if s >= 0 else 0.0)
             if r >= 0:
                 H[i, j] -= gram[r, q] - (gram[r, s] if s >= 0 else 0.0)
-    ridge = RIDGE * np.diag(H).max() if m else 0.0
+    longest = 0.0
+    for i in range(m):
+        longest = max(longest, H[i, i])
+    ridge = RIDGE * longest
     for i in range(m):
         H[i, i] += ridge
     return H, slopes, ridge
@@ -220,7 +237,8 @@ def _cholesky(S: FloatArray) -> bool:
 def _drop_row(L: FloatArray, k: int, m: int) -> None:
     """Replace the Cholesky factor of a matrix of size m by that without row and column k, by Givens rotations."""
     for i in range(k, m - 1):
-        L[i, : i + 2] = L[i + 1, : i + 2]
+        for j in range(i + 2):
+            L[i, j] = L[i + 1, j]
     for j in range(k, m - 1):
         # Without its row k the factor has one entry above the diagonal in each row from k on; each rotation clears one.
         length = np.hypot(L[j, j], L[j, j + 1])
