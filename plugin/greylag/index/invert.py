@@ -30,7 +30,8 @@ def invert(texts: Mapping[str, str], tokens: Callable[[str], Sequence[str | None
         lengths.append(len(terms))
         return terms
 
-    in_texts = chain.from_iterable(counted(tokens(text)) for text in texts.values())
+    # Most texts may be empty (`greylag.passages`).
+    in_texts = chain.from_iterable(counted(tokens(text) if text else ()) for text in texts.values())
     occurring = np.fromiter(map(numbers.__getitem__, in_texts), np.int32)
     vocabulary = sorted(term for term in numbers if term is not None)  # in the order of their bytes, too
     docids = [*map(str.encode, texts)]

@@ -154,7 +154,7 @@ class PositionalIndex(Tables):
         from greylag.index.invert import invert
 
         analysis = analysis_of(language)
-        given = _unique(texts.items() if isinstance(texts, Mapping) else texts)
+        given = _unique(texts)
         warn_of_other_language(given.values(), analysis.language)
         shard = Shard(**invert(given, analysis.tokens))
         return cls.of_shard(shard, analysis, partial(_words_of, tuple(given.values())))
@@ -366,10 +366,12 @@ def _words_of(texts: Sequence[str]) -> CollectionWords:
     return CollectionWords((PlacedWords(0, Words.of(texts)),))
 
 
-def _unique(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
+def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, str]:
     """Return texts by docid; integers become strings, and a docid that occurs twice is refused."""
+    if isinstance(given, Mapping) and {*map(type, given), *map(type, given.values())} <= {str}:
+        return dict(given)
     texts: dict[str, str] = {}
-    for pair in pairs:
+    for pair in given.items() if isinstance(given, Mapping) else given:
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
             raise ParameterError(f"{shown(pair)} is no docid with its text: give a mapping of docid to text, or pairs")
         docid, text = pair

@@ -130,7 +130,7 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     append("words", np.empty(0, dtype=np.int32))
     left, total = iter(texts), 0
     while block := list(islice(left, _BLOCK_DOCUMENTS)):
-        documents = [sorted({numbers[word] for word in written_words(text)}) for text in block]
+        documents = [sorted({numbers[word] for word in written_words(text)}) if text else [] for text in block]
         ends = total + np.cumsum([len(words) for words in documents], dtype=np.int64)
         append("document_offsets", ends)
         append("words", np.fromiter(chain.from_iterable(documents), np.int32))

@@ -21,6 +21,7 @@ from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Problem, line_search, mean, prepare
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
+from greylag.runtime.blas import one_blas_thread
 from greylag.runtime.parallel import parallel_map
 
 
@@ -91,13 +92,11 @@ def coordinate_ascent(
 def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
     """Return the features' inverse root mean squares around query means, shape (f,), and principal axes as rows."""
     # An axis has a weight for each feature; the axes are in descending order of variance.
-    from threadpoolctl import threadpool_limits
-
     scaled = centred(data)
     scales = np.sqrt(np.mean(scaled**2, axis=1))
     units = 1.0 / np.where(scales > 0, scales, 1.0)
     scaled *= units[:, None]
-    with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+    with one_blas_thread:
         axes: FloatArray = np.linalg.eigh(scaled @ scaled.T)[1].T[::-1] * units
     return units, axes
 

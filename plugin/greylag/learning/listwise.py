@@ -16,6 +16,7 @@ from greylag.learning.data import RankingData, linear_scores, measure_spreads
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
+from greylag.runtime.blas import one_blas_thread
 
 MAX_STEPS = 200  # of Newton's method; about five are usual
 LAST_STEP = 1e-6  # in units of the weights
@@ -80,9 +81,7 @@ class ListwiseRegression:
 
     def path(self, data: RankingData, penalties: Sequence[float]) -> list[Selection]:
         """Fit each penalty in turn; each begins where the one before ended, which saves most of the steps."""
-        from threadpoolctl import ThreadpoolController  # slow to import
-
-        threads, objective = ThreadpoolController(), Objective.parse(self.objective)
+        objective = Objective.parse(self.objective)
         gains = objective.gains(data)
         totals = _by_query(np.add, gains, data)
         if not totals.any():
@@ -97,7 +96,7 @@ class ListwiseRegression:
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
-                with threads.limit(limits=1, user_api="blas"):  # sums depend on the number of threads
+                with one_blas_thread:
                     problem = _Problem(seen, gains, totals, units[columns], penalty, centre[columns])
                     weights = _minimum(weights, problem)
                 if len(columns) == len(data.specs):  # the next penalty begins with all features

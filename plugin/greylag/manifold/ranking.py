@@ -29,6 +29,7 @@ from greylag.core.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, InnerProductGraph, affinity_graph
 from greylag.ranking import FloatArray
+from greylag.runtime.blas import one_blas_thread
 
 Solver = Literal["auto", "direct", "cg"]
 
@@ -270,12 +271,10 @@ def _spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], Flo
 
 def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
     """Solve for f*, one column at a time, from products with S alone."""
-    from threadpoolctl import threadpool_limits
-
     limit = np.empty_like(y)
     # BLAS splits long sums over threads, which is slower here and makes the last bits depend on their number.
     long = len(y) > BLAS_SPLITS_FROM
-    with threadpool_limits(1, user_api="blas") if long else nullcontext():
+    with one_blas_thread if long else nullcontext():
         for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
             found = _solution(lambda f: f - alpha * spread(f), (1 - alpha) * target)
             if found is None:

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
+from greylag.runtime.blas import one_blas_thread
 from greylag.runtime.cache import Cache, is_array
 from greylag.runtime.compilation import compiled
 
@@ -131,7 +131,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     if size < 1 or not rows.data.any():  # terms that all documents have weigh nothing
         return terms[:0], np.zeros((1, 1))
     whole = rows[np.diff(rows.indptr) > 0]
-    with threadpool_limits(1, "blas"):  # sums depend on the number of threads
+    with one_blas_thread:
         if min(whole.shape) <= MAX_DENSE_SIZE:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
         else:

@@ -1,0 +1,49 @@
+"""One thread for BLAS, as threadpoolctl sees it.
+
+Tests `blas`.
+"""
+
+from threading import Barrier, Thread
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from greylag.runtime.blas import one_blas_thread
+
+
+def threads() -> set[int]:
+    np.eye(2) @ np.eye(2)  # so that NumPy, which has a BLAS, is loaded
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_the_limit_lasts_until_the_last_thread_that_holds_it() -> None:
+    turn, seen = Barrier(2, timeout=60), dict[str, set[int]]()
+
+    def first() -> None:
+        with one_blas_thread:
+            turn.wait()  # both hold it
+            turn.wait()
+        turn.wait()  # the other one holds it alone
+        turn.wait()
+
+    with threadpool_limits(3, user_api="blas"):
+        other = Thread(target=first)
+        other.start()
+        turn.wait()
+        with one_blas_thread:
+            seen["both"] = threads()
+            turn.wait()
+            turn.wait()
+            seen["one"] = threads()
+        seen["none"] = threads()
+        turn.wait()
+        other.join()
+    assert seen == {"both": {1}, "one": {1}, "none": {3}}
+
+
+def test_an_error_ends_the_limit() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError), one_blas_thread:
+            assert 1 / 0
+        assert threads() == {2}
