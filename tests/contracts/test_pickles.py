@@ -147,7 +147,10 @@ def test_values_that_are_given_go_apart(folder: Folder) -> None:
     run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(600)))
     union = PooledSources((GivenRun(run), folder.lucene.bm25(30)))
     assert len(pickle.dumps(union)) > SMALL
+    pipeline = union >> ModelRanker(folder.model, folder.index)
+    once, twice = pickle.loads(pickle.dumps(pipeline)), pickle.loads(pickle.dumps(pipeline))
+    assert once.steps[1].index is twice.steps[1].index
     topics = {str(n): "wind power" for n in range(40)}
-    expected = union.run(topics)
+    expected = pipeline.run(topics)
     with joblib.parallel_config("loky", n_jobs=2):
-        assert union.run(topics) == expected
+        assert pipeline.run(topics) == expected

@@ -15,8 +15,8 @@ from greylag.index.lucene import documents
 from greylag.learning import letor
 from greylag.trec import topics
 
-LENGTH = 1_000_000
-SECONDS = 20.0  # of CPU time, hundreds of times what is needed; a quadratic pattern takes hours
+LENGTH = 100_000
+SECONDS = 2.0  # of CPU time, hundreds of times what is needed; a quadratic pattern takes minutes
 # Alone and in a row, the characters that patterns look for, and what they begin with.
 PIECES = [
     "a", "0", "_", ".", "a.", "0,", "'", "-", " ", "\t", "\n", "\x01", " \x01", "<", ">", "<a", "<a>", "<a></b>", "<!",
@@ -61,7 +61,7 @@ READERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_million_characters_of_anything_take_seconds(name: str) -> None:
+def test_long_texts_of_anything_take_seconds(name: str) -> None:
     for piece in PIECES:
         for length in (LENGTH // 30, LENGTH):  # the shorter one first, so that a failure is told in time
             text = piece * (length // len(piece))

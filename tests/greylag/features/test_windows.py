@@ -20,7 +20,7 @@ from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
-WINDOWS_PER_PROFILE = 100_000
+WINDOWS_PER_PROFILE = 30_000
 
 
 def counted(

@@ -24,10 +24,7 @@ from greylag.core import missing_documents
 from greylag.errors import DependencyError, ParameterError
 from greylag.features.evidence import RunScore
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import FeatureSpec
-from greylag.index.lucene import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
 from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count
@@ -287,32 +284,3 @@ def test_a_worker_that_dies_with_the_function_is_replaced(workers: int, delay: f
         killer.start()
         assert list(parallel_map(slow, range(20), what="items")) == [*range(20)]
         killer.join()
-
-
-@pytest.fixture(scope="module")
-def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
-    from greylag.index.lucene import build_index
-
-    folder = tmp_path_factory.mktemp("parallel")
-    docs = Path(__file__).parents[3] / "plugin" / "greylag" / "demo" / "docs.jsonl"
-    build_index(docs, folder / "index")
-    return LuceneIndex(folder / "index")
-
-
-def test_a_pipeline_over_a_folder_pickles_by_reference(lucene: LuceneIndex) -> None:
-    index = PositionalIndex.from_lucene(lucene)
-    features = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-4", "FD/unordered/LM-U-8")))
-    model = RankingModel(features, weights=(0.5, 0.3, 0.2))
-    pipeline = lucene.bm25(50) >> ModelRanker(model, index)
-    topics = {str(n): text for n, text in enumerate(["wind power", "solar cells for houses", "river flood", "coral"])}
-    expected = pipeline.run(topics)
-    content = pickle.dumps(pipeline)
-    assert len(content) < 100_000
-    once, twice = pickle.loads(content), pickle.loads(content)
-    assert once.steps[1].index is twice.steps[1].index
-    assert once.run(topics) == expected
-    with joblib.parallel_config("loky", n_jobs=2):
-        assert pipeline.run(topics) == expected
-    extractor = pickle.loads(pickle.dumps(FeatureExtractor(index, features)))
-    ranking = Ranking("1", "wind power", expected["0"].docids, np.zeros(len(expected["0"])))
-    assert np.array_equal(extractor(ranking), FeatureExtractor(index, features)(ranking))
