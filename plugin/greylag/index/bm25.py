@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
+from greylag.index.tables import Int32Array
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
 
@@ -26,13 +27,15 @@ class _Postings(Protocol):
     @property
     def document_lengths(self) -> IntArray: ...
     @property
+    def docid_order(self) -> Int32Array: ...
+    @property
     def n_documents(self) -> int: ...
     @property
     def average_length(self) -> float: ...
     @property
     def query_terms(self) -> Callable[[str], IntArray]: ...
     def postings(self, term: int, /) -> tuple[IntArray, IntArray]: ...
-    def docid(self, document: int, /) -> str: ...
+    def docids_of(self, documents: IntArray, /) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,16 @@ class PositionalBM25(Source):
             # All that tie with the k-th score stay, since docids decide between them.
             least = np.partition(values, -self.k)[-self.k]
             documents, values = documents[values >= least], values[values >= least]
-        docids = [index.docid(number) for number in documents.tolist()]
-        order = sorted(range(len(docids)), key=lambda i: (-values[i], docids[i].encode()))[: self.k]
-        return Ranking(query.qid, query.text, tuple(docids[i] for i in order), values[order].astype(np.float64))
+        best = np.lexsort((self._places[documents], -values))[: self.k]
+        docids = tuple(index.docids_of(documents[best]))
+        return Ranking(query.qid, query.text, docids, values[best].astype(np.float64))
+
+    @cached_property
+    def _places(self) -> Int32Array:
+        """The place of each document in the ascending order of docids, shape (N,)."""
+        places = np.empty_like(self.index.docid_order)
+        places[self.index.docid_order] = np.arange(len(places), dtype=places.dtype)
+        return places
 
     @cached_property
     def _n(self) -> int:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,13 +146,13 @@ class Tables:
         """Document frequency df of each term, shape (V,)."""
         return np.diff(self.postings_offsets)
 
-    def docid(self, document: int) -> str:
-        """Return the docid of document number `document`."""
-        return _text(self.docids, self.docid_offsets, document)
+    def docids_of(self, documents: IntArray) -> list[str]:
+        """Return the docids of documents with these numbers."""
+        return _texts(self.docids, self.docid_offsets, documents)
 
     def term(self, term: int) -> str:
         """Return the term with number `term`."""
-        return _text(self.terms, self.term_offsets, term)
+        return _texts(self.terms, self.term_offsets, np.array([term]))[0]
 
     def find_docids(self, docids: Sequence[bytes]) -> IntArray:
         """Find the numbers of docids in UTF-8, -1 for one that the collection lacks."""
@@ -164,11 +165,12 @@ class Tables:
         return numbers
 
 
-def _text(text: Bytes, offsets: IntArray, number: int) -> str:
-    begin, end = offsets[number : number + 2]
-    if not 0 <= begin <= end <= len(text):
+def _texts(text: Bytes, starts: IntArray, numbers: IntArray) -> list[str]:
+    first, sizes = starts[numbers], starts[numbers + 1] - starts[numbers]
+    if ((first < 0) | (sizes < 0) | (first + sizes > len(text))).any():
         raise CollectionError(DAMAGE_ERROR)
-    return text[begin:end].tobytes().decode()
+    joined, bounds = text[ranges(first, sizes)].tobytes(), offsets(sizes).tolist()
+    return [joined[begin:end].decode() for begin, end in pairwise(bounds)]
 
 
 def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray) -> IntArray:

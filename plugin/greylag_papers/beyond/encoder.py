@@ -121,7 +121,7 @@ def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Co
     )
     opened = open_collection(own, context)
     index, topics = opened.index, opened.topics
-    docids = [index.docid(number) for number in range(index.n_documents)]
+    docids = index.docids_of(np.arange(index.n_documents))
     texts = opened.texts(docids)
     documents = np.array([encode(texts[docid]) for docid in docids])
     queries = {qid: encode(text) for qid, text in topics.items()}

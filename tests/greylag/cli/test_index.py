@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run
@@ -57,7 +58,7 @@ def test_documents_that_have_changed(command: Command, refused: Refused, tmp_pat
         if number == 2:
             assert "index exists already: delete it, overwrite it (--overwrite), or give another" in refused(*words)
         assert command(*words, "--overwrite")[:2] == (0, f"{out}: 1 documents, 1 tokens, 1 terms\n")
-        assert PositionalIndex.from_lucene(out).docid(0) == str(number)
+        assert PositionalIndex.from_lucene(out).docids_of(np.array([0])) == [str(number)]
         assert len(list((tmp_path / "index.greylag").iterdir())) == 1
 
 

@@ -68,7 +68,7 @@ def test_documents_and_terms_are_found(index: PositionalIndex) -> None:
     assert index.documents(docids).tolist() == [0, 1, 2, 3, 4]
     assert index.documents(["zz", "é", "", "b-2", "b-22", "long-docid-and-more"]).tolist() == [-1, 2, -1, 0, -1, -1]
     assert index.documents([]).tolist() == []
-    assert [index.docid(number) for number in range(5)] == docids
+    assert index.docids_of(np.arange(5)) == docids
     terms = [index.term(number) for number in range(index.n_terms)]
     assert index.term_numbers([*terms, "nowhere", ""]).tolist() == [*range(index.n_terms), -1, -1]
 
