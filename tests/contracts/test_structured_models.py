@@ -22,7 +22,7 @@ from tests.greylag.learning.structured.models import ComparingTable, Table, rand
 
 def random_image(seed: int, n_labels: int = 2) -> tuple[Superpixels, IntArray]:
     rng = np.random.default_rng(seed)
-    return Superpixels.from_colours(rng.random((3, 4, 3))), rng.integers(n_labels, size=12)
+    return Superpixels.from_colours(rng.random((3, 3, 3))), rng.integers(n_labels, size=9)
 
 
 MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
