@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from greylag.core.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
@@ -18,7 +19,7 @@ from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
-from greylag.runtime.parallel import thread_count
+from greylag.runtime.parallel import threads
 from greylag.runtime.progress import each, reached
 
 
@@ -63,17 +64,16 @@ class GreedySelection:
         history: list[tuple[float, ...]] = []
         training_scores: list[float] = []
         value = 0.0
-        # One pool of threads for all rounds, as a line search takes about a millisecond. parallel_map would make a pool
-        # for each of many calls, and keep results to resume from.
-        with Parallel(thread_count(n_jobs), backend="threading") as parallel:
+        # One pool of threads for all rounds, as a line search takes about a millisecond.
+        with threads(n_jobs) as in_threads:
             while len(columns) < self.max_features:
                 scores = linear_scores(data, columns, weights)
                 candidates = [column for column in range(len(data.specs)) if column not in columns]
                 directions = [data.columns[column] for column in candidates]
                 if columns:
-                    optima = best_steps(problem, scores, directions, parallel)
+                    optima = best_steps(problem, scores, directions, in_threads)
                 else:
-                    optima = parallel(delayed(_better_sign)(problem, direction) for direction in directions)
+                    optima = [*in_threads(partial(_better_sign, problem), directions)]
                 # Of equal optima, the first: the result does not depend on which thread was done earlier.
                 best = max(range(len(candidates)), key=lambda i: optima[i].value, default=None)
                 if best is None or optima[best].value - value <= max(self.epsilon, MEAN_TOLERANCE):
@@ -94,22 +94,26 @@ class GreedySelection:
 
 
 def best_steps(
-    problem: Problem, scores: FloatArray, directions: Sequence[FloatArray], parallel: Parallel
+    problem: Problem,
+    scores: FloatArray,
+    directions: Sequence[FloatArray],
+    in_threads: Callable[..., Iterator[Any]],
 ) -> list[Optimum]:
     """Call `line_search` along each direction; those that cannot hold the best of all optima may have -infinity."""
+
+    def search(floor: float, i: int) -> Optimum:
+        return line_search(problem, scores, directions[i], first=surveys[i], floor=floor)
+
     # All directions are surveyed first. The optimum of the one that reaches the highest value then rules out others, as
     # a whole or in intervals.
-    surveys = parallel(delayed(survey)(problem, scores, direction) for direction in directions)
+    surveys = [*in_threads(partial(survey, problem, scores), directions)]
     floor = max((one.reached for one in surveys), default=-np.inf)
     order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
     while True:
         optima: dict[int, Optimum] = {}
         for some in (order[:1], order[1:]):
             limit = max([floor, *(optimum.value for optimum in optima.values())])
-            searched = parallel(
-                delayed(line_search)(problem, scores, directions[i], first=surveys[i], floor=limit) for i in some
-            )
-            optima |= zip(some, searched, strict=True)
+            optima |= zip(some, in_threads(partial(search, limit), some), strict=True)
         best = max((optimum.value for optimum in optima.values()), default=-np.inf)
         if best >= floor - MEAN_TOLERANCE:
             return [optima[i] for i in range(len(directions))]

@@ -27,7 +27,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
-from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count
+from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count, threads
 
 
 @dataclass
@@ -134,6 +134,16 @@ def test_inside_a_worker_calls_take_turns() -> None:
     found = list(parallel_map(outer, range(4), what="outer", n_jobs=2))
     assert all(own and count == 1 for own, count, _ in found)
     assert thread_count(4) == 4
+
+
+def test_threads_for_calls_of_milliseconds() -> None:
+    """Results are in order, of as many threads as were asked for."""
+    with threads(3) as in_threads, threads(1) as in_none:
+        assert [*in_threads(square, range(5))] == [0, 1, 4, 9, 16]
+        meet = threading.Barrier(3, timeout=60)
+        assert len(set(in_threads(lambda _: (meet.wait(), threading.get_ident())[1], range(3)))) == 3
+        assert set(in_none(lambda _: threading.get_ident(), range(3))) == {threading.get_ident()}
+    assert thread_count(-1) == joblib.cpu_count()
 
 
 def test_coarse_calls_take_turns_among_threads_and_use_them() -> None:
