@@ -15,6 +15,7 @@ import yaml
 from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
 from greylag_papers.beyond.encoder import ENCODER, RERANKED, SUM, USUAL, WITHOUT_BM25
+from greylag_papers.beyond.few_topics import SYSTEMS
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
 Figures = Mapping[str, Mapping[str, float]]
@@ -29,6 +30,8 @@ CURVES = {
     "MQ2008": "mq2008",
 }
 """The collections of the learning curves, in the order of picture and table."""
+FEW = (5, 10, 25)
+"""Numbers of judged topics that are few."""
 GENERAL = {
     "cacm": "CACM, abstracts",
     "cranfield": "Cranfield, abstracts",
@@ -123,6 +126,47 @@ def sources() -> str:
             names = ["", "topics", *losses[name]]
             rows.append([title, name.split()[0], *(_number(value, "+.3f") for value in losses[name].values())])
     return _table(names, rows)
+
+
+def few_topics() -> str:
+    """What few judged topics gain over the general model, nDCG@10 of held-out topics."""
+    figures, gain, rows = expected("few_topics"), f"{AUTOMATIC} less general", []
+    for name, title in GENERAL.items():
+        cells = [_difference(figures[f"{name}, {size} topics, {gain}"]) for size in FEW]
+        rows.append([title, _number(figures[f"{name}, {FEW[0]} topics"]["general"]), *cells])
+    rows.append(["mean", "", *(_interval(figures[f"all, {size} topics, {gain}"], "mean") for size in FEW)])
+    return _table(["", "general", *(f"{size} topics" for size in FEW)], rows)
+
+
+def few_topics_means() -> str:
+    """The mean differences of the automatic choice over the collections, by number of topics."""
+    figures, others, rows = expected("few_topics"), SYSTEMS[1:], []
+    for size in FEW:
+        found = [figures[f"all, {size} topics, {AUTOMATIC} less {other}"] for other in others]
+        rows.append([str(size), *(f"{_interval(row, 'mean')}, {row['above']:.0f}" for row in found)])
+    return _table(["topics", *(f"less {other}" for other in others)], rows)
+
+
+def few_topics_gain() -> str:
+    """What few judged topics gain over the general model, in a sentence."""
+    figures, gain = expected("few_topics"), f"{AUTOMATIC} less general"
+    found = [[figures[f"{name}, {size} topics, {gain}"] for name in GENERAL] for size in FEW]
+
+    def listed(values: Iterable[str]) -> str:
+        *first, last = values
+        return f"{', '.join(first)} and {last}"
+
+    means = listed(_number(figures[f"all, {size} topics, {gain}"]["mean"], "+.3f") for size in FEW)
+    above = listed(_NUMBERS[sum(row["difference"] > 0 for row in rows)] for rows in found)
+    surely = [
+        listed(_NUMBERS[sum(sign * row["difference"] > 0 and row["p"] < 0.05 for row in rows)] for rows in found)
+        for sign in (1, -1)
+    ]
+    return (
+        f"On {_NUMBERS[len(GENERAL)]} public collections, nDCG@10 on held-out topics after training on "
+        f"{listed(map(str, FEW))} judged topics differs by {means}\nfrom that of the general model on average. It is "
+        f"above it on {above},\nsignificantly on {surely[0]}, and significantly below it on {surely[1]}."
+    )
 
 
 def general_collections() -> str:
@@ -273,6 +317,9 @@ MADE: Mapping[str, Callable[[], str]] = {
     "encoder-alone-gain": encoder_alone_gain,
     "encoder-collections": encoder_collections,
     "encoder-gain": encoder_gain,
+    "few-topics": few_topics,
+    "few-topics-gain": few_topics_gain,
+    "few-topics-means": few_topics_means,
     "general-collections": general_collections,
     "general-gain": general_gain,
     "general-means": general_means,

@@ -37,6 +37,7 @@ from greylag.studies import (
     InputFile,
     ObjectiveName,
     Outcome,
+    Positive,
     Queries,
     Seed,
     Study,
@@ -100,11 +101,12 @@ class PartSettings(CollectionSettings):
 
     subtopics: bool = False
     related: str = ""
+    most_topics: Positive = max(DEPTHS.values())
 
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """As many judged topics as are used, at equal distances in the file, and their judgements."""
         topics, qrels = self.of_subtopics() if self.subtopics else self.judged(self.topics, self.qrels)
-        kept = spaced(judged_topics(topics, qrels), max(DEPTHS.values()))
+        kept = spaced(judged_topics(topics, qrels), self.most_topics)
         return {qid: topics[qid] for qid in kept}, {qid: qrels[qid] for qid in kept}, tuple(kept)
 
     def of_subtopics(self) -> tuple[dict[str, str], Qrels]:

@@ -100,6 +100,8 @@ class Settings(CollectionSettings, Curve):
     """The topics that are held out; by default, those of each fold in turn."""
     general_without: str | None = None
     """The collection's name among those that the general model was learned from, whose weights are left out."""
+    sources: bool = True
+    """Whether the loss without each source of features is measured, too."""
 
 
 class FeatureSettings(Curve):
@@ -174,10 +176,12 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
         trained = dict(timed(models))
         values = {name: score(model) for name, ((model, _), _) in trained.items()}
-        rows = prepared.features.training(prepared.features.tune(training), training)
-        parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
-        gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
-        losses = {source: -gain["difference"] for source, gain in gains.items()}
+        losses = {}
+        if settings.sources:
+            rows = prepared.features.training(prepared.features.tune(training), training)
+            parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
+            gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
+            losses = {source: -gain["difference"] for source, gain in gains.items()}
         return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()}, losses)
 
     return Opened(training, test, learn, BM25, opened.index.fingerprint)
