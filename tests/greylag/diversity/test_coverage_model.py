@@ -139,12 +139,9 @@ def test_bad_features(criteria: tuple, thresholds: tuple, names: tuple) -> None:
         CoverageFeatures(criteria, thresholds, document_features=names)
 
 
-def test_bad_levels() -> None:
+def test_bad_levels_and_k() -> None:
     with pytest.raises(ParameterError, match="levels must be own or all, not 'each'"):
         CoverageFeatures((Criterion("count", 1),), (0.5,), levels="each")  # type: ignore[arg-type]
-
-
-def test_bad_k() -> None:
     with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
         CoverageModel(0)
 

@@ -355,13 +355,17 @@ def test_aspects_have_lines_and_comments_as_other_files(tmp_path: Path) -> None:
         ("1\ta\n", "1: not of the form QID TAB NAME TAB TEXT"),
         ("1\ta\tcats\n1\tb\t \n", "2: not of the form"),
         ("1\ta\tcats\n1\ta\tdogs\n", "2: query '1' has the aspect 'a' twice"),
-        ("", "empty"),
+        ("", " is empty"),
+        ("1 cat a 1\n1 cat a 2\n", "2: document 'a' has two scores for aspect 'cat' of query '1'"),
+        ("1 Q0 a 1 2 cat\n1 Q0 a 1 1 cat\n", "2: document 'a' has two scores .*: give each run its own"),
+        ("1 cat a high\n", "1: score 'high' is not a finite number"),
+        ("1 cat a 1\n1 cat 1\n", "2: 3 columns instead of 4"),
     ],
 )
 def test_bad_aspects(tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "aspects.tsv").write_text(text)
-    with pytest.raises(FormatError, match=reason):
-        read_aspects(tmp_path / "aspects.tsv")
+    (tmp_path / "aspects").write_text(text)
+    with pytest.raises(FormatError, match=f"aspects:{reason}"):
+        read_aspects(tmp_path / "aspects")
 
 
 def test_reads_scores_of_aspects(tmp_path: Path) -> None:
@@ -372,18 +376,3 @@ def test_reads_scores_of_aspects(tmp_path: Path) -> None:
     assert read_aspects(path) == scores
     path.write_text("1\tcat\tbig wild cat\n")  # four words, but three fields
     assert read_aspects(path) == {"1": ("big wild cat",)}
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("1 cat a 1\n1 cat a 2\n", "2: document 'a' has two scores for aspect 'cat' of query '1'"),
-        ("1 Q0 a 1 2 cat\n1 Q0 a 1 1 cat\n", "2: document 'a' has two scores .*: give each run its own"),
-        ("1 cat a high\n", "1: score 'high' is not a finite number"),
-        ("1 cat a 1\n1 cat 1\n", "2: 3 columns instead of 4"),
-    ],
-)
-def test_bad_scores_of_aspects(tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "aspects").write_text(text)
-    with pytest.raises(FormatError, match=f"aspects:{reason}"):
-        read_aspects(tmp_path / "aspects")
