@@ -92,16 +92,20 @@ def questions(index: PositionalIndex, seed: int = 4) -> list[Query]:
     shares = index.document_frequencies / index.n_documents
     order = np.argsort(-shares, kind="stable")
     sorted_shares, taken, words = -shares[order], set[int](), dict[str, str]()
+
+    def name(term: int) -> str:
+        return index.terms_of(np.array([term]))[0]
+
     for word, share in SHARES.items():
         place = int(np.searchsorted(sorted_shares, -share))
         while place in taken:
             place += 1
         taken.add(place)
-        words[word] = index.term(int(order[place]))
+        words[word] = name(int(order[place]))
     low, high = (int(np.searchsorted(sorted_shares, -share)) for share in reversed(MEDIUM))
     asked = []
     for question in QUESTIONS.split("\n")[1:-1]:
         own = dict(zip("XY", rng.integers(low, high, 2).tolist(), strict=True))
-        terms = [words[word] if word in words else index.term(int(order[own[word]])) for word in question.split()]
+        terms = [words[word] if word in words else name(int(order[own[word]])) for word in question.split()]
         asked.append(Query(question, " ".join(terms)))
     return asked

@@ -315,7 +315,7 @@ def test_statistics_are_those_of_the_background_and_the_passages(
         {f"d{n}": text for n, text in enumerate(TEXTS)} | {f"passage {n}": text for n, text in enumerate(PASSAGES)}
     )
     places, right = latent.decomposed(background)
-    terms = [background.term(number) for number in range(background.n_terms)]
+    terms = background.terms_of(np.arange(background.n_terms))
     of_both = np.full(both.n_terms, -1)
     of_both[both.term_numbers(terms)] = places
     monkeypatch.setattr(latent, "decomposed", lambda index: (of_both, right))
@@ -359,7 +359,7 @@ def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path: Path, lan
     texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
     index = index_beside(lucene_index(tmp_path, texts, language), {"p": "The Cats sat, heated."})
     alike = index_beside(PositionalIndex.from_texts(texts, language=language), {"p": "The Cats sat, heated."})
-    assert [index.term(n) for n in range(index.n_terms)] == [alike.term(n) for n in range(alike.n_terms)]
+    assert index.terms_of(np.arange(index.n_terms)) == alike.terms_of(np.arange(alike.n_terms))
     last = len(texts)
     assert index.token_stream(last)[0].tolist() == alike.token_stream(last)[0].tolist()
 

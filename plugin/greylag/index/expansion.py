@@ -186,7 +186,7 @@ def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int)
         terms, tfs = matrix.indices[first:end], matrix.data[first:end]
         rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE)
         ordered = rare[np.argsort(-tfs[rare], kind="stable")]  # terms are in ascending order
-        words = ((index.term(int(terms[number])), float(tfs[number])) for number in ordered)
+        words = zip(index.terms_of(terms[ordered]), tfs[ordered].tolist(), strict=True)
         frequent.append(dict(islice((pair for pair in words if _WORD.fullmatch(pair[0])), fb_terms)))
     return frequent
 
@@ -222,7 +222,7 @@ def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) ->
     # documents. Ties are broken by term, in Java's order.
     matrix = index.term_frequencies(index.documents(docids))
     terms, columns = np.unique(matrix.indices, return_inverse=True)
-    words = [index.term(term) for term in terms.tolist()]
+    words = index.terms_of(terms)
     units = [_utf16(word) for word in words]
     rare = index.document_frequencies[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE
     used = rare & np.array([2 <= len(word) // 2 <= 20 for word in units], dtype=bool)

@@ -170,12 +170,12 @@ def _translated(
 ) -> tuple[CliqueShare, ...]:
     """Find the terms of the query with translated frequencies by going through the words of the document."""
     tf, length = index.term_frequencies([document]), float(index.document_lengths[document])
-    counts = {index.term(word): n for word, n in zip(tf.indices.tolist(), tf.data.tolist(), strict=True)}
+    counts = dict(zip(index.terms_of(tf.indices), tf.data.tolist(), strict=True))
     # A word with translations keeps only a share of its own occurrences.
     changing = {word for words in feature.table.values() for word in words}
     shares = []
     for term, times in sorted(Counter(index.query_terms(query).tolist()).items()):
-        name = "" if term < 0 else index.term(term)
+        name = "" if term < 0 else index.terms_of(np.array([term]))[0]
         frequency = counts.get(name, 0.0) * (feature.own if name in changing else 1.0)
         for word, share in feature.table.get(name, {}).items():
             frequency += (1 - feature.own) * share * counts.get(word, 0.0)
@@ -204,12 +204,13 @@ def _cliques(
     lengths = index.document_lengths[document : document + 1]
     of_document = weighting.document(lengths if feature.lead is None else np.minimum(lengths, feature.lead))
     absent = weighting.absent_clique(of_cliques) + weighting.absent_document(of_document)
-    shares = []
+    known = vocabulary[vocabulary >= 0]
+    names, shares = dict(zip(known.tolist(), index.terms_of(known), strict=True)), []
     for c in range(len(terms)):
         value = float(absent[c])
         if tf[c]:
             value += gain(weighting.code, tf[c], of_cliques[c], of_document[0])
-        words = tuple(None if term < 0 else index.term(term) for term in terms[c].tolist() if term != FILLER)
+        words = tuple(names.get(term) for term in terms[c].tolist() if term != FILLER)
         times = float(multiplicity[c, 0])
         shares.append(CliqueShare(words, times, int(tf[c]), int(cf[c]), int(df[c]), value, weight * times * value))
     return tuple(shares)

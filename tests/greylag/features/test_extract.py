@@ -175,7 +175,7 @@ def test_is_rm1(query: str, parameters: FeatureParameters) -> None:
     ranking, order = ranked(query)
     terms, probabilities = relevance_model(INDEX, ranking, parameters)
     expected = model_by_hand(query, order, parameters)
-    found = {INDEX.term(int(term)): p for term, p in zip(terms, probabilities, strict=True)}
+    found = dict(zip(INDEX.terms_of(terms), probabilities, strict=True))
     assert found == pytest.approx(expected, rel=1e-9)
     assert probabilities.sum() == pytest.approx(1.0)
     assert (np.diff(terms) > 0).all()

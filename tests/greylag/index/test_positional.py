@@ -33,7 +33,7 @@ def test_statistics_equal_counting(index: PositionalIndex) -> None:
     assert index.document_lengths.tolist() == [len(document) for document in documents]
     cf = Counter(term for document in documents for term in document)
     df = Counter(term for document in documents for term in set(document))
-    terms = [index.term(number) for number in range(index.n_terms)]
+    terms = index.terms_of(np.arange(index.n_terms))
     assert terms == sorted(cf)
     assert index.collection_frequencies.tolist() == [cf[term] for term in terms]
     assert index.document_frequencies.tolist() == [df[term] for term in terms]
@@ -44,7 +44,7 @@ def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
     for number, text in enumerate(TEXTS.values()):
         terms, positions = index.token_stream(number)
         expected = [(term, place) for place, term in enumerate(analysis.tokens(text)) if term]
-        assert [index.term(term) for term in terms] == [term for term, _ in expected]
+        assert index.terms_of(terms) == [term for term, _ in expected]
         assert positions.tolist() == [position for _, position in expected]
 
 
@@ -69,7 +69,7 @@ def test_documents_and_terms_are_found(index: PositionalIndex) -> None:
     assert index.documents(["zz", "é", "", "b-2", "b-22", "long-docid-and-more"]).tolist() == [-1, 2, -1, 0, -1, -1]
     assert index.documents([]).tolist() == []
     assert index.docids_of(np.arange(5)) == docids
-    terms = [index.term(number) for number in range(index.n_terms)]
+    terms = index.terms_of(np.arange(index.n_terms))
     assert index.term_numbers([*terms, "nowhere", ""]).tolist() == [*range(index.n_terms), -1, -1]
 
 

@@ -222,7 +222,7 @@ uses = {
     "entries": lambda shard: shard.entries(documents),
     "frequencies": lambda shard: shard.frequencies(terms[1:], documents),
     "find": lambda shard: (shard.find_docids([b"d", b"e"]), shard.find_terms([b"s", b"t"])),
-    "names": lambda shard: (shard.docids_of(np.array([7])), shard.term(7)),
+    "names": lambda shard: (shard.docids_of(np.array([7])), shard.terms_of(np.array([7]))),
 }
 refused = dict.fromkeys(uses, 0)
 for _ in range(ROUNDS):

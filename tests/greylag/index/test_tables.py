@@ -76,7 +76,7 @@ def test_documents_and_terms_by_name(tables: Tables) -> None:
     assert tables.docids_of(np.arange(100)) == list(NUMBERED)
     assert tables.find_docids([b"d99", b"x", b"d0"]).tolist() == [99, -1, 0]
     numbers = tables.find_terms([b"york", b"x", b"w7x"])
-    assert [tables.term(number) for number in numbers[[0, 2]]] == ["york", "w7x"]
+    assert tables.terms_of(numbers[[0, 2]]) == ["york", "w7x"]
     assert numbers[1] == -1
     assert (tables.n_documents, tables.n_terms) == (100, 103)
 
@@ -85,7 +85,7 @@ def test_documents_and_terms_by_name(tables: Tables) -> None:
 def test_names_outside_the_arrays_are_damage(tables: Tables, place: int, value: int) -> None:
     uses: dict[str, Callable[[Tables], Any]] = {
         "docid_offsets": lambda tables: tables.docids_of(np.array([3])),
-        "term_offsets": lambda tables: tables.term(3),
+        "term_offsets": lambda tables: tables.terms_of(np.array([3])),
     }
     for name, use in uses.items():
         array = getattr(tables, name).copy()

@@ -310,7 +310,7 @@ def test_scores_are_those_of_the_expanded_query() -> None:
     scores = np.zeros(len(RANKED))
     for term, weight in model.items():
         if term >= 0:
-            one = Ranking("q", SAMPLE.term(term), RANKED.docids, RANKED.scores)
+            one = Ranking("q", SAMPLE.terms_of(np.array([term]))[0], RANKED.docids, RANKED.scores)
             scores += weight * FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"), parameters)(one)[:, 0]
     ranked = stage(RANKED)
     found = dict(zip(ranked.docids, ranked.scores.tolist(), strict=True))

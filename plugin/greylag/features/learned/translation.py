@@ -152,8 +152,9 @@ def learn_translation(
     found = estimate(index, pairs, mu=mu, own=own)
     table: dict[str, dict[str, float]] = {}
     kept = found.shares >= least
-    for term, word, share in zip(*(column[kept].tolist() for column in found[:3]), strict=True):
-        table.setdefault(index.term(term), {})[index.term(word)] = share
+    terms, words = (index.terms_of(numbers[kept]) for numbers in (found.terms, found.words))
+    for term, word, share in zip(terms, words, found.shares[kept].tolist(), strict=True):
+        table.setdefault(term, {})[word] = share
     return Translation(mu, own, table)
 
 

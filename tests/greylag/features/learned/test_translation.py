@@ -75,7 +75,7 @@ def by_definition(rounds: int) -> tuple[FloatArray, list[float]]:
 def test_expectation_maximisation_is_that_of_its_definition(rounds: int) -> None:
     found = estimate(INDEX, PAIRS, mu=MU, own=OWN, rounds=rounds)
     table, likelihoods = by_definition(rounds)
-    dense, names = np.zeros((25, 25)), [WORDS.index(INDEX.term(number)) for number in range(INDEX.n_terms)]
+    dense, names = np.zeros((25, 25)), [*map(WORDS.index, INDEX.terms_of(np.arange(INDEX.n_terms)))]
     dense[np.array(names)[found.terms], np.array(names)[found.words]] = found.shares
     np.testing.assert_allclose(dense, table, atol=1e-12)
     np.testing.assert_allclose(found.likelihoods, likelihoods)
@@ -91,8 +91,9 @@ def test_the_likelihood_never_falls_and_shares_add_up() -> None:
 def test_what_is_probable_is_kept() -> None:
     found = estimate(INDEX, PAIRS, mu=MU, own=OWN)
     kept = learn_translation(INDEX, RANKINGS, QRELS, mu=MU, own=OWN, least=0.2)
+    names = INDEX.terms_of(np.arange(INDEX.n_terms))
     expected = {
-        (INDEX.term(t), INDEX.term(w)): share
+        (names[t], names[w]): share
         for t, w, share in zip(*(column.tolist() for column in found[:3]), strict=True)
         if share >= 0.2
     }

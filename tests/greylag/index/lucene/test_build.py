@@ -202,7 +202,7 @@ def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, te
     assert (index.language, index.analyze(text)) == (language, terms)
     assert index.bm25()(Query("1", text)).docids == ("1",)
     positions = PositionalIndex.from_lucene(index)
-    assert [positions.term(number) for number in positions.token_stream(0)[0]] == terms
+    assert positions.terms_of(positions.token_stream(0)[0]) == terms
     _, english = build(tmp_path / "en", {"j.jsonl": GOOD})
     assert english.language == "en"
     with pytest.raises(CollectionError, match=f"have one language, unlike .*{language}"):
