@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 
@@ -13,25 +14,40 @@ class _OneThread(AbstractContextManager[None]):
     """A limit that ends with the last of the threads that hold it; threadpoolctl's ends with the first."""
 
     def __init__(self) -> None:
-        self._lock, self._holders = Lock(), 0
-        self._before: dict[str, int] = {}  # threads by library
+        self._lock = Lock()
+        self._held: dict[tuple[str, int], _Held] = {}
 
     def __enter__(self) -> None:
         with self._lock:
-            self._holders += 1
             for library in _libraries():
-                self._before.setdefault(library.filepath, library.num_threads)
+                held = self._held.setdefault(_key(library), _Held(library.num_threads))
+                held.holders += 1
                 _set_threads(library, 1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._holders -= 1
             for library in _libraries():
-                # OpenMP has a number for each thread, and others one for all.
-                if not self._holders or getattr(library, "threading_layer", "") == "openmp":
-                    _set_threads(library, self._before.get(library.filepath, library.num_threads))
-            if not self._holders:
-                self._before.clear()
+                key = _key(library)
+                if key not in self._held:  # loaded meanwhile
+                    continue
+                held = self._held[key]
+                held.holders -= 1
+                if not held.holders:
+                    del self._held[key]
+                    _set_threads(library, held.before)
+
+
+@dataclass
+class _Held:
+    """How many threads a library had before, and who holds the limit."""
+
+    before: int
+    holders: int = 0
+
+
+def _key(library: Any) -> tuple[str, int]:
+    """Return the library, and the thread if each has a number of its own, as with OpenMP; 0 if all share one."""
+    return library.filepath, get_ident() if getattr(library, "threading_layer", "") == "openmp" else 0
 
 
 def _set_threads(library: Any, n_threads: int) -> None:

@@ -17,7 +17,10 @@ def threads() -> set[int]:
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_the_limit_lasts_until_the_last_thread_that_holds_it() -> None:
+@pytest.mark.parametrize("loaded", ["scipy.linalg", "faiss"])
+def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded: str) -> None:
+    """Also of a BLAS with OpenMP, which has a number for each thread; that of faiss has."""
+    pytest.importorskip(loaded)
     turn, seen = Barrier(2, timeout=60), dict[str, set[int]]()
 
     def first() -> None:
