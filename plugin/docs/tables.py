@@ -14,7 +14,7 @@ import yaml
 
 from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
-from greylag_papers.beyond.encoder import ENCODER, RERANKED, SUM, USUAL, WITHOUT_BM25
+from greylag_papers.beyond.encoder import BY_LENGTH, ENCODER, RERANKED, SUM, USUAL, WITHOUT_BM25
 from greylag_papers.beyond.few_topics import SYSTEMS
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
@@ -228,7 +228,7 @@ def encoder_collections() -> str:
     figures, ends, rows = expected("encoder"), ", nDCG@10", []
     for name, means in figures.items():
         if name.endswith(ends):
-            systems = [system for system in means if system not in (RERANKED, WITHOUT_BM25)]
+            systems = [system for system in means if system not in (RERANKED, WITHOUT_BM25, BY_LENGTH)]
             gain = figures.get(f"{name}, {SUM} less {USUAL}", {})
             shown = _difference(gain) if "p" in gain else _interval(gain, "mean")
             rows.append([_title(name.removesuffix(ends)), *(_number(means[system]) for system in systems), shown])

