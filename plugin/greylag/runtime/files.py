@@ -68,8 +68,9 @@ def read_text(path: str | Path, faults: Faults) -> bytes:
     return b"".join(read_text_blocks(path, faults))
 
 
-def read_text_blocks(path: str | Path, faults: Faults, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
-    """Read a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes."""
+def read_text_blocks(path: str | Path, faults: Faults, size: int | None = None) -> Iterator[bytes]:
+    """Read a file as UTF-8 with LF line ends, in blocks of whole lines and about `size` bytes, by default 1 MB."""
+    size = size or _BLOCK_BYTES
     # Lenient reading gives one block, since the encoding is that of the whole file.
     blocks = iter([read_bytes(path)]) if faults.lenient else read_blocks(path)
     before, parts, total, blank = 0, list[bytes](), 0, True
