@@ -57,8 +57,9 @@ from greylag.runtime.compilation import compiled
 BLOCK_POSTINGS = 16
 
 _jit = compiled(error_model="numpy")
-# Where a call would cost more than the work: inlined by LLVM, as Numba's own inlining takes twice as long to compile.
-_jit_inline = compiled(error_model="numpy", forceinline=True)
+# Where a call would cost more than the work. Inlined by LLVM alone, they compile in half the time, and counting windows
+# takes a third longer.
+_jit_inline = compiled(error_model="numpy", inline="always")
 # Of a number, in five bytes: 2 (first position) + 1 needs 32. A longer number is damage; without a limit, a run of
 # bytes with the highest bit set would be read to the end of the file, with shifts that overflow.
 _BITS = 35
