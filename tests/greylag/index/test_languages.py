@@ -99,7 +99,7 @@ def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureF
         rerank("Schule", [SENTENCES["de"]] * 8, method="mmr")
     rerank("Schule", [SENTENCES["de"]], method="mmr", language="de")
     PositionalIndex.from_texts({"d": SENTENCES["en"]})
-    assert len(caplog.messages) == 1
+    assert sum("look" in message for message in caplog.messages) == 1  # beside the line that loops are compiled
     assert (
         "the texts look German and are analysed as English: give the language, as in greylag index --language de"
         in caplog.text
@@ -109,7 +109,7 @@ def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureF
     assert "look Russian" in caplog.text
     caplog.clear()
     build_index(tmp_path / "docs.jsonl", tmp_path / "russian", language="Russian")
-    assert not caplog.messages
+    assert "look" not in caplog.text
 
 
 def lucene(language: str) -> Callable[[str], list[str]]:
