@@ -96,7 +96,7 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
     scales = np.sqrt(np.mean(scaled**2, axis=1))
     units = 1.0 / np.where(scales > 0, scales, 1.0)
     scaled *= units[:, None]
-    with one_blas_thread:
+    with one_blas_thread():
         axes: FloatArray = np.linalg.eigh(scaled @ scaled.T)[1].T[::-1] * units
     return units, axes
 

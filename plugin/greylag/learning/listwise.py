@@ -96,7 +96,7 @@ class ListwiseRegression:
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
-                with one_blas_thread:
+                with one_blas_thread():
                     problem = _Problem(seen, gains, totals, units[columns], penalty, centre[columns])
                     weights = _minimum(weights, problem)
                 if len(columns) == len(data.specs):  # the next penalty begins with all features

@@ -274,7 +274,7 @@ def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArr
     limit = np.empty_like(y)
     # BLAS splits long sums over threads, which is slower here and makes the last bits depend on their number.
     long = len(y) > BLAS_SPLITS_FROM
-    with one_blas_thread if long else nullcontext():
+    with one_blas_thread() if long else nullcontext():
         for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
             found = _solution(lambda f: f - alpha * spread(f), (1 - alpha) * target)
             if found is None:

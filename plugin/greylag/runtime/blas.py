@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock, get_ident
 from typing import Any
 
 
-class _OneThread(AbstractContextManager[None]):
-    """A limit that ends with the last of the threads that hold it; threadpoolctl's ends with the first."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._held: dict[tuple[str, int], _Held] = {}
-
-    def __enter__(self) -> None:
-        with self._lock:
-            for library in _libraries():
-                held = self._held.setdefault(_key(library), _Held(library.num_threads))
-                held.holders += 1
-                _set_threads(library, 1)
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            for library in _libraries():
-                key = _key(library)
-                if key not in self._held:  # loaded meanwhile
-                    continue
-                held = self._held[key]
-                held.holders -= 1
-                if not held.holders:
-                    del self._held[key]
-                    _set_threads(library, held.before)
-
-
 @dataclass
-class _Held:
-    """How many threads a library had before, and who holds the limit."""
+class _Limited:
+    """A library with one thread: the number that it had before, and how many hold the limit."""
 
     before: int
     holders: int = 0
+
+
+_lock = Lock()
+_limited: dict[tuple[str, int], _Limited] = {}
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit the BLAS of NumPy and SciPy to one thread, in the whole process, until the last holder of the limit ends.
+
+    A limit of threadpoolctl would end with the first holder.
+    """
+    libraries = _libraries()  # others may be loaded meanwhile, which are not this holder's to release
+    with _lock:
+        for library in libraries:
+            _limited.setdefault(_key(library), _Limited(library.num_threads)).holders += 1
+            _set_threads(library, 1)
+    try:
+        yield
+    finally:
+        with _lock:
+            for library in libraries:
+                limited = _limited[_key(library)]
+                limited.holders -= 1
+                if not limited.holders:
+                    _set_threads(library, _limited.pop(_key(library)).before)
 
 
 def _key(library: Any) -> tuple[str, int]:
@@ -72,7 +72,3 @@ def _find_libraries(n_modules: int) -> list[Any]:
 
     found: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return found
-
-
-one_blas_thread = _OneThread()
-"""``with one_blas_thread:`` limits the BLAS of NumPy and SciPy, in all threads of the process."""

@@ -3,12 +3,14 @@
 Tests `blas`.
 """
 
+from dataclasses import dataclass
 from threading import Barrier, Thread
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from greylag.runtime import blas
 from greylag.runtime.blas import one_blas_thread
 
 
@@ -24,7 +26,7 @@ def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded: str) -> Non
     turn, seen = Barrier(2, timeout=60), dict[str, set[int]]()
 
     def first() -> None:
-        with one_blas_thread:
+        with one_blas_thread():
             turn.wait()  # both hold it
             turn.wait()
         turn.wait()  # the other one holds it alone
@@ -34,7 +36,7 @@ def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded: str) -> Non
         other = Thread(target=first)
         other.start()
         turn.wait()
-        with one_blas_thread:
+        with one_blas_thread():
             seen["both"] = threads()
             turn.wait()
             turn.wait()
@@ -45,8 +47,32 @@ def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded: str) -> Non
     assert seen == {"both": {1}, "one": {1}, "none": {3}}
 
 
+@dataclass
+class Library:
+    """A BLAS whose threads are a number, as threadpoolctl controls one."""
+
+    filepath: str
+    num_threads: int = 4
+
+    def set_num_threads(self, n_threads: int) -> None:
+        self.num_threads = n_threads
+
+
+def test_a_library_that_is_loaded_meanwhile_keeps_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    early, late = Library("early"), Library("late")
+    first, second = one_blas_thread(), one_blas_thread()
+    monkeypatch.setattr(blas, "_libraries", lambda: [early])
+    first.__enter__()
+    monkeypatch.setattr(blas, "_libraries", lambda: [early, late])
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert (early.num_threads, late.num_threads) == (1, 1)
+    second.__exit__(None, None, None)
+    assert (early.num_threads, late.num_threads) == (4, 4)
+
+
 def test_an_error_ends_the_limit() -> None:
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(ZeroDivisionError), one_blas_thread:
+        with pytest.raises(ZeroDivisionError), one_blas_thread():
             assert 1 / 0
         assert threads() == {2}

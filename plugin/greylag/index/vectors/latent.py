@@ -131,7 +131,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     if size < 1 or not rows.data.any():  # terms that all documents have weigh nothing
         return terms[:0], np.zeros((1, 1))
     whole = rows[np.diff(rows.indptr) > 0]
-    with one_blas_thread:
+    with one_blas_thread():
         if min(whole.shape) <= MAX_DENSE_SIZE:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
         else:
