@@ -141,15 +141,13 @@ class DocumentStatistic(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
-        statistics = _statistics(index)
+        statistics = index.kept(_statistics)
         column = ("length", "entropy", "common").index(self.name)
         return lambda ranking: statistics(index.documents(ranking.docids))[:, column]
 
 
 def _statistics(index: PositionalIndex) -> KeptRows:
-    """Return the three statistics of documents, in the order of `DocumentStatistic`."""
-    if "statistics" in index.kept_rows:
-        return index.kept_rows["statistics"]
+    """Make the three statistics of documents, in the order of `DocumentStatistic`."""
     common = index.document_frequencies > MAX_DF_SHARE * index.n_documents
 
     def compute(documents: IntArray) -> FloatArray:
@@ -161,8 +159,7 @@ def _statistics(index: PositionalIndex) -> KeptRows:
         sums = (np.bincount(rows, weights=part, minlength=len(documents)) for part in parts)
         return np.column_stack([np.log1p(lengths), *sums])
 
-    index.kept_rows["statistics"] = KeptRows(index.n_documents, 3, compute)
-    return index.kept_rows["statistics"]
+    return KeptRows(index.n_documents, 3, compute)
 
 
 @dataclass(frozen=True)
@@ -291,7 +288,7 @@ class LatentCosine(Evidence):
         """Bind the cosines of a ranking's documents, shape (n,)."""
         from greylag.index.vectors.latent import LatentVectors  # slow to import
 
-        vectors, units = LatentVectors(index), _latent_units(index)
+        vectors, units = LatentVectors(index), index.kept(_latent_units)
 
         def values(ranking: Ranking) -> FloatArray:
             of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
@@ -302,15 +299,12 @@ class LatentCosine(Evidence):
 
 
 def _latent_units(index: PositionalIndex) -> KeptRows:
-    """Return the documents' latent vectors of unit length."""
+    """Make the documents' latent vectors of unit length."""
     from greylag.index.vectors.latent import LatentVectors  # slow to import
 
-    if "latent" not in index.kept_rows:
-        vectors = LatentVectors(index)
-        width = vectors.query("", "").shape[1]
-        rows = KeptRows(index.n_documents, width, lambda documents: unit_rows(vectors.numbered(documents)))
-        index.kept_rows["latent"] = rows
-    return index.kept_rows["latent"]
+    vectors = LatentVectors(index)
+    width = vectors.query("", "").shape[1]
+    return KeptRows(index.n_documents, width, lambda documents: unit_rows(vectors.numbered(documents)))
 
 
 def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:

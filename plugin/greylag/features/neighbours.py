@@ -38,7 +38,7 @@ class NeighbourScore(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the means of a ranking's documents, shape (n,)."""
-        vectors = _unit_vectors(index)
+        vectors = index.kept(_unit_vectors)
 
         def values(ranking: Ranking) -> FloatArray:
             scores = unit_ranges(ranking.scores)[:NEIGHBOURS]
@@ -48,16 +48,13 @@ class NeighbourScore(Evidence):
 
 
 def _unit_vectors(index: PositionalIndex) -> KeptEntries:
-    """Return the documents' TF-IDF vectors, which have unit length."""
+    """Make the documents' TF-IDF vectors, which have unit length."""
 
     def compute(documents: IntArray) -> Entries:
         starts, terms, tf = index.entries(documents)
         return Entries(np.array([starts[:-1], starts[1:]]), terms, index.unit_weights(starts, terms, tf))
 
-    if "tfidf" not in index.kept_entries:
-        n_entries = int(index.document_frequencies.sum())
-        index.kept_entries["tfidf"] = KeptEntries(index.n_documents, n_entries, compute)
-    return index.kept_entries["tfidf"]
+    return KeptEntries(index.n_documents, int(index.document_frequencies.sum()), compute)
 
 
 def neighbour_means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -41,6 +41,7 @@ _CACHED_DOCIDS = 1 << 20
 _RECENT_DOCIDS = 8  # a query's ranking by each stage that features go through
 
 Analyzer = Callable[[str], Sequence[str]]
+_Kept = TypeVar("_Kept", KeptRows, KeptEntries)
 
 
 def _no_words() -> None:
@@ -228,14 +229,15 @@ class PositionalIndex(Tables):
         """The docids of the last calls, and their numbers; replaced as a whole, as threads share it."""
         return {}
 
-    @cached_property
-    def kept_rows(self) -> dict[str, KeptRows]:
-        """The rows that features keep, by name."""
-        return {}
+    def kept(self, make: Callable[[PositionalIndex], _Kept]) -> _Kept:
+        """Return the rows or entries that a function makes of this index, once for all features that ask for them."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        return cast(_Kept, self._kept[make])
 
     @cached_property
-    def kept_entries(self) -> dict[str, KeptEntries]:
-        """The documents' entries that features keep, by name."""
+    def _kept(self) -> dict[Any, KeptRows | KeptEntries]:
+        """What `kept` returns, by the function that made it."""
         return {}
 
     @cached_property
