@@ -1,4 +1,4 @@
-"""What is left of a limit: BM25S for the index without Java, copying in memory for counting n-grams and for folding.
+"""Ratios to limits: of the index without Java to BM25S, and of counting n-grams and folding to copying memory.
 
 The other limits are in the topics of what they limit: pyversity (passages, spine), fastrank (learners, spine), LightGBM
 (learning_to_rank), NumPy's sort (line_search), Lucene (spine), and what starts in a process (start). BM25S is measured
@@ -77,7 +77,7 @@ def bandwidth_rows(index: PositionalIndex, rankings: list[Ranking]) -> Iterator[
 
 
 def copying(size: int) -> float:
-    """CPU seconds of copying so many bytes from memory that no cache has, mean of many times."""
+    """CPU seconds to copy `size` bytes that no cache holds, the mean over many copies."""
     target, starts = np.empty(size, np.uint8), range(0, MEMORY - size, size)
     source = np.ones(MEMORY, np.uint8)
     return cpu_seconds(lambda: [np.copyto(target, source[start : start + size]) for start in starts]) / len(starts)

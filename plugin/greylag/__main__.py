@@ -22,7 +22,7 @@ def main() -> None:
         print("greylag: interrupted", file=sys.stderr)
         sys.exit(130)
     finally:
-        gc.freeze()  # Python would look for cycles in all that there is once more, a quarter of a short command's time
+        gc.freeze()  # else Python looks through all objects for cycles as it exits: a quarter of a short command's time
 
 
 if __name__ == "__main__":

@@ -134,7 +134,8 @@ class Ranking(Printed):
         values = np.asarray(scores, dtype=np.float64)
         if values.shape != (len(docids),):
             raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
-        if (values[1:] <= values[:-1]).all():  # as retrieved; vectors of the same docids, one object, are not looked up
+        # Sorted already, as a rule: the tuple of docids stays the same object, by which vectors know it again.
+        if (values[1:] <= values[:-1]).all():
             return cls(qid, query, tuple(docids), values)
         order = np.argsort(-values, kind="stable")
         return cls(qid, query, tuple(map(docids.__getitem__, order.tolist())), values[order])

@@ -58,9 +58,9 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
 
 
 def numbered(n: int, bounds: IntArray, size: int, entries: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Number the different entries, below `n`, of ranges from 0: return them, and the numbers, shape (size,).
+    """Number the distinct entries of ranges from 0, in the order of appearance; return them and each entry's number.
 
-    Range i is ``entries[bounds[0, i]:bounds[1, i]]``; `size` is that of all.
+    Range i is ``entries[bounds[0, i]:bounds[1, i]]``. All ranges together have `size` entries, which are below `n`.
     """
     different, numbers = np.empty((2, size), np.int32)
     table = np.zeros(max(16, 1 << (2 * size - 1).bit_length()), np.int32)

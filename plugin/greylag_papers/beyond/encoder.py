@@ -35,7 +35,7 @@ from greylag.studies import (
     open_collection,
 )
 from greylag.trec import Qrels
-from greylag_papers.beyond.general import Part, PartSettings, over_collections
+from greylag_papers.beyond.general import Part, PartSettings, difference, over_collections
 from greylag_papers.texts import read_texts
 
 BM25, GENERAL, ENCODER = "BM25", "general", "MiniLM"
@@ -218,17 +218,14 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         tests = [compare(own, USUAL) for own in scores.values()]
         for name, test in zip(scores, tests, strict=True):
             found = next(c for c in test.comparisons if c.run == SUM)
-            rows[f"{name}, {measure}, {SUM} less {USUAL}"] = {
-                "difference": found.difference, "low": found.interval[0], "high": found.interval[1], "p": found.p,
-            }  # fmt: skip
+            rows[f"{name}, {measure}, {SUM} less {USUAL}"] = difference(found)
         rows[f"all, {measure}"] = {
             system: float(np.mean([row[system] for row in means.values()])) for system in next(iter(means.values()))
         }
         others = (BM25, GENERAL, ENCODER, *METHODS)
         for system, other in (*((SUM, other) for other in others if other != SUM), *_COMPARED):
             gains = {name: row[system] - row[other] for name, row in means.items()}
-            above = float(sum(gain > 0 for gain in gains.values()))
-            rows[f"all, {measure}, {system} less {other}"] = {**over_collections(gains, related), "above": above}
+            rows[f"all, {measure}, {system} less {other}"] = over_collections(gains, related)
         results[measure] = {name: to_dict(own) for name, own in scores.items()}
         sections.append(
             Section(measure, "", [means_table(measure, means), comparison_table(f"{measure}, less {USUAL}", *tests)])

@@ -28,7 +28,7 @@ from greylag.studies import (
     means_table,
 )
 from greylag_papers.beyond import ranker_curve
-from greylag_papers.beyond.general import Part, PartSettings, over_collections
+from greylag_papers.beyond.general import Part, PartSettings, difference, over_collections
 from greylag_papers.beyond.learning_curve import learn_points, pooled, splits
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BM25, GENERAL, LIGHTGBM, RM3, Opened, open_curve
 from greylag_papers.texts import read_texts
@@ -94,16 +94,11 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         tests = {name: compare(own, GENERAL) for name, own in compared.items()}
         for name, row in means.items():
             found = next(c for c in tests[name].comparisons if c.run == AUTOMATIC)
-            low, high = found.interval
             rows[f"{name}, {size} topics"] = row
-            rows[f"{name}, {size} topics, {AUTOMATIC} less {GENERAL}"] = {
-                "difference": found.difference, "low": low, "high": high, "p": found.p,
-            }  # fmt: skip
+            rows[f"{name}, {size} topics, {AUTOMATIC} less {GENERAL}"] = difference(found)
         for other in SYSTEMS[1:]:
             gains = {name: row[AUTOMATIC] - row[other] for name, row in means.items()}
-            above = float(sum(gain > 0 for gain in gains.values()))
-            overall = {**over_collections(gains, related), "above": above}
-            rows[f"all, {size} topics, {AUTOMATIC} less {other}"] = overall
+            rows[f"all, {size} topics, {AUTOMATIC} less {other}"] = over_collections(gains, related)
         label = f"{measure}, {size} training topics"
         tables = [means_table(label, means), comparison_table(f"{label}, less {GENERAL}", *tests.values())]
         sections.append(Section(f"{size} topics", "", tables))

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from greylag.errors import FormatError
-from greylag.evaluation import Scores, compare, parse_measure, split_folds
+from greylag.evaluation import Comparison, Scores, compare, parse_measure, split_folds
 from greylag.features import Feature, FeatureParameters, FeatureText, parse_features
 from greylag.learning import CountedRankings, RankingData, judged_topics, linear_scores
 from greylag.learning.data import spaced
@@ -285,25 +285,29 @@ def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str,
     rows = {f"{name}, {label}": row for name, row in means.items()}
     for name, of_one in scores.items():
         found = next(c for c in compare(of_one, FIRST).comparisons if c.run == GENERAL)
-        rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = {
-            "difference": found.difference, "low": found.interval[0], "high": found.interval[1], "p": found.p,
-        }  # fmt: skip
+        rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = difference(found)
     for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
         gains = {name: row[GENERAL] - row[other] for name, row in means.items()}
-        above = float(sum(gain > 0 for gain in gains.values()))
-        rows[f"all, {label}, {GENERAL} less {other}"] = {**over_collections(gains, related), "above": above}
+        rows[f"all, {label}, {GENERAL} less {other}"] = over_collections(gains, related)
     return rows
 
 
+def difference(found: Comparison) -> dict[str, float]:
+    """The figures of a comparison within a collection, not corrected for others."""
+    low, high = found.interval
+    return {"difference": found.difference, "low": low, "high": high, "p": found.p}
+
+
 def over_collections(gains: Mapping[str, float], related: Mapping[str, str]) -> dict[str, float]:
-    """The mean of the collections' gains, related ones as one; its 95 % interval by Student's t; and the least gain."""
+    """The mean gain, related collections as one, with Student's 95 % interval; the least; and how many are above 0."""
     by_group: dict[str, list[float]] = {}
     for name, gain in gains.items():
         by_group.setdefault(related[name], []).append(gain)
     groups = [np.mean(of_one) for of_one in by_group.values()]
     n, mean = len(groups), float(np.mean(groups))
     half = float(student.ppf(0.975, n - 1) * np.std(groups, ddof=1) / np.sqrt(n))
-    return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains.values())}
+    above = float(sum(gain > 0 for gain in gains.values()))
+    return {"mean": mean, "low": mean - half, "high": mean + half, "least": min(gains.values()), "above": above}
 
 
 def _means(scores: Compared) -> dict[str, dict[str, float]]:
