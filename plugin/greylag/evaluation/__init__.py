@@ -1,4 +1,8 @@
-"""Evaluation of runs: measures of relevance and diversity, significance tests, and reports."""
+"""Evaluation of runs: measures of relevance and diversity, and tests of their differences.
+
+`measures` is the one grammar of measures, on which learning builds; `subtopics` the one definition of subtopic coverage
+and loss, for evaluation and for SVM-div. `submission` checks TREC's rules and repairs nothing.
+"""
 
 import lazy_loader as _lazy
 

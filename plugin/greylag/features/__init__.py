@@ -1,4 +1,8 @@
-"""Features of the Markov random field model: specifications, cliques, windows, weightings and extraction."""
+"""Features of the Markov random field model: specifications, cliques, windows, weightings and extraction.
+
+Counts do not depend on mu, k1 and b, so a grid of these counts once. A document for which a feature has no value takes
+the least value of the query's other documents, in training and in ranking.
+"""
 
 import lazy_loader as _lazy
 
