@@ -1,7 +1,8 @@
 """Studies: from an experiment file to runs, models, scores and a report.
 
-`load` reads an experiment file, and `run_study` runs its study. `Study`, `Outcome` and `Context` are the contract of a
-study.
+A study is settings, a function that opens what they name, and a pure function from these to an `Outcome`. `load` reads
+an experiment file, and `run_study` runs its study; a finished one is not run again while settings, inputs, code and
+versions are the same.
 """
 
 import lazy_loader as _lazy
