@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -48,14 +49,33 @@ def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
     return code, out, err.replace(f"{remarks[0]}\n", "")
 
 
+FILES = {
+    "RUN": "bm25.run",
+    "TOPICS": "topics.tsv",
+    "QRELS": "qrels.txt",
+    "SUBTOPICS": "qrels.subtopics.txt",
+    "INDEX": "index",
+}
+
+
 @pytest.fixture
-def refused(command: Command) -> Refused:
-    """Run a command that must fail with code 2 and one line, and return that line."""
+def refused(command: Command, request: pytest.FixtureRequest, tmp_path: Path) -> Refused:
+    """Run a command that must fail with code 2 and one line, having written nothing, and return the line.
+
+    The words are several arguments, or one string that is split as a shell does it. In them RUN, TOPICS, QRELS, SUBTOPICS
+    and INDEX are replaced by files of `made`, and TMP by the test's folder.
+    """
+
+    def path(name: re.Match[str]) -> str:
+        return str(tmp_path if name[0] == "TMP" else request.getfixturevalue("made") / FILES[name[0]])
 
     def run(*words: object) -> str:
-        code, out, err = command(*words)
-        assert (code, out, err.count("\n")) == (2, "", 1)
+        given = shlex.split(str(words[0])) if len(words) == 1 else map(str, words)
+        before = set(tmp_path.rglob("*"))
+        code, out, err = command(*[re.sub(rf"\b({'|'.join(FILES)}|TMP)\b(?!=)", path, word) for word in given])
+        assert (code, out, err.count("\n")) == (2, "", 1), err
         assert err.startswith("greylag: error: ")
+        assert set(tmp_path.rglob("*")) == before
         return err
 
     return run
