@@ -62,7 +62,7 @@ FILES = {
 def refused(command: Command, request: pytest.FixtureRequest, tmp_path: Path) -> Refused:
     """Run a command that must fail with code 2 and one line, having written nothing, and return the line.
 
-    The words are several arguments, or one string that is split as a shell does it. In them RUN, TOPICS, QRELS, SUBTOPICS
+    The words are several arguments, or one string, split as in a shell. In them RUN, TOPICS, QRELS, SUBTOPICS
     and INDEX are replaced by files of `made`, and TMP by the test's folder.
     """
 
