@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from typing import Any
 
+from greylag.core.hints import shown
 from greylag.errors import ParameterError
 
 MAX_VALUE = 1e100
@@ -44,6 +45,20 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> None:
     """Raise `ParameterError` unless the value is among the choices."""
     if value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def check_ids(**values: Any) -> None:
+    """Raise `ParameterError` for a set or a string where ids have an order; a mapping has that of its keys."""
+    for name, value in values.items():
+        if isinstance(value, str | bytes | set | frozenset):
+            raise ParameterError(f"{name}: {shown(value)} has no order of ids; pass a list")
+
+
+def check_sequences(**values: Any) -> None:
+    """Raise `ParameterError` for a mapping, a set or a string where places count: their order means something else."""
+    for name, value in values.items():
+        if isinstance(value, str | bytes | set | frozenset | Mapping):
+            raise ParameterError(f"{name}: {shown(value)} is no sequence; pass a list or an array")
 
 
 def check_model(model: Any, protocol: type, learner: object) -> None:

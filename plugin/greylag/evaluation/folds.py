@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from greylag.core.checks import check_ids, check_sequences
 from greylag.errors import ParameterError
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
@@ -15,8 +16,16 @@ from greylag.runtime.parallel import parallel_map
 T = TypeVar("T")
 
 
+def _check_folds(folds: Sequence[Collection[str]]) -> None:
+    """Refuse a mapping of folds and a fold that is a string: names or letters would be taken for qids."""
+    check_sequences(folds=folds)
+    if text := next((fold for fold in folds if isinstance(fold, str)), None):
+        raise ParameterError(f"the fold {text!r} is a string: pass its qids in a list")
+
+
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
     """Split queries at random into `n_folds` folds whose sizes differ by at most one, each in the original order."""
+    check_ids(qids=qids)
     if not 2 <= n_folds <= len(qids):
         raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
     fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
@@ -58,6 +67,8 @@ def fit_by_fold(
     def work(held_out: Sequence[str], *shared: Any) -> T:
         return fit(without(qids, held_out), *shared)
 
+    check_ids(qids=qids)
+    _check_folds(folds)
     # Coarse: a fold uses threads itself.
     return parallel_map(work, folds, *shared, what=what, n_jobs=n_jobs, coarse=True)
 
@@ -85,6 +96,8 @@ def rerank_by_fold(
     tag : str, default "greylag"
         The tag of the resulting run.
     """
+    check_sequences(stages=stages)
+    _check_folds(folds)
     # One run over all folds, so that workers are not idle at the end of each.
     stage_of = {qid: stage for stage, test in zip(stages, folds, strict=True) for qid in test}
     tested = first.select_queries(stage_of)

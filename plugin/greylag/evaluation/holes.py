@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from greylag.core.foreign import as_qrels
 from greylag.core.tables import Marked, Printed, Row, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
 from greylag.evaluation.significance import MOST_SENTENCES, DifferenceWithHoles, Significance
-from greylag.ranking import FloatArray, IntArray, Run
+from greylag.ranking import FloatArray, IntArray, Run, as_run
 from greylag.trec import Qrels
 
 COLUMNS_NOTE = (
@@ -93,6 +94,9 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`).
     """
+    if isinstance(runs, Run) or not isinstance(runs, Mapping):
+        raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
+    runs, qrels = {name: as_run(run) for name, run in runs.items()}, as_qrels(qrels)
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from greylag.core.checks import check_sequences
 from greylag.errors import ParameterError
 from greylag.evaluation import diversity
 
@@ -413,9 +414,12 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     return (match[1] + match[3], given) if match and ours else (text, {})
 
 
-def parse_measures(measures: Iterable[Measure | str | Any] | str) -> tuple[Measure, ...]:
+def parse_measures(measures: Iterable[Measure | str | Any] | str | Measure) -> tuple[Measure, ...]:
     """Parse the names among `measures`, or the only name, and drop duplicates."""
-    parsed = dict.fromkeys(map(parse_measure, [measures] if isinstance(measures, str) else measures))
+    if isinstance(measures, str | Measure):
+        measures = [measures]
+    check_sequences(measures=measures)
+    parsed = dict.fromkeys(map(parse_measure, measures))
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")
     return tuple(parsed)

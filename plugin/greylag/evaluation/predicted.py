@@ -19,7 +19,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate
-from greylag.evaluation.significance import MOST_SENTENCES, Correction, check_comparable, correct, marked_p
+from greylag.evaluation.significance import MOST_SENTENCES, Correction, as_array, check_comparable, correct, marked_p
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
 
@@ -154,6 +154,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     2024. Cochran, Sampling Techniques, 1977, chapter 12. MacKinnon and White, Some heteroskedasticity-consistent
     covariance matrix estimators with improved finite sample properties, Journal of Econometrics 29, 1985.
     """
+    people, predicted, others = as_array(people=people), as_array(predicted=predicted), as_array(others=others)
     n, every = len(people), np.concatenate([predicted, others])
     if n < MIN_TOPICS or len(predicted) != n or len(others) < 1:
         raise ParameterError(

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.foreign import as_qrels
+from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
-from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Run, as_run
+from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets
 
@@ -129,7 +129,7 @@ def evaluate(
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
     parsed = parse_measures(measures)
-    run = as_run(run)
+    run = _one_run(run)
     qrels = as_qrels(qrels)
     for measure in parsed:
         if measure.family.from_subtopics:
@@ -156,7 +156,7 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`); duplicates are dropped.
     """
-    parsed, run = parse_measures(measures), as_run(run)
+    parsed, run = parse_measures(measures), _one_run(run)
     columns: dict[Measure, FloatArray] = {}
     relevance = [measure for measure in parsed if not measure.family.from_subtopics]
     if relevance:
@@ -179,6 +179,21 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
                     ]
                 )
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
+
+
+def _one_run(value: Any) -> Run:
+    """Convert a run; refuse several runs by name, whose names would be taken for qids."""
+    if isinstance(value, Mapping) and not isinstance(value, Run):
+        name, first = next(iter(value.items()), ("", None))
+        queries = (
+            isinstance(first, Mapping) and first and all(isinstance(one, Mapping | Ranking) for one in first.values())
+        )
+        if queries or isinstance(first, Run) or is_frame(first):
+            raise ParameterError(
+                f"{name!r} is a run, and evaluate scores one: evaluate(runs[{name!r}], qrels), or "
+                "{name: evaluate(run, qrels) for name, run in runs.items()}"
+            )
+    return as_run(value)
 
 
 def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.core.checks import check_positive
+from greylag.core.checks import check_positive, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.tables import Cell, Library, Marked, Printed, Table, as_frame
 from greylag.errors import ParameterError
@@ -340,6 +340,8 @@ def _compare_all(
     pairs: Sequence[tuple[str, str]] | None,
 ) -> dict[str, Significance]:
     """Compare the runs of each collection; p is corrected over all together."""
+    if pairs is not None:
+        check_sequences(pairs=pairs)
     _check_choices(correction=(correction, Correction), family=(family, ComparisonFamily))
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():
@@ -386,8 +388,6 @@ def _compare_all(
 
 def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:
     """Raise `ParameterError` for scores that cannot be compared."""
-    if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
-        raise ParameterError("compare takes scores by name: compare({'bm25': evaluate(...), 'mine': evaluate(...)})")
     check_comparable(scores)
     if baseline is not None and baseline not in scores:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
@@ -488,6 +488,7 @@ def paired_test(
         Seeds the random flips of the randomisation test.
     """
     _check_choices(test=(test, Test), alternative=(alternative, Alternative))
+    improvements = as_array(improvements=improvements)
     if not improvements.any():
         return 0.0, 1.0
     if test == "t":
@@ -540,6 +541,7 @@ def equivalence_test(
     """
     check_positive(margin=margin)
     _check_choices(alternative=(alternative, Alternative))
+    improvements = as_array(improvements=improvements)
     n = len(improvements)
     if n < 2:
         raise ParameterError("a test of equivalence needs at least two queries")
@@ -566,7 +568,7 @@ def _upper_tail(t: float, n: int) -> float:
 
 def holm(p_values: ArrayLike) -> FloatArray:
     """Apply Holm's correction: the k-th smallest of m p-values becomes max over j <= k of min(1, (m - j + 1) p_j)."""
-    p = np.asarray(p_values, dtype=np.float64)
+    p = as_array(p_values=p_values)
     order = np.argsort(p)
     corrected = np.empty_like(p)
     # The running maximum keeps the order: a larger p is never corrected to a smaller one.
@@ -583,6 +585,13 @@ def correct(p_values: ArrayLike, correction: Correction) -> FloatArray:
     return np.asarray(stats.false_discovery_control(p_values))
 
 
+def as_array(**values: ArrayLike) -> FloatArray:
+    """Convert the numbers of an argument, by its name, to an array; refuse what has no order of its own."""
+    check_sequences(**values)
+    (array,) = values.values()
+    return np.asarray(array, dtype=np.float64)
+
+
 def _check_choices(**choices: tuple[str, Any]) -> None:
     """Raise `ParameterError` for an argument, by name, that is none of a `Literal`'s values."""
     for what, (choice, known) in choices.items():
@@ -591,7 +600,9 @@ def _check_choices(**choices: tuple[str, Any]) -> None:
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:
-    """Raise `ParameterError` if there are no scores, or if queries or measures differ between runs."""
+    """Raise `ParameterError` for anything but scores by name, on the same queries and by the same measures."""
+    if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
+        raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
     if not scores:
         raise ParameterError("no scores; give those of at least one run")
     name, first = next(iter(scores.items()))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greylag.core.checks import check_ids
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Subtopics:
         """
         from scipy.sparse import csr_matrix
 
+        check_ids(docids=docids)
         relevant = relevant_documents(judgements)
         if candidates_only:
             relevant = [covering for subtopic in relevant if (covering := subtopic.intersection(docids))]

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from greylag.core.checks import check_sequences
 from greylag.core.tables import Table, as_html, cell_text, visible
 from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges
@@ -36,6 +37,9 @@ class Section:
     title: str
     text: str = ""
     parts: Sequence[Part] = ()
+
+    def __post_init__(self) -> None:
+        check_sequences(parts=self.parts)
 
 
 def write_report(path: str | Path, title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> None:

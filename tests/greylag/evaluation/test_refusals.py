@@ -1,0 +1,65 @@
+"""Arguments that the functions of evaluation refuse: the call, and parts of the message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag import evaluation
+from greylag.errors import ParameterError
+from greylag.ranking import Ranking, Run
+
+RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
+QRELS = {"1": {"a": 1}, "2": {"a": 1}}
+SUBTOPICS = {"1": {"s": {"a": 1}}}
+SCORES = evaluation.evaluate(RUN, QRELS, ["AP"])
+BY_QID = {"1": 0.5, "2": 0.25}
+FEW = np.arange(8.0)
+
+REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
+    # Mappings, sets and strings where their order, names or letters would be taken for something else
+    (lambda: evaluation.evaluate({"a": RUN, "b": RUN}, QRELS), ("'a'", "evaluate(run, qrels)")),
+    (lambda: evaluation.evaluate({"a": RUN.to_dict()}, QRELS), ("'a'", "evaluate(run, qrels)")),
+    (lambda: evaluation.evaluate_by_subtopic({"a": RUN}, SUBTOPICS, ["S-recall@5"]), ("'a'",)),
+    (lambda: evaluation.evaluate(RUN, QRELS, {"AP", "P@5"}), ("measures", "set")),
+    (lambda: evaluation.evaluate(RUN, QRELS, {"AP": 1}), ("measures", "dict")),
+    (lambda: evaluation.score_holes([RUN], QRELS, ["AP"]), ("by name",)),
+    (lambda: evaluation.score_holes(RUN, QRELS, ["AP"]), ("by name",)),
+    (lambda: evaluation.compare([SCORES, SCORES]), ("by name",)),
+    (lambda: evaluation.compare({"a": SCORES, "b": SCORES}, pairs={("a", "b")}), ("pairs", "set")),
+    (lambda: evaluation.compare({"a": SCORES, "b": SCORES}, pairs={"a": "b"}), ("pairs", "dict")),
+    (lambda: evaluation.best_of_many([SCORES], "a"), ("by name",)),
+    (lambda: evaluation.evaluate_with_predictions([SCORES], [SCORES]), ("by name",)),
+    (lambda: evaluation.correct_by_people(BY_QID, FEW, FEW), ("people", "dict")),
+    (lambda: evaluation.correct_by_people(FEW, FEW, BY_QID), ("others", "dict")),
+    (lambda: evaluation.paired_test({0.1, 0.2}), ("improvements", "set")),
+    (lambda: evaluation.equivalence_test(BY_QID, 0.1), ("improvements", "dict")),
+    (lambda: evaluation.holm(BY_QID), ("p_values", "dict")),
+    (lambda: evaluation.holm({0.1, 0.2}), ("p_values", "set")),
+    (lambda: evaluation.split_folds({"1", "2"}, 2, 0), ("qids", "set")),
+    (lambda: evaluation.split_folds("12", 2, 0), ("qids", "'12'")),
+    (lambda: evaluation.fit_by_fold(len, ["1", "2"], {"a": ["1"]}), ("folds", "dict")),
+    (lambda: evaluation.fit_by_fold(len, ["1", "2"], ["1"]), ("fold", "'1'")),
+    (lambda: evaluation.fit_by_fold(len, "12", [["1"]]), ("qids", "'12'")),
+    (lambda: evaluation.rerank_by_fold([len], ["1"], RUN), ("fold", "'1'")),
+    (lambda: evaluation.rerank_by_fold({"1": len}, [["1"]], RUN), ("stages", "dict")),
+    (lambda: evaluation.Subtopics.from_qrels({"a", "b"}, SUBTOPICS["1"]), ("docids", "set")),
+    (lambda: evaluation.Subtopics.from_qrels("ab", SUBTOPICS["1"]), ("docids", "'ab'")),
+]
+
+
+@pytest.mark.parametrize(("call", "parts"), REFUSED)
+def test_refused(call: Callable[[], Any], parts: tuple[str, ...]) -> None:
+    with pytest.raises(ParameterError) as error:
+        call()
+    assert [part for part in parts if part not in str(error.value)] == []
+    assert "\n" not in str(error.value)
+
+
+def test_a_mapping_of_qids_and_lists_of_numbers_are_taken() -> None:
+    assert evaluation.split_folds(QRELS, 2, 0) == evaluation.split_folds(["1", "2"], 2, 0)
+    assert evaluation.holm([0.01, 0.02]).tolist() == [0.02, 0.02]
+    assert evaluation.paired_test([0.1, 0.2, 0.4]) == evaluation.paired_test(np.array([0.1, 0.2, 0.4]))
