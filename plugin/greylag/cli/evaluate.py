@@ -40,7 +40,6 @@ from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
 from greylag.reports.scores import Form, few_names, format_tables, score_tables, table
 from greylag.runtime.software import TREC_EVAL, versions
-from greylag.trec.metadata import read_metadata
 
 Shape = Literal[Form, "html"]
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
@@ -181,7 +180,6 @@ def evaluate(
         write_figure(out_figure, changes_figure([(scores, significance)]))
     notes: dict[str, Any] = {
         "per_query": per_query,
-        "metadata": {name: content for name, path in files.items() if (content := read_metadata(path))},
         "unjudged": unjudged_at_10,
         "holes": holes,
     }

@@ -123,10 +123,9 @@ def fuse(
         for path in paths
     ]
     joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
-    before = list(zip(tags, paths, strict=True))
     if scored is not None and len(runs) == 1 and qrels is None:  # reciprocal ranks would replace its scores
         alone = Run(tuple(each.head(hits or len(each)) for each in runs[0].rankings), tag or tags[0])
-        write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, before=before))
+        write_run(alone, out, metadata=shared.metadata({"name": alone.tag, "interpolates": tags}, tags))
         return
     fusion: Fusion = rule
     made: dict[str, Any] = {"method": (method or "rrf").lower()}
@@ -143,7 +142,7 @@ def fuse(
         made = {"method": learned.fitted.chosen[0], "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
     tag = marked(tag or name, joined.tag, seen)
-    metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, before=before)
+    metadata = shared.metadata({"name": tag, **made, "interpolates": tags}, tags)
     with ExitStack() as outputs:  # the model is in its place only if the run is
         if out_model is not None:
             outputs.enter_context(open_atomically(out_model)).write(learned.model.as_json())

@@ -70,17 +70,13 @@ class Shared:
 
         return read_given(self.metadata_file)
 
-    def metadata(
-        self, *steps: Mapping[str, Any], before: Iterable[tuple[str, Path | None]] = ()
-    ) -> dict[str, Any] | None:
-        """Make ir_metadata for a run produced by these steps from earlier runs; None without --metadata."""
+    def metadata(self, step: Mapping[str, Any], before: Iterable[str] = ()) -> dict[str, Any] | None:
+        """Make ir_metadata for a run that a step makes of runs with the tags `before`; None without --metadata."""
         if self.described is None:
             return None
-        from greylag.reports.provenance import run_metadata, steps_before
-        from greylag.trec.metadata import read_metadata
+        from greylag.reports.provenance import run_metadata
 
-        earlier = steps_before([(tag, {} if path is None else read_metadata(path)) for tag, path in before])
-        return run_metadata({"retrieval": [*earlier, *steps]}, self.described)
+        return run_metadata({"retrieval": [*({"name": tag} for tag in before), step]}, self.described)
 
     def topics(self, path: Path) -> dict[str, str]:
         """Read query texts by qid, of a file or name."""

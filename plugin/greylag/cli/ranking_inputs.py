@@ -118,10 +118,10 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
 
 
 class FirstStage(NamedTuple):
-    """The rankings to start from, and the tags and files of the runs that they were made of."""
+    """The rankings to start from, and the tags of the runs that they were made of."""
 
     rankings: Run | RunFile | JoinedRuns
-    before: list[tuple[str, Path | None]]
+    before: list[str]
 
 
 def first_rankings(
@@ -134,7 +134,7 @@ def first_rankings(
 ) -> FirstStage:
     """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
     opened = [shared.open_run(path, topics) for _, path in runs]
-    before: list[tuple[str, Path | None]] = [(run.tag, path) for run, (_, path) in zip(opened, runs, strict=True)]
+    before = [run.tag for run in opened]
     if not isinstance(ranker, Stage):
         return FirstStage(JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before)
     if len(runs) > 1:
@@ -158,7 +158,7 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
-    return FirstStage(Run(rankings, searched.tag), [(searched.tag, None)])
+    return FirstStage(Run(rankings, searched.tag), [searched.tag])
 
 
 def fused_runs(

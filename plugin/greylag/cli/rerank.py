@@ -150,7 +150,7 @@ def rerank(
         write_scores(ranked, listed, out, shared)
         return
     else:
-        rankings, before = FirstStage(listed, [(listed.tag, None)])
+        rankings, before = FirstStage(listed, [listed.tag])
     for _, stage in ranked:
         stage.check_topics(rankings)
     names = ["fused" if fusion else rankings.tag, *(name for name, _ in ranked)]
@@ -158,8 +158,8 @@ def rerank(
     seen = seen_topics(used, rankings, "" if positions is None else positions.fingerprint)
     tag = marked(visible("-".join(names)) if tag is None else tag, seen)
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
-    step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(name for name, _ in before)}
-    metadata = shared.metadata(step, before=before)
+    step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(before)}
+    metadata = shared.metadata(step, before)
     pipeline: Pipeline[Any] = Pipeline((*([fusion] if fusion else []), *(stage for _, stage in ranked)))
     write_rankings(pipeline, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 

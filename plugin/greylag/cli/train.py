@@ -177,7 +177,7 @@ def train_ranker(shared: Shared, asked: TrainRequest, files: Files, folds: int |
         runs = {files.out_run: result.held_out.run, **baseline_runs(files.out_run, result.baselines)}
         for path, run in runs.items():
             tagged = Run(run.rankings, marked(run.tag.replace(" ", "-"), result.held_out.run.tag))
-            metadata = shared.metadata({"name": tagged.tag, **step}, before=[(first.tag, files.run)])
+            metadata = shared.metadata({"name": tagged.tag, **step}, [first.tag])
             write_run(tagged, path, metadata=metadata)
     if result.held_out is not None:
         write_line(f"\n{table(result.scores, result.significance)}")

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -70,14 +70,6 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
     content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
     merged = _merged(content, given)
     return {name: merged[name] for name in (*METADATA_FIELDS, *merged) if name in merged}
-
-
-def steps_before(metadata: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """List the steps that made runs, by tag and `read_metadata`; a run without metadata is a step by its tag."""
-    steps: list[dict[str, Any]] = []
-    for tag, found in metadata:
-        steps += found.get("method", {}).get("retrieval") or [{"name": tag}]
-    return steps
 
 
 def _merged(ours: Any, theirs: Any) -> Any:

@@ -42,7 +42,6 @@ def table(
     *,
     form: Form = "text",
     per_query: bool = False,
-    metadata: Mapping[str, Mapping[str, Any]] | None = None,
     unjudged: Mapping[str, float] | None = None,
     holes: Holes | None = None,
 ) -> str:
@@ -63,8 +62,6 @@ def table(
         Both have the letters, each measure's in a column of its own in TSV. JSON has everything.
     per_query : bool, default False
         Give the scores of each query instead.
-    metadata : mapping, optional
-        How runs were made, as their files say (ir_metadata), by name of run: whole in JSON, shortened in notes.
     unjudged : mapping, optional
         The share of the top 10 documents without judgements, by name of run: in JSON, and in a note if it is not 0.
     holes : Holes, optional
@@ -72,7 +69,6 @@ def table(
     """
     if form == "json":
         content = to_dict(scores, significance)
-        content |= {"metadata": metadata} if metadata else {}
         content |= {"unjudged_at_10": unjudged} if unjudged else {}
         content |= {"holes": holes.to_dict()} if holes else {}
         return json.dumps(content, indent=1, default=str) + "\n"
@@ -80,7 +76,6 @@ def table(
         scores,
         significance,
         per_query=per_query,
-        metadata=metadata,
         unjudged=unjudged,
         holes=holes,
         wide=form == "tsv",
@@ -106,7 +101,6 @@ def score_tables(
     significance: Significance | None = None,
     *,
     per_query: bool = False,
-    metadata: Mapping[str, Mapping[str, Any]] | None = None,
     unjudged: Mapping[str, float] | None = None,
     holes: Holes | None = None,
     wide: bool = False,
@@ -130,7 +124,7 @@ def score_tables(
                 header=("run", *whole.header[1:]),
             )
         )
-    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {}), *_origins(metadata or {})]
+    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {})]
     tables[0] = replace(tables[0], caption="\n".join(notes))
     if holes and significance and many:
         tables.append(replace(holes.table, caption="\n".join([holes.table.caption, *holes_sentences(significance)])))
@@ -347,18 +341,6 @@ def _coverage(unjudged: Mapping[str, float]) -> list[str]:
     if len(shares) > MOST_SHARES:
         shares = [*shares[: MOST_SHARES - 1], f"..., {shares[-1]}"]
     return [f"Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."]
-
-
-def _origins(metadata: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Write a line for each run with metadata: its steps, and who made it."""
-    lines = []
-    for name, content in metadata.items():
-        actor, method = content.get("actor", {}), content.get("method", {})
-        names = " > ".join(step.get("name", "?") for step in method.get("retrieval", ()))
-        lines.append(
-            f"{name}: {'; '.join(filter(None, [names, actor.get('team') or actor.get('name')]))} (ir_metadata)."
-        )
-    return lines
 
 
 def few_names(names: Sequence[str], last: str = ", ") -> str:

@@ -39,7 +39,6 @@ from greylag.runtime.files import (
     write_text,
 )
 from greylag.runtime.parallel import parallel_map
-from greylag.trec.metadata import metadata_header
 from greylag.trec.parts import Part
 from greylag.trec.topics import read_topics
 
@@ -248,7 +247,7 @@ def write_run(
     check_names("query", run)
     text = "".join(_lines(ranking, run.tag) for ranking in run.rankings)
     _check_output(text, path, run.tag)
-    write_text(path, metadata_header(run.tag, metadata) + text)
+    write_text(path, _metadata_header(run.tag, metadata) + text)
 
 
 def write_rankings(
@@ -294,13 +293,24 @@ def write_rankings(
     work = partial(_ranked_lines, rank, tag)
     texts = parallel_map(work, part.among(items, inputs), what=what, n_jobs=n_jobs, total=len(qids))
     with open_atomically(path) as file:
-        file.write(metadata_header(tag, metadata if part.number == 1 else None))
+        file.write(_metadata_header(tag, metadata if part.number == 1 else None))
         for qid, text in zip(qids, texts, strict=True):
             if not text:
                 empty.append(qid)
             file.write(text)
         _check_output(len(empty) < len(qids) or part.of > 1, path, tag)
     tell_empty(empty, len(qids))
+
+
+def _metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
+    """Write the comments at the head of a run with this tag, as ir-metadata.org defines them; none without metadata."""
+    if metadata is None:
+        return ""
+    from greylag.runtime.yaml_text import write_yaml  # few runs have metadata
+
+    text = write_yaml({"schema-version": 0.1, "run-version": 1.0, **metadata, "tag": tag}, width=10**6)
+    lines = ("ir_metadata.start", *text.removesuffix("\n").split("\n"), "ir_metadata.end")
+    return "".join(f"# {line}\n" for line in lines)
 
 
 def strictly_decreasing(scores: FloatArray) -> Float32Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import evaluate
 from greylag.ranking import Ranking, Run
-from greylag.reports import table
-from greylag.reports.provenance import steps_before
+from greylag.runtime.yaml_text import parse_yaml
 from greylag.trec import open_run, read_qrels, read_run, read_subtopic_qrels, write_run
-from greylag.trec.metadata import metadata_header, read_metadata
 
 RUN = Run((Ranking("1", "", ("b", "a"), np.array([2.0, 1.0])),), "mine")
 LINES = "1 Q0 b 1 2.0 mine\n1 Q0 a 2 1.0 mine\n"
@@ -31,10 +28,16 @@ values = st.recursive(
 
 
 @given(st.dictionaries(texts, values, max_size=4))
-def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]) -> None:
+def test_metadata_is_yaml_for_every_reader(
+    tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
+) -> None:
     path = tmp_path_factory.mktemp("runs") / "a.run.gz"
     write_run(RUN, path, metadata=content)
-    assert read_metadata(path) == {"schema-version": 0.1, "run-version": 1.0, **content, "tag": "mine"}
+    with gzip.open(path, "rt", newline="\n") as file:
+        start, *head, end = [line[2:] for line in file if line.startswith("# ")]
+    assert (start, end) == ("ir_metadata.start\n", "ir_metadata.end\n")
+    written = {"schema-version": 0.1, "run-version": 1.0, **content, "tag": "mine"}
+    assert yaml.safe_load("".join(head)) == parse_yaml("".join(head).encode()) == written
     assert read_run(path)["1"].docids == ("b", "a")
     assert read_run(path).tag == open_run(path).tag == "mine"
 
@@ -48,7 +51,6 @@ def test_the_form_is_that_of_ir_metadata(tmp_path: Path) -> None:
     )
     write_run(RUN, tmp_path / "b.run")
     assert (tmp_path / "b.run").read_text() == LINES
-    assert metadata_header("mine", None) == ""
 
 
 @pytest.mark.parametrize("head", ["#\n", "# of columns 6 4 5 6\n", "# 1 Q0 z 1 2 other\n", "\n#a\n\n", "\ufeff# b\r\n"])
@@ -56,7 +58,6 @@ def test_comments_are_left_out(tmp_path: Path, head: str) -> None:
     (tmp_path / "a.run").write_text(head + LINES + "# the end\n")
     assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")
     assert list(open_run(tmp_path / "a.run")) == ["1"]
-    assert read_metadata(tmp_path / "a.run") == {}
     (tmp_path / "qrels").write_text(head + "1 3 a 1\n#\n# judged by Ann\n#1 3 a 0\n1 3 b 0\n")
     assert read_qrels(tmp_path / "qrels") == {"1": {"a": 1, "b": 0}}
     assert read_subtopic_qrels(tmp_path / "qrels") == {"1": {"3": {"a": 1, "b": 0}}}
@@ -73,55 +74,6 @@ def test_a_comment_that_may_be_meant_as_a_line_is_refused(tmp_path: Path) -> Non
         write_run(Run((Ranking("#2", "", ("a",), np.array([1.0])),), "mine"), tmp_path / "b.run")
 
 
-def test_a_header_that_is_no_yaml_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "a.run").write_text("# ir_metadata.start\n# a: [\n# ir_metadata.end\n" + LINES)
-    with caplog.at_level(logging.WARNING):
-        assert read_metadata(tmp_path / "a.run") == {}
-    assert "its ir_metadata is ignored (not YAML" in caplog.text
-    (tmp_path / "a.run").write_text("# ir_metadata.start\n# - 1\n# ir_metadata.end\n" + LINES)
-    assert read_metadata(tmp_path / "a.run") == {}
-
-
-BOMB = "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}' if i else 'x'] * 9)}]\n" for i in range(8))
-ODD = {
-    "actor: {team: 2020}": {"actor": {"team": "2020"}},
-    "actor: {name: [Ann, Bo]}": {"actor": {"name": "Ann, Bo"}},
-    "actor: {name: 2020-01-01}": {"actor": {"name": "2020-01-01"}},
-    "actor: {team: {a: b}}": {},
-    "actor: {name: [[a]]}": {},
-    "actor: [a]": {},
-    "actor:": {},
-    "actor: {team: !!binary aGk=}": {},
-    "2020-01-01: x": {"2020-01-01": "x"},
-    "? [a, b]\n: x": {},
-    "a: &a [*a]": {},
-    BOMB: {},
-    "method: {retrieval: [{name: 7}, {name: b, more: 1}]}": {
-        "method": {"retrieval": [{"name": "7"}, {"name": "b", "more": 1}]}
-    },
-    "method: {retrieval: text}": {},
-    "method: {retrieval: [text]}": {},
-    "method: {retrieval: [null]}\ntag: x": {"tag": "x"},
-    "method: {retrieval: [{name: null}]}": {},
-    "method: {automatic: true}": {"method": {"automatic": True}},
-    "method: 7": {},
-}
-
-
-@pytest.mark.parametrize("text", ODD)
-def test_the_layout_of_metadata_is_checked_once(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    lines = "".join(f"# {line}\n" for line in ("ir_metadata.start", *text.strip().split("\n"), "ir_metadata.end"))
-    (tmp_path / "a.run").write_text(lines + LINES)
-    with caplog.at_level(logging.WARNING):
-        found = read_metadata(tmp_path / "a.run")
-    assert found == ODD[text]
-    assert len(caplog.records) == (ODD[text] in ({}, {"tag": "x"}))
-    scores = {"a": evaluate(RUN, {"1": {"b": 1}}, ["AP"])}
-    for form in ("text", "tsv", "markdown", "latex", "json"):
-        assert "1.0" in table(scores, form=form, metadata={"a": found})
-    assert steps_before([("mine", found)])[0]["name"] in ("mine", "7")
-
-
 def test_a_query_whose_identifier_begins_with_a_hash_is_no_comment(tmp_path: Path) -> None:
     """pytrec_eval scores both."""
     for name, content, read in (
@@ -135,13 +87,3 @@ def test_a_query_whose_identifier_begins_with_a_hash_is_no_comment(tmp_path: Pat
         assert list(read(tmp_path / name, lenient=True)) == ["2"]
         (tmp_path / name).write_text(content.replace("#1", "#run of six words x").replace("d1", "t"))
         assert list(read(tmp_path / name)) == ["2"]
-
-
-def test_headers_of_others_are_read(tmp_path: Path) -> None:
-    """The order of the published example, and a comment without a space."""
-    content = {"schema-version": 0.1, "tag": "ccrf", "method": {"automatic": True, "retrieval": [{"name": "bm25"}]}}
-    head = "".join(
-        f"#{line}\n" for line in ("ir_metadata.start", *yaml.safe_dump(content).splitlines(), "ir_metadata.end")
-    )
-    (tmp_path / "a.run").write_text(head + LINES)
-    assert read_metadata(tmp_path / "a.run") == content
