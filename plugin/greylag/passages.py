@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from greylag.core import foreign
-from greylag.core.checks import check_counts
+from greylag.core.checks import check_counts, check_sequences
 from greylag.core.guidance import Guided, guided
 from greylag.core.hints import shown
 from greylag.core.spelling import nearest, read_call, spell
@@ -153,12 +153,12 @@ class Reranker(metaclass=Guided):
         self,
         query: str,
         passages: Sequence[str] | Mapping[Any, str],
-        scores: Sequence[float] | None = None,
+        scores: Sequence[float] | Mapping[Any, float] | None = None,
         *,
         vectors: Any = None,
         query_vector: Any = None,
         aspects: Any = None,
-        groups: Sequence[Any] | None = None,
+        groups: Sequence[Any] | Mapping[Any, Any] | None = None,
         top_k: int | None = None,
     ) -> list[RankedPassage]:
         """Rank the passages of one query.
@@ -168,10 +168,11 @@ class Reranker(metaclass=Guided):
         query : str
         passages : sequence of str, or mapping to str, of length n
             The texts, or the texts by identifiers of any kind, which are returned.
-        scores : sequence of float, length n, optional
+        scores : sequence of float, length n, or mapping to float, optional
             Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25,
-            or the cosines with `query_vector`.
-        vectors : array-like of float, shape (n, m), or callable, optional
+            or the cosines with `query_vector`. A mapping, here and for `vectors` and `groups`, is by the identifiers of
+            a mapping of passages.
+        vectors : array-like of float, shape (n, m), mapping to array-like, or callable, optional
             Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
             such as "mmr", instead of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
@@ -182,7 +183,7 @@ class Reranker(metaclass=Guided):
             For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
             for them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder.
             Scores are probabilities, unless the option `scale` is "max" or "sigmoid".
-        groups : sequence, length n, optional
+        groups : sequence, length n, or mapping, optional
             For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
         top_k : int >= 1, optional
             Return only the best ones.
@@ -194,13 +195,16 @@ class Reranker(metaclass=Guided):
         """
         if isinstance(passages, str) or not isinstance(query, str):
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
+        if not isinstance(passages, Mapping):
+            check_sequences(passages=passages)
         listed = list(passages.values() if isinstance(passages, Mapping) else passages)
         keys = list(passages) if isinstance(passages, Mapping) else range(len(listed))
-        scores = None if scores is None else list(scores)
         texts = dict(zip(map(self._name, range(len(listed))), map(_text, listed, keys), strict=True))
-        for what, given in (("scores", scores), ("groups", groups)):
-            if given is not None and len(given) != len(texts):
-                raise ParameterError(f"{len(texts)} passages but {len(given)} {what}: give one for each")
+        vectors = _in_order("vectors", vectors, passages)
+        scores, groups = (
+            _one_each("scores", scores, passages, len(texts)),
+            _one_each("groups", groups, passages, len(texts)),
+        )
         self.check_needs(vectors=vectors, aspects=aspects, groups=groups)
         self._check_given(aspects=aspects, groups=groups)
         if query_vector is not None:
@@ -313,7 +317,7 @@ class Reranker(metaclass=Guided):
 def rerank(
     query: str,
     passages: Sequence[str] | Mapping[Any, str],
-    scores: Sequence[float] | None = None,
+    scores: Sequence[float] | Mapping[Any, float] | None = None,
     *,
     method: Method | None = None,
     top_k: int | None = None,
@@ -628,6 +632,26 @@ def _language(language: str | None, background: PositionalIndex | None) -> str:
         )
     analysis_of(code)
     return code
+
+
+def _in_order(what: str, given: Any, passages: Any) -> Any:
+    """Return values by identifier in the order of the passages; sequences and functions are returned unchanged."""
+    if not (isinstance(given, Mapping) and isinstance(passages, Mapping)):
+        check_sequences(**{what: given})
+        return given
+    if different := given.keys() ^ passages.keys():
+        raise ParameterError(f"passages and {what} have different identifiers, such as {shown(next(iter(different)))}")
+    return [given[key] for key in passages]
+
+
+def _one_each(what: str, given: Any, passages: Any, n: int) -> list[Any] | None:
+    """List a value for each of n passages."""
+    if given is None:
+        return None
+    values = list(_in_order(what, given, passages))
+    if len(values) != n:
+        raise ParameterError(f"{n} passages but {len(values)} {what}: give one for each")
+    return values
 
 
 def _group(group: Any, key: Any) -> Hashable:

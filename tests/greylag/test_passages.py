@@ -143,6 +143,17 @@ def test_scores_in_any_order_identifiers_and_a_limit() -> None:
     assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
 
 
+def test_mappings_are_taken_by_identifier() -> None:
+    texts, scores, rows = [dict(enumerate(each, 7)) for each in (PASSAGES, SCORED, ROWS)]
+    groups = dict(zip(texts, "aabbc", strict=True))
+    shuffled = [{key: each[key] for key in (9, 11, 7, 10, 8)} for each in (scores, rows, groups)]
+    for method, given in (("mmr", shuffled[:1]), ("mmr", shuffled[:2]), ("mmr>>group-limit", shuffled)):
+        by_id = dict(zip(("scores", "vectors", "groups"), given, strict=False))
+        in_order = {name: [values[key] for key in texts] for name, values in by_id.items()}
+        found = rerank("cat", texts, method=method, **by_id)  # type: ignore[arg-type]
+        assert found == rerank("cat", texts, method=method, **in_order)  # type: ignore[arg-type]
+
+
 def test_what_a_reranker_is_not_names_what_it_is() -> None:
     reranker: Any = Reranker()
     for name in ("rerank", "compress_documents"):
@@ -203,6 +214,18 @@ def test_no_passages() -> None:
         ({"scores": [1, 2, 3, 4, np.ones(1)]}, "the score of passage 4 is .*ndarray.*it must be a number"),
         ({"scores": [1, 2, 3, 4, 10**400]}, "the score of passage 4 is beyond the range of floats"),
         ({"method": "group-limit", "groups": [["a"]] * 5}, "the group of passage 0 is list .*: give a string"),
+        *(
+            ({"method": "mmr>>group-limit", "groups": list("aabbc"), name: wrong}, f"{name}: .* is no sequence")
+            for name in ("passages", "scores", "groups", "vectors")
+            for wrong in (set("abcde"), frozenset("abcde"), b"abcde", *([] if name == "passages" else ["abcde"]))
+        ),
+        *(
+            ({name: dict.fromkeys(range(5), 1)}, f"{name}: .* is no sequence")
+            for name in ("scores", "groups", "vectors")
+        ),
+        ({"passages": dict(enumerate(PASSAGES)), "scores": dict(enumerate(SCORED, 1))}, "different identifiers.* int"),
+        ({"scores": [*SCORED[:4], np.True_]}, "the score of passage 4 is"),
+        ({"method": "manifold", "vectors": ROWS, "query_vector": {1.0, 2.0}}, "the vector of query 'rerank' is set"),
         ({"scale": "minmax"}, "method 'mmr': scale is 'minmax': it must be range, none"),
     ],
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from greylag.core import foreign
+from greylag.core.checks import check_ids
 from greylag.core.hints import shown
 from greylag.core.tables import imported
 from greylag.errors import CollectionError, ParameterError
@@ -97,6 +98,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
         if not getattr(dataset, f"has_{kind}")():
             raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
         dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
+    check_ids(**{kind: dataset})
     if not isinstance(dataset, Iterable):
         raise ParameterError(f"{shown(dataset)} is no data set of ir_datasets and no iterable of its {kind}")
     for item in dataset:

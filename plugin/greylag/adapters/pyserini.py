@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 from greylag.core import foreign
-from greylag.core.checks import check_counts
+from greylag.core.checks import check_counts, check_ids
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
@@ -116,6 +116,7 @@ def _is_integer(value: Any) -> bool:
 
 def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
     """Call `Ranking.from_hits`, refusing values that are not hits."""
+    check_ids(hits=hits)
     listed = list(hits)
     wrong = next((hit for hit in listed if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
     if wrong is not None:

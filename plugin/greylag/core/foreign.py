@@ -177,7 +177,7 @@ def grade(value: Any, what: str) -> int:
 def number(value: Any, what: str) -> float:
     """Check that a score is a number, and return it."""
     try:
-        if hasattr(value, "__float__") and not isinstance(value, bool):  # float() reads strings
+        if hasattr(value, "__float__") and type(value).__name__ not in ("bool", "bool_"):  # NumPy's, too
             return float(value)
     except TypeError:  # an array of one number
         pass

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from greylag.core.checks import check_ids, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
@@ -204,6 +205,7 @@ class PositionalIndex(Tables):
 
     def _look_up(self, docids: Sequence[str]) -> IntArray:
         """Look up the numbers of docids."""
+        check_sequences(docids=docids)
         cache = self._cached_documents
         with suppress(KeyError):  # all are known, as a rule
             return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
@@ -247,6 +249,7 @@ class PositionalIndex(Tables):
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
         """Look up numbers of analysed terms, shape (len(terms),); -1 for a term that is not in the collection."""
+        check_sequences(terms=terms)
         return self.find_terms([term.encode() for term in terms])
 
     @cached_property
@@ -372,6 +375,7 @@ def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, s
     """Return texts by docid; integers become strings, and a docid that occurs twice is refused."""
     if isinstance(given, Mapping) and {*map(type, given), *map(type, given.values())} <= {str}:
         return dict(given)
+    check_ids(texts=given)
     texts: dict[str, str] = {}
     for pair in given.items() if isinstance(given, Mapping) else given:
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):

@@ -104,6 +104,7 @@ def test_named_tuples_and_their_fields() -> None:
             "no field text or title or query; its",
         ),
         (topics_from_ir_datasets, ["cat"], ParameterError, "str 'cat' is not one of the queries .*no query_id"),
+        (topics_from_ir_datasets, {TrecQuery("1", "a", "")}, ParameterError, "queries: set"),
         (topics_from_ir_datasets, 3, ParameterError, "int 3 is no data set"),
         (topics_from_ir_datasets, [TrecQuery("1", "a", "")] * 2, ParameterError, "query '1' occurs twice"),
         (

@@ -80,6 +80,7 @@ def test_a_searcher_is_a_source() -> None:
         (lambda: qrels_from_pyserini({1: {"d": 0.5}}), "the grade of document 'd' for query 1 is float 0.5"),
         (lambda: run_from_pyserini([Hit("a", 1.0)]), "use Ranking.from_hits"),
         (lambda: run_from_pyserini({"1": ["a"]}), "query 1: str 'a' is not a hit of Pyserini"),
+        (lambda: run_from_pyserini({"1": {Hit("a", 1.0), Hit("b", 1.0)}}), "hits: set"),
         (lambda: run_from_pyserini({"1": [Hit("a", 1.0)] * 2}), "duplicate document 'a'"),
         (lambda: run_from_pyserini({"1": []}, topics={"2": "cat"}), "query '1' is not among the topics, such as '2'"),
         (lambda: PyseriniSource("index"), "str 'index' is not a searcher of Pyserini"),

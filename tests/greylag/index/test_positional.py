@@ -98,9 +98,20 @@ def test_collections_without_terms(texts: dict[str, str]) -> None:
     assert index.term_numbers(["x"]).tolist() == [-1]
 
 
-def test_duplicate_documents_are_refused() -> None:
-    with pytest.raises(ParameterError, match="duplicate document 'd'"):
-        PositionalIndex.from_texts([("d", "one"), ("d", "two")])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda index: index.from_texts([("d", "one"), ("d", "two")]), "duplicate document 'd'"),
+        (lambda index: index.from_texts({("d", "one"), ("e", "two")}), "texts: set"),
+        (lambda index: index.from_lucene({"one", "two"}), "index: set"),
+        (lambda index: index.documents("b-2"), "docids: str 'b-2'"),
+        (lambda index: index.knows({"b-2", "a-1"}), "docids: set"),
+        (lambda index: index.term_numbers("york"), "terms: str 'york'"),
+    ],
+)
+def test_refuses_what_has_no_order(index, call, message):
+    with pytest.raises(ParameterError, match=message):
+        call(index)
 
 
 def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from greylag.core.checks import check_sequences
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.lucene.bulk_calls import directory, repeated_term
 from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
@@ -35,6 +36,7 @@ def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False)
     """Find the folders of an index or of a collection's shards, given by paths or names of prebuilt indexes."""
     # With `positions`, names of indexes without positions are refused.
     given = [path] if isinstance(path, (str, Path)) else path
+    check_sequences(index=given)
     paths = tuple(prebuilt_index(each, positions=positions) for each in given)
     if not paths:
         raise ParameterError("no index is given: name at least one folder")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from greylag.core.checks import check_sequences
+from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.ranking import BoolArray
 
@@ -44,6 +46,7 @@ class ArrayVectors:
     _rows: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_sequences(docids=self.docids)
         try:
             array = np.asanyarray(self.array)
         except ValueError:  # NumPy's own names neither vectors nor a remedy
@@ -156,4 +159,6 @@ def query_vector(queries: QueryVectors | None, qid: str, text: str, size: int | 
     else:
         vector = queries(text)
     row = np.asarray(vector).reshape(1, -1)
+    if row.dtype.kind not in "fiu":
+        raise ParameterError(f"the vector of query {qid!r} is {shown(vector)}: give numbers")
     return checked(row, row.shape if size is None else (1, size), f"of query {qid!r}")

@@ -52,6 +52,7 @@ def test_a_memory_mapped_file_reads_the_rows_used(tmp_path: Path) -> None:
         (IDS, ROWS[:3], "4 docids for 3 vectors"),
         (["a", "b", "a", "c"], ROWS, "document 'a' has two vectors"),
         (IDS, ROWS[0], r"shape \(3,\)"),
+        *((wrong, ROWS, "docids: .* is no sequence") for wrong in ({*IDS}, dict.fromkeys(IDS), "abcd")),
         (IDS, [["a"]] * 4, "type <U1: give n x m numbers"),
     ],
 )
@@ -66,6 +67,7 @@ def test_refuses_arrays_that_do_not_fit(docids, array, message):
         (None, "have none for queries: give queries="),
         ({"other": ROWS[0]}, "query 'q' has no vector among the 1 in queries="),
         ({"q": [1.0, 2.0]}, r"of query 'q' have shape \(1, 2\), not \(1, 3\)"),
+        ({"q": {1.0, 2.0, 3.0}}, "the vector of query 'q' is set"),
         (lambda text: [np.inf] * 3, "of query 'q' contains inf"),
     ],
 )
