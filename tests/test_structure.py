@@ -153,7 +153,7 @@ def test_only_models_read_their_provenance() -> None:
 def test_recipes_are_not_told_apart_by_class_or_name() -> None:
     """Callers know from properties in what recipes differ."""
     for path in LIBRARY.values():
-        found = re.search(r"isinstance\([^()]*(Recipe|Prepared[A-Z])\w*[^()]*\)|[=!]= .automatic.", path.read_text())
+        found = re.search(r"isinstance\([^()]*Recipe[^()]*\)|[=!]= .automatic.", path.read_text())
         assert not found, f"{path}: {found}"
 
 
@@ -162,7 +162,7 @@ PRIVATE = {
     "greylag_papers.beyond.general": {
         "DEPTHS", "collection_weights", "rankings_by_depth", "spaced", "weights_at", "without_texts",
     },
-    "greylag_papers.beyond.ranker_curve": {"PreparedChoice", "cross_folds", "source_gains", "title"},
+    "greylag_papers.beyond.ranker_curve": {"cross_folds", "source_gains", "title"},
 }  # fmt: skip
 """The names that studies beyond the papers use although they are not public: how weights and choices are made."""
 

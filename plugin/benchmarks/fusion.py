@@ -102,9 +102,9 @@ def gain_rows(label: str, found: list[dict[str, FloatArray]]) -> Iterator[Row]:
 def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[dict[str, FloatArray], float]:
     """By column, each topic's gain over the best single run; and the worst run's mean divided by the best one's."""
     recipe = FusionRecipe(runs)
-    prepared, joined = recipe.prepare(None, qrels), JoinedRuns(tuple(runs.values()))
+    read, joined = recipe.read(qrels), JoinedRuns(tuple(runs.values()))
     rankings = {of_topic[0].qid: of_topic for of_topic in joined.rankings}
-    qids, known = list(prepared.judged), prepared.data.qids  # without topics that no run has a relevant document of
+    qids, known = list(read.judged), read.data.qids  # without topics that no run has a relevant document of
 
     def scores(fused: Iterable[Ranking]) -> FloatArray:
         by_query = evaluate(Run(tuple(fused)), {qid: qrels[qid] for qid in qids}, ["nDCG@10"]).by_query
@@ -120,7 +120,7 @@ def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[
             held_out = dict[str, Ranking]()
             for part in split_folds(qids, 5, seed):
                 others = np.random.default_rng(seed).permutation(without(known, part))[:size].tolist()
-                fuse = FusionRanker(prepared.fit(others).model)
+                fuse = FusionRanker(recipe.learn(read, others).model)
                 held_out |= {qid: fuse(rankings[qid]) for qid in part}
             gains[f"{size} topics"] += (scores(held_out[qid] for qid in qids) - best) / splits
     return gains, min(means) / max(means)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 
 from greylag.core.checks import check_non_negative
 from greylag.errors import ParameterError
@@ -27,7 +28,7 @@ from greylag.recipes.choice import Candidate, Choice, System, average, choose, c
 from greylag.recipes.cross_fitting import add_translation, cross_fit_baselines
 from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.general import general_model_for
-from greylag.recipes.recipe import Recipe, selected_model
+from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
 
@@ -146,22 +147,22 @@ class AutomaticRecipe(Recipe):
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Automatic(self.objective, folds=self.folds, seed=self.seed).objective)
 
-    def unjudged(self, index: PositionalIndex | None) -> RankingModel | None:
+    def unjudged(self, index: PositionalIndex) -> RankingModel:
         """Return the general model with the weights of this index."""
-        return None if index is None else self._general(index)
-
-    def _general(self, index: PositionalIndex) -> RankingModel:
         return (self.general or general_model_for(index)).at_length(index.average_length)
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedChoice:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Prepare the judged rankings; features are computed once their parameters are tuned."""
-        general = self._general(index)
+        return partial(self.choose, self.features(rankings, qrels, index, n_jobs=n_jobs))
+
+    def features(
+        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
+    ) -> PreparedSources:
+        """Prepare the features of the judged rankings."""
         # As keys, since the general model has some of the same features.
-        more = dict.fromkeys((*DOCUMENT_FEATURES, *general.features, *self.sources.more))
+        more = dict.fromkeys((*DOCUMENT_FEATURES, *self.unjudged(index).features, *self.sources.more))
         sources = replace(self.sources, more=tuple(more))
-        return PreparedChoice(self, general, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+        return sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs)
 
     @property
     def depth(self) -> int:
@@ -185,39 +186,30 @@ class AutomaticRecipe(Recipe):
             listwise(self.measure),
         ]
 
-
-@dataclass(frozen=True, eq=False)
-class PreparedChoice:
-    """An `AutomaticRecipe`, its general model, and the features of judged rankings."""
-
-    recipe: AutomaticRecipe
-    general: RankingModel
-    features: PreparedSources
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+    def choose(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Choose on these training queries; of a single one, there is no choice."""
-        recipe, training = self.recipe, frozenset(qids)
-        judged = [ranking.qid for ranking in self.features.rankings if ranking.qid in training]
-        tuned = self.features.tune(judged)
-        rows = self.features.training(tuned, judged)
-        learner = Automatic(recipe.objective, folds=recipe.folds, seed=recipe.seed)
-        candidates = recipe.candidates(tuned, self.general, rows.names)
+        training, measure = frozenset(qids), self.measure
+        judged = [ranking.qid for ranking in features.rankings if ranking.qid in training]
+        tuned = features.tune(judged)
+        rows = features.training(tuned, judged)
+        learner = Automatic(self.objective, folds=self.folds, seed=self.seed)
+        candidates = self.candidates(tuned, self.unjudged(features.index), rows.names)
         if len(judged) == 1:  # nothing can be held out
             noted = {"set_aside": [], "adapted": list(map(str, INCUMBENT))}
-            selection = average(INCUMBENT, candidates, rows, recipe.measure, n_jobs)
+            selection = average(INCUMBENT, candidates, rows, measure, n_jobs)
             model = selected_model(selection, rows, learner, noted)
             return Fitted.of(model, judged, (title(INCUMBENT),), adapted=True)
         parts = learner.parts(judged)
         # The parts of the cross-validation that chooses: a part's values know nothing of its judgements.
-        rows = cross_fit_baselines(rows, self.features, tuned, parts, n_jobs=n_jobs)
-        if recipe.translate:
-            index, mu = self.features.index, tuned.parameters.mu
-            rows = add_translation(rows, index, self.features.rankings, self.features.qrels, parts, mu, n_jobs=n_jobs)
+        rows = cross_fit_baselines(rows, features, tuned, parts, n_jobs=n_jobs)
+        if self.translate:
+            index, mu = features.index, tuned.parameters.mu
+            rows = add_translation(rows, index, features.rankings, features.qrels, parts, mu, n_jobs=n_jobs)
         folds = cross_folds(rows, parts)
         choice = choose(
-            folds, judged, candidates, recipe.measure, baselines=BASELINE_SYSTEMS, incumbent=INCUMBENT, n_jobs=n_jobs
+            folds, judged, candidates, measure, baselines=BASELINE_SYSTEMS, incumbent=INCUMBENT, n_jobs=n_jobs
         )  # fmt: skip
-        selection = average(choice.chosen, candidates, rows, recipe.measure, n_jobs)
+        selection = average(choice.chosen, candidates, rows, measure, n_jobs)
         model = selected_model(selection, rows, learner, {"set_aside": []})
         return Fitted.of(
             model,
@@ -229,5 +221,5 @@ class PreparedChoice:
                 f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINE_SYSTEMS
             },
             # Whoever adds features wants to know which are worth their trouble.
-            gains=source_gains(cross_folds(rows, parts), recipe.measure) if recipe.sources.more else {},
+            gains=source_gains(cross_folds(rows, parts), measure) if self.sources.more else {},
         )

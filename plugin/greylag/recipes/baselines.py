@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
 from greylag.ranking import FloatArray, Run
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import MRFRecipe, PreparedFeatures, Recipe
+from greylag.recipes.recipe import Fit, MRFRecipe, Recipe
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each
 from greylag.trec import at_level
@@ -184,13 +185,36 @@ class BaselineRecipe(Recipe):
         """The baselines to tune, one after the other, in the profile of `base`."""
         return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedBaseline:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Count windows when they are first needed, once for all folds and values."""
         judged = at_level(qrels, self.measure.rel)
         counted = [CountedRankings(rankings.rankings, judged, index, step.features) for step in self.steps]
-        return PreparedBaseline(self, counted)
+        return partial(self._tune, counted)
+
+    def _tune(self, counted: Sequence[CountedRankings], qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Tune the model on these training queries; of equally good values, the first wins."""
+        parameters = self.base
+        for step, rankings in each([*zip(self.steps, counted, strict=True)], "baselines"):
+            settings = parameter_grid(self.grid, step.tuned, parameters)  # beside what was tuned before
+            best = tune_on_data(step, settings, rankings.data, qids, self.measure, n_jobs=n_jobs)
+            parameters = best.parameters
+        last = counted[-1]
+        judged = {ranking.qid for ranking in last.rankings}
+        queries = tuple(qid for qid in qids if qid in judged)
+        tuned = {name: getattr(parameters, name) for step in self.steps for name in step.tuned}
+        provenance = {
+            "greylag": __version__,
+            "baseline": self.baseline.name,
+            "tuned": [*tuned],
+            "trained": self.baseline.trained,
+            "training_score": best.training_score,
+            "queries": [*queries],
+        }
+        model = RankingModel(
+            self.steps[-1].features, best.weights, parameters, objective=str(self.measure), provenance=provenance
+        ).for_collection(last.index)
+        chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
+        return Fitted(model, queries, best.training_score, chosen, ends=values_at_ends(self.grid, tuned))
 
 
 def values_at_ends(grid: Grid, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -198,39 +222,6 @@ def values_at_ends(grid: Grid, chosen: Mapping[str, Any]) -> dict[str, tuple[Any
     # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
     ends = {name: (min(grid[name]), max(grid[name])) for name in chosen if len(grid[name]) > 1}
     return {name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS}
-
-
-@dataclass(frozen=True)
-class PreparedBaseline:
-    """A `BaselineRecipe` and the rankings of each of its steps."""
-
-    recipe: BaselineRecipe
-    counted: Sequence[CountedRankings]
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
-        """Tune the model on these training queries; of equally good values, the first wins."""
-        recipe, parameters = self.recipe, self.recipe.base
-        for step, rankings in each([*zip(recipe.steps, self.counted, strict=True)], "baselines"):
-            settings = parameter_grid(recipe.grid, step.tuned, parameters)  # beside what was tuned before
-            best = tune_on_data(step, settings, rankings.data, qids, recipe.measure, n_jobs=n_jobs)
-            parameters = best.parameters
-        last = self.counted[-1]
-        judged = {ranking.qid for ranking in last.rankings}
-        queries = tuple(qid for qid in qids if qid in judged)
-        tuned = {name: getattr(parameters, name) for step in recipe.steps for name in step.tuned}
-        provenance = {
-            "greylag": __version__,
-            "baseline": recipe.baseline.name,
-            "tuned": [*tuned],
-            "trained": recipe.baseline.trained,
-            "training_score": best.training_score,
-            "queries": [*queries],
-        }
-        model = RankingModel(
-            recipe.steps[-1].features, best.weights, parameters, objective=str(recipe.measure), provenance=provenance
-        ).for_collection(last.index)
-        chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
-        return Fitted(model, queries, best.training_score, chosen, ends=values_at_ends(recipe.grid, tuned))
 
 
 @dataclass(frozen=True)
@@ -245,27 +236,15 @@ class TunedMRFRecipe(Recipe):
         """The objective, of tuning, too."""
         return self.recipe.measure
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedTuning:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Count windows when they are first needed, once for all folds and values."""
-        tuning = BaselineRecipe(
-            LM, objective=self.measure, grid=self.grid, base=self.recipe.parameters, before=(BM25,)
-        ).prepare(rankings, qrels, index, n_jobs=n_jobs)
+        base = self.recipe.parameters
+        tuning = BaselineRecipe(LM, objective=self.measure, grid=self.grid, base=base, before=(BM25,))
         judged = at_level(qrels, self.measure.rel)
         counted = CountedRankings(rankings.rankings, judged, index, tuple(self.recipe.features))
-        return PreparedTuning(self.recipe, tuning, counted)
+        return partial(self._learn, tuning.prepare(rankings, qrels, index, n_jobs=n_jobs), counted)
 
-
-@dataclass(frozen=True)
-class PreparedTuning:
-    """A `TunedMRFRecipe`, its baselines, and the rankings for its features."""
-
-    recipe: MRFRecipe
-    tuning: PreparedBaseline
-    counted: CountedRankings
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+    def _learn(self, tune: Fit, counted: CountedRankings, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune on these training queries, and learn from them."""
-        parameters = self.tuning.fit(qids, n_jobs=n_jobs).model.parameters
-        return PreparedFeatures(self.recipe, self.counted.data(parameters)).fit(qids, n_jobs=n_jobs)
+        parameters = tune(qids, n_jobs=n_jobs).model.parameters
+        return self.recipe.learn(counted.data(parameters), qids, n_jobs=n_jobs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from greylag.recipes.automatic import Automatic
 from greylag.recipes.choice import Candidate, System, cross_folds, title
 from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.lambdamart import LambdaMART, fit_trees
-from greylag.recipes.recipe import Recipe, selected_model, train_on_data
+from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.trec import at_level, read_run
 
@@ -121,53 +122,43 @@ class IndexFreeRecipe(Recipe):
         baselines = {name: model.with_columns(self.data) for name, model in fitted.baselines.items()}
         return replace(fitted, model=fitted.model.with_columns(self.data), baselines=baselines)
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None
-    ) -> PreparedColumns:
+    def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
         """Compute the values of the candidates for all queries with a relevant document."""
         if self.data is not None:
             named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
-            return PreparedColumns(self, with_relevant(named, self.measure.rel))
+            return partial(self._learn, with_relevant(named, self.measure.rel))
         extractor = FeatureExtractor(None, self.features)
         data = training_data(rankings, at_level(qrels, self.measure.rel), extractor, n_jobs=n_jobs)
-        return PreparedColumns(self, checked_runs(data))
+        return partial(self._learn, checked_runs(data))
 
-
-@dataclass(frozen=True, eq=False)
-class PreparedColumns:
-    """An `IndexFreeRecipe` and the values of its candidates."""
-
-    recipe: IndexFreeRecipe
-    data: RankingData
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+    def _learn(self, every: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
-        whole, recipe = self.data.select_queries(qids), self.recipe
-        data, learner, provenance = whole, recipe.learner, dict[str, Any]()
+        whole, learner, provenance = every.select_queries(qids), self.learner, dict[str, Any]()
+        data = whole
         check_number(data.qids)
         single = self._alone(data)  # before preselection, which may drop a baseline's column
-        if recipe.preselection is not None:
-            provenance = {"pool": len(data.specs), "preselect": str(recipe.preselection)}
-            data = recipe.preselection.select(data)
-        validation = recipe.validation
+        if self.preselection is not None:
+            provenance = {"pool": len(data.specs), "preselect": str(self.preselection)}
+            data = self.preselection.select(data)
+        validation = self.validation
         if validation is not None:
             validation = validation.select_features(validation.columns_of(data.names))
-        if recipe.data is not None:
-            provenance["columns"] = [name.removeprefix("column:") for name in recipe.data.names]
+        if self.data is not None:
+            provenance["columns"] = [name.removeprefix("column:") for name in self.data.names]
         if isinstance(learner, LambdaMART):
             fitted = fit_trees(learner, data, validation)
         elif isinstance(learner, Automatic):
             selection, choice = learner.choose(data, baselines=single, validation=validation, n_jobs=n_jobs)
             model = selected_model(selection, data, learner, {"set_aside": []})
-            folds = cross_folds(data, learner.parts(data.qids)) if recipe.data is None else ()
-            gains = source_gains(folds, recipe.measure)
+            folds = cross_folds(data, learner.parts(data.qids)) if self.data is None else ()
+            gains = source_gains(folds, self.measure)
             fitted = Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice, gains=gains)
         else:
             fitted = Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)
         fitted = fitted.noted(provenance)
         # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
         baselines = {
-            BEST_COLUMN if recipe.data is not None else str(candidate.system): alone(candidate, whole, fitted.model)
+            BEST_COLUMN if self.data is not None else str(candidate.system): alone(candidate, whole, fitted.model)
             for candidate in single
             if len(candidate.features) == 1 and candidate.system != FIRST
         }
@@ -181,19 +172,19 @@ class PreparedColumns:
         """Score the queries for validation."""
         ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
         scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
-        values = self.recipe.measure.evaluate(validation, scores).tolist()
-        measure = parse_measure(str(self.recipe.measure))
+        values = self.measure.evaluate(validation, scores).tolist()
+        measure = parse_measure(str(self.measure))
         return Scores.single(measure, dict(zip(validation.qids, values, strict=True)))
 
     def _alone(self, data: RankingData) -> list[Candidate]:
         """List the systems that need no learning, best first: each run and the sum of all, or the best column."""
-        measure = self.recipe.measure
+        measure = self.measure
 
         def mean(candidate: Candidate) -> float:
             columns = data.columns_of(candidate.features)
             return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
 
-        if self.recipe.data is not None:
+        if self.data is not None:
             every = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in data.names]
             return [max(every, key=mean)]
         runs = [feature for feature in data.specs if isinstance(feature, RunScore | Score)]

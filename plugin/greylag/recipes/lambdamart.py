@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +19,8 @@ from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import Recipe, selected_model
-from greylag.recipes.sources import FeatureSources, PreparedLearner, TunedRM3
+from greylag.recipes.recipe import Fit, Recipe, selected_model
+from greylag.recipes.sources import FeatureSources, PreparedSources
 
 
 @dataclass(frozen=True)
@@ -148,20 +149,18 @@ class LambdaMARTRecipe(Recipe):
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedLearner:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""
-        return PreparedLearner(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+        return partial(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
     @property
     def depth(self) -> int:
         """The documents of a query that are learned from."""
         return self.sources.depth
 
-    def learn(self, tuned: TunedRM3, rows: RankingData, n_jobs: int | None) -> Fitted:
-        """Learn the trees for training rows; they grow in one thread."""
-        return fit_trees(self.learner, rows)
+    def learn(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Tune the features and learn the trees on these training queries; trees grow in one thread."""
+        return fit_trees(self.learner, features.training(features.tune(qids), qids))
 
 
 def fit_trees(learner: LambdaMART, data: RankingData, validation: RankingData | None = None) -> Fitted:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from itertools import compress
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, cast
@@ -42,7 +43,7 @@ from greylag.ranking import FloatArray, IntArray, Query, Ranking, Run, as_run
 from greylag.recipes.choice import Candidate, Choice, System, choose, cross_folds
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.index_free import check_number
-from greylag.recipes.recipe import Recipe, selected_model
+from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.trec import at_level
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -151,21 +152,21 @@ def learn_fusion(
     """
     qrels = as_qrels(qrels)
     recipe = FusionRecipe(_named(runs), measure, seed=seed, penalty=penalty)
-    prepared = recipe.prepare(None, qrels)
-    qids, measured = prepared.data.qids, parse_measure(str(prepared.learner.objective))
-    held_out, fitted = None, prepared.fit(qids)
+    read = recipe.read(qrels)
+    qids, measured, fit = read.data.qids, parse_measure(str(read.learner.objective)), partial(recipe.learn, read)
+    held_out, fitted = None, fit(qids)
     if folds is None:
         # On what was learned from: without folds, no file is read a second time.
-        choice = fitted.choice or prepared.choose(prepared.data)
-        values = {str(system): of_system for (system,), of_system in choice.values.items()} | prepared.alone()
+        choice = fitted.choice or recipe.choose(read.data, read.learner)
+        values = {str(system): of_system for (system,), of_system in choice.values.items()} | recipe.alone(read)
         scores = {name: Scores.single(measured, dict(zip(qids, v.tolist(), strict=True))) for name, v in values.items()}
     else:
         parts, by_qid = split_folds(qids, folds, seed), dict[str, FusionRanker]()
-        for part, of_fold in zip(parts, fit_by_fold(prepared.fit, qids, parts), strict=True):
+        for part, of_fold in zip(parts, fit_by_fold(fit, qids, parts), strict=True):
             by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))
         held_out = HeldOutFusion(by_qid, FusionRanker(fitted.model))
         alone = {name: itemgetter(number) for number, name in enumerate(recipe.runs)}
-        scores = _scores({**alone, **FUSIONS, LEARNED: held_out}, recipe.joined, prepared.judged, measured)
+        scores = _scores({**alone, **FUSIONS, LEARNED: held_out}, recipe.joined, read.judged, measured)
     noted = {"folds": folds or min(FOLDS, len(qids)), **scores[LEARNED].by_measure}
     return LearnedFusion(fitted.noted({"held_out": noted}), held_out, scores)
 
@@ -192,10 +193,12 @@ class FusionRecipe(Recipe):
         """Return the recipe for a first stage that pools these runs."""
         return replace(self, runs=_named(sources))
 
-    def prepare(
-        self, rankings: Run | None, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None
-    ) -> PreparedFusion:
-        """Read the runs a query at a time, and keep as many topics as there is room for; `rankings` are not read."""
+    def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
+        """Read the runs; `rankings` are not read."""
+        return partial(self.learn, self.read(qrels))
+
+    def read(self, qrels: Judgements) -> JudgedRuns:
+        """Read the runs a query at a time, and keep as many topics as there is room for."""
         objective, joined, names = self.measure, self.joined, tuple(self.runs)
         objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
         levelled = at_level(qrels, objective.rel)
@@ -204,7 +207,66 @@ class FusionRecipe(Recipe):
         check_number(data.qids)
         _check_runs(self.runs, data)
         learner = ListwiseRegression(objective, penalty=self.penalty or (5.0 if len(names) < 4 else 30.0))
-        return PreparedFusion(self, judged, data, learner)
+        return JudgedRuns(judged, data, learner)
+
+    def candidates(self, learner: ListwiseRegression) -> list[Candidate]:
+        """List the systems to choose from: runs alone, by their ranks, rules, and learned weights."""
+        names = tuple(self.runs)
+        fixed = {**{name: FusedRuns("rrf", (name,)) for name in names}, **_rules(names)}
+        return [
+            *(Candidate(System(name), (str(feature),), (1.0,)) for name, feature in fixed.items()),
+            Candidate(System(LEARNED), tuple(map(str, run_columns(names))), learner=learner),
+        ]
+
+    def alone(self, read: JudgedRuns) -> dict[str, FloatArray]:
+        """Evaluate each topic by each run alone, shape (q,): of the documents that it has."""
+        values, data = {}, read.data
+        for number, name in enumerate(self.runs):
+            column = 2 * number + 1  # of its ranks
+            has = data.columns[column] > 0
+            own = replace(
+                data, docids=tuple(compress(data.docids, has)), features=data.features[has], grades=data.grades[has],
+                offsets=np.append(0, np.cumsum(has))[data.offsets],
+            )  # fmt: skip
+            values[name] = Objective.parse(read.learner.objective).evaluate(own, own.columns[column])
+        return values
+
+    def choose(self, data: RankingData, learner: ListwiseRegression) -> Choice:
+        """Compare all systems in cross-validation; learned weights are chosen unless another leads clearly.
+
+        A run alone is compared as it would rank: the documents that others have follow its own.
+        """
+        folds = cross_folds(data, split_folds(data.qids, min(FOLDS, len(data.qids)), self.seed))
+        *fixed, learned = self.candidates(learner)
+        alone = [candidate.system for candidate in fixed]
+        return choose(
+            folds, data.qids, [*fixed, learned], Objective.parse(learner.objective), baselines=alone,
+            incumbent=(learned.system,), averages=False,
+        )  # fmt: skip
+
+    def learn(self, read: JudgedRuns, qids: Sequence[str], *, n_jobs: int | None = None) -> FittedFusion:
+        """Learn from these topics; the result does not depend on `n_jobs`."""
+        data, learner, names = read.data.select_queries(qids), read.learner, tuple(self.runs)
+        check_number(data.qids)
+        choice = self.choose(data, learner) if len(data.qids) >= MIN_TOPICS_TO_CHOOSE else None
+        (chosen,) = choice.chosen if choice else (System(LEARNED),)
+        candidate = next(candidate for candidate in self.candidates(learner) if candidate.system == chosen)
+        columns = data.columns_of(candidate.features)
+        if candidate.learner is None:
+            value = float(Objective.parse(learner.objective).evaluate(data, data.columns[columns[0]]).mean())
+            selection = Selection(tuple(columns), (candidate.weights,), (value,))
+        else:  # the first columns
+            selection = learner.fit(data.select_features(columns))
+        model = replace(selected_model(selection, data, learner, {}), runs=names)
+        return FittedFusion.of(model, data.qids, (str(chosen),), choice=choice, recipe=self)
+
+
+class JudgedRuns(NamedTuple):
+    """The judged topics of runs, and what is learned from: columns of each run, and of each fixed rule."""
+
+    judged: Judgements
+    data: RankingData
+    learner: ListwiseRegression
 
 
 @dataclass(frozen=True)
@@ -218,68 +280,6 @@ class FittedFusion(Fitted):
         runs = tuple(GivenRun(cast(Run, run)) for run in self.recipe.runs.values())
         source = PooledSources(runs, method=FusionRanker(self.model), k=self.recipe.k)
         return lambda ranking: source(Query(ranking.qid, ranking.query))
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedFusion:
-    """A `FusionRecipe`, its judged topics, and what is learned from: columns of each run, and of each fixed rule."""
-
-    recipe: FusionRecipe
-    judged: Judgements
-    data: RankingData
-    learner: ListwiseRegression
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """The systems to choose from: runs alone, by their ranks, rules, and learned weights."""
-        names = tuple(self.recipe.runs)
-        fixed = {**{name: FusedRuns("rrf", (name,)) for name in names}, **_rules(names)}
-        return [
-            *(Candidate(System(name), (str(feature),), (1.0,)) for name, feature in fixed.items()),
-            Candidate(System(LEARNED), tuple(map(str, run_columns(names))), learner=self.learner),
-        ]
-
-    def alone(self) -> dict[str, FloatArray]:
-        """Evaluate each topic by each run alone, shape (q,): of the documents that it has."""
-        values, data = {}, self.data
-        for number, name in enumerate(self.recipe.runs):
-            column = 2 * number + 1  # of its ranks
-            has = data.columns[column] > 0
-            own = replace(
-                data, docids=tuple(compress(data.docids, has)), features=data.features[has], grades=data.grades[has],
-                offsets=np.append(0, np.cumsum(has))[data.offsets],
-            )  # fmt: skip
-            values[name] = Objective.parse(self.learner.objective).evaluate(own, own.columns[column])
-        return values
-
-    def choose(self, data: RankingData) -> Choice:
-        """Compare all systems in cross-validation; learned weights are chosen unless another leads clearly.
-
-        A run alone is compared as it would rank: the documents that others have follow its own.
-        """
-        folds = cross_folds(data, split_folds(data.qids, min(FOLDS, len(data.qids)), self.recipe.seed))
-        *fixed, learned = self.candidates
-        alone = [candidate.system for candidate in fixed]
-        return choose(
-            folds, data.qids, [*fixed, learned], Objective.parse(self.learner.objective), baselines=alone,
-            incumbent=(learned.system,), averages=False,
-        )  # fmt: skip
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> FittedFusion:
-        """Learn from these topics; the result does not depend on `n_jobs`."""
-        data, names = self.data.select_queries(qids), tuple(self.recipe.runs)
-        check_number(data.qids)
-        choice = self.choose(data) if len(data.qids) >= MIN_TOPICS_TO_CHOOSE else None
-        (chosen,) = choice.chosen if choice else (System(LEARNED),)
-        candidate = next(candidate for candidate in self.candidates if candidate.system == chosen)
-        columns = data.columns_of(candidate.features)
-        if candidate.learner is None:
-            value = float(Objective.parse(self.learner.objective).evaluate(data, data.columns[columns[0]]).mean())
-            selection = Selection(tuple(columns), (candidate.weights,), (value,))
-        else:  # the first columns
-            selection = self.learner.fit(data.select_features(columns))
-        model = replace(selected_model(selection, data, self.learner, {}), runs=names)
-        return FittedFusion.of(model, data.qids, (str(chosen),), choice=choice, recipe=self.recipe)
 
 
 class _Topic(NamedTuple):

@@ -6,7 +6,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
-from typing import Any, ClassVar, Protocol, cast
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -31,13 +32,8 @@ from greylag.recipes.fitted import Fitted
 from greylag.trec import at_level
 
 Rankings = Run | Iterable[Ranking]
-
-
-class Prepared(Protocol):
-    """A recipe with everything that it computes from all queries alike, such as features."""
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
-        """Fit to these training queries, whatever the others are; those without judgements are left out."""
+Fit = Callable[..., Fitted]
+"""``fit(qids, n_jobs=None)``: fit to these training queries, whatever the others are, without unjudged ones."""
 
 
 class Recipe(ABC):
@@ -48,7 +44,7 @@ class Recipe(ABC):
     needs_index: ClassVar[bool] = True
     objective: Objective | str
 
-    def unjudged(self, index: PositionalIndex | None) -> RankingModel | None:
+    def unjudged(self, index: Any) -> RankingModel | None:
         """Return the model without judgements that the recipe begins with, for this index; None if it has none."""
         return None
 
@@ -86,15 +82,16 @@ class Recipe(ABC):
         return Objective.parse(self.objective)
 
     @abstractmethod
-    def prepare(self, rankings: Run, qrels: Judgements, index: Any, *, n_jobs: int | None = None) -> Prepared:
-        """Compute what does not depend on the training queries, once for all folds; `index` may be None."""
+    def prepare(self, rankings: Run, qrels: Judgements, index: Any, *, n_jobs: int | None = None) -> Fit:
+        """Compute what all folds share, such as features, and return the function that fits; `index` may be None."""
+        # Workers get the function, so that it has to be picklable: `partial` of a method or a module's function.
 
     def fit(
         self, rankings: Rankings, qrels: Judgements, index: PositionalIndex | None, *, n_jobs: int | None = None
     ) -> Fitted:
         """Fit to all queries that have a relevant document, as `greylag.train` does without folds."""
         first = as_run(rankings)
-        return self.bound(self.prepare(first, qrels, index, n_jobs=n_jobs).fit(list(first), n_jobs=n_jobs))
+        return self.bound(self.prepare(first, qrels, index, n_jobs=n_jobs)(list(first), n_jobs=n_jobs))
 
 
 @dataclass(frozen=True)
@@ -135,29 +132,19 @@ class MRFRecipe(Recipe):
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedFeatures:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Extract the features of all queries."""
         extractor = FeatureExtractor(index, tuple(self.features), self.parameters)
         judged = at_level(qrels, self.measure.rel)
-        return PreparedFeatures(self, training_data(rankings, judged, extractor, n_jobs=n_jobs))
+        return partial(self.learn, training_data(rankings, judged, extractor, n_jobs=n_jobs))
 
-
-@dataclass(frozen=True)
-class PreparedFeatures:
-    """An `MRFRecipe` and the extracted features of all queries."""
-
-    recipe: MRFRecipe
-    data: RankingData
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
-        """Learn the model from these training queries."""
-        data, provenance, preselection = self.data.select_queries(qids), {}, self.recipe.preselection
-        if preselection is not None:
-            provenance = {"pool": len(data.specs), "preselect": str(preselection)}
-            data = preselection.select(data)
-        model = train_on_data(data, self.recipe.learner, n_jobs=n_jobs, provenance=provenance)
+    def learn(self, data: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+        """Learn the model from the extracted features of these queries."""
+        data, provenance = data.select_queries(qids), {}
+        if self.preselection is not None:
+            provenance = {"pool": len(data.specs), "preselect": str(self.preselection)}
+            data = self.preselection.select(data)
+        model = train_on_data(data, self.learner, n_jobs=n_jobs, provenance=provenance)
         return Fitted.of(model, data.qids)
 
 
@@ -264,7 +251,7 @@ def cross_validate(
     tag: str = "held-out",
     provenance: Mapping[str, Any] | None = None,
     progress: Callable[[str], None] | None = None,
-    prepared: Prepared | None = None,
+    prepared: Fit | None = None,
 ) -> CrossValidation:
     """Rerank each query by a model that the recipe makes from the other folds.
 
@@ -282,7 +269,7 @@ def cross_validate(
         fold: ``[test]``.
     provenance : mapping, optional
         Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
-    prepared : Prepared, optional
+    prepared : callable, optional
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """
     if not isinstance(qrels, Mapping) or not (index is None or isinstance(index, PositionalIndex)):
@@ -294,9 +281,9 @@ def cross_validate(
     every: list[Fitted] = []
     seconds: list[float] = []
 
-    def fit(training: Sequence[str], prepared: Prepared) -> tuple[Fitted, float]:
+    def fit(training: Sequence[str], prepared: Fit) -> tuple[Fitted, float]:
         start = time.perf_counter()
-        return prepared.fit(training, n_jobs=n_jobs), time.perf_counter() - start
+        return prepared(training, n_jobs=n_jobs), time.perf_counter() - start
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 
 from greylag import __version__
 from greylag.core.checks import check_fractions
@@ -17,7 +18,7 @@ from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
 from greylag.recipes.baselines import BM25, GRID, Grid, parameter_grid, values_at_ends
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import Recipe
+from greylag.recipes.recipe import Fit, Recipe
 from greylag.recipes.sources import FEEDBACK, FeatureSources, PreparedSources
 
 
@@ -56,28 +57,18 @@ class RM3Recipe(Recipe):
         """The parameters that are tuned."""
         return (*BM25.tuned, *FEEDBACK, "original_weight")
 
-    def prepare(
-        self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None
-    ) -> PreparedRM3:
+    def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Keep the judged rankings; each value of the grid is tried once for all folds."""
         sources = FeatureSources(grid=self.grid)
-        return PreparedRM3(self, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
+        return partial(self._tune, sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))
 
-
-@dataclass(frozen=True)
-class PreparedRM3:
-    """An `RM3Recipe` and the judged rankings."""
-
-    recipe: RM3Recipe
-    rankings: PreparedSources
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+    def _tune(self, sources: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune on these training queries; of equally good values, the first are chosen."""
-        recipe, tuned = self.recipe, self.rankings.tune_rm3(qids)
-        judged = {ranking.qid for ranking in self.rankings.rankings}
+        tuned = sources.tune_rm3(qids)
+        judged = {ranking.qid for ranking in sources.rankings}
         queries = tuple(qid for qid in qids if qid in judged)
         known = {**tuned.parameters.as_dict(), "original_weight": tuned.original_weight}
-        values = {name: known[name] for name in recipe.tuned}
+        values = {name: known[name] for name in self.tuned}
         provenance = {
             "greylag": __version__,
             "baseline": "RM3",
@@ -86,8 +77,8 @@ class PreparedRM3:
             "queries": [*queries],
         }
         model = RankingModel(
-            (parse_feature(f"stage:{tuned.rm3}"),), (1.0,), tuned.parameters, objective=str(recipe.measure),
+            (parse_feature(f"stage:{tuned.rm3}"),), (1.0,), tuned.parameters, objective=str(self.measure),
             provenance=provenance,
-        ).for_collection(self.rankings.index)  # fmt: skip
+        ).for_collection(sources.index)  # fmt: skip
         chosen = tuple(f"{name} {value:g}" for name, value in values.items())
-        return Fitted(model, queries, tuned.training_score, chosen, ends=values_at_ends(recipe.grid, values))
+        return Fitted(model, queries, tuned.training_score, chosen, ends=values_at_ends(self.grid, values))

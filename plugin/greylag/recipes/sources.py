@@ -28,7 +28,6 @@ from greylag.rankers.stages import RM3_PARTS, RM3Stage
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import baselines
 from greylag.recipes.baselines import GRID, Baseline, Grid, parameter_grid
-from greylag.recipes.fitted import Fitted
 from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
 from greylag.trec import at_level
 
@@ -291,19 +290,6 @@ class PreparedSources:
         if key not in self._kept:
             self._kept[key] = make()
         return cast(T, self._kept[key])
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedLearner:
-    """A recipe that learns from all features with tuned parameters, by a function of these and of the training rows."""
-
-    learn: Callable[[TunedRM3, RankingData, int | None], Fitted]
-    features: PreparedSources
-
-    def fit(self, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
-        """Learn from these training queries."""
-        tuned = self.features.tune(qids)
-        return self.learn(tuned, self.features.training(tuned, qids), n_jobs)
 
 
 def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], float]:

@@ -229,7 +229,7 @@ def train(
         judged = {qid: dict(qrels[qid]) for qid in qrels if qid in kept or qid not in given}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
-    fitted = recipe.bound(prepared.fit(list(first), n_jobs=n_jobs)).noted(validated)
+    fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
     fitted = replace(fitted, model=replace(fitted.model, query_form=form))
     return TrainingResult(fitted, held_out, scores, of_baselines)
 

@@ -34,7 +34,6 @@ from greylag.learning.linesearch import Objective
 from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray
 from greylag.recipes import Automatic, AutomaticRecipe, LambdaMART, LambdaMARTRecipe, general_model, train_on_data
-from greylag.recipes.automatic import PreparedChoice
 from greylag.recipes.choice import cross_folds, title
 from greylag.recipes.source_gains import source_gains
 from greylag.reports import Figure, Panel, Section, line_figure, to_dict
@@ -165,8 +164,8 @@ def open_curve(settings: Settings, context: Context) -> Opened:
     def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
         general = general_model(texts=opened.index.words is not None, without=settings.general_without)
         recipe = AutomaticRecipe(settings.measure, general=general, seed=settings.seed)
-        prepared = recipe.prepare(Run(tuple(run[qid] for qid in training)), qrels, opened.index, n_jobs=context.n_jobs)
-        models = rankers(prepared, training, context.n_jobs, lightgbm=settings.lightgbm)
+        features = recipe.features(Run(tuple(run[qid] for qid in training)), qrels, opened.index, n_jobs=context.n_jobs)
+        models = rankers(recipe, features, training, context.n_jobs, lightgbm=settings.lightgbm)
         tested, judged = Run(tuple(run[qid] for qid in test)), {qid: dict(qrels[qid]) for qid in test}
 
         def score(model: RankingModel) -> list[float]:
@@ -178,7 +177,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
         values = {name: score(model) for name, ((model, _), _) in trained.items()}
         losses = {}
         if settings.sources:
-            rows = prepared.features.training(prepared.features.tune(training), training)
+            rows = features.training(features.tune(training), training)
             parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
             gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
             losses = {source: -gain["difference"] for source, gain in gains.items()}
@@ -188,26 +187,25 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
 
 def rankers(
-    prepared: PreparedChoice, qids: Sequence[str], n_jobs: int | None, *, lightgbm: bool
+    recipe: AutomaticRecipe, features: Any, qids: Sequence[str], n_jobs: int | None, *, lightgbm: bool
 ) -> Iterator[tuple[str, tuple[RankingModel, str]]]:
     """The models that each system learns from these topics; the automatic one says what it chose."""
-    recipe = prepared.recipe
-    measure, seed = recipe.measure, recipe.seed
+    measure, index = recipe.measure, features.index
     # All systems use the same extracted features, so that they differ in learning alone.
-    candidates = prepared.features
-    fitted = prepared.fit(qids, n_jobs=n_jobs)
+    fitted = recipe.choose(features, qids, n_jobs=n_jobs)
     yield AUTOMATIC, (fitted.model, fitted.chosen[0])
-    tuned = candidates.tune(qids)
-    rows = candidates.training(tuned, qids)
-    yield GENERAL, (prepared.general.for_collection(candidates.index), "")
+    tuned = features.tune(qids)
+    rows = features.training(tuned, qids)
+    yield GENERAL, (recipe.unjudged(index).for_collection(index), "")
     # A stage alone, as a model of one feature, so that it is ranked and scored by the same code as the others.
     for name, stage in ((BM25, tuned.bm25), (RM3, tuned.rm3)):
         alone = RankingModel(parse_features(f"stage:{stage}"), (1.0,), tuned.parameters, str(measure))
-        yield name, (alone.for_collection(candidates.index), "")
+        yield name, (alone.for_collection(index), "")
     pool = rows.select_features(rows.columns_of(map(str, candidate_pool(recipe.sources.pool))))
     yield SELECTED, (train_on_data(pool, GreedySelection(measure), n_jobs=n_jobs), "")
     if lightgbm:
-        yield LIGHTGBM, (LambdaMARTRecipe(LambdaMART(measure, seed=seed)).learn(tuned, rows, n_jobs).model, "")
+        trees = LambdaMARTRecipe(LambdaMART(measure, seed=recipe.seed))
+        yield LIGHTGBM, (trees.learn(features, qids, n_jobs=n_jobs).model, "")
 
 
 def open_features(settings: FeatureSettings, context: Context) -> Opened:

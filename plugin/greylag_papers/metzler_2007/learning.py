@@ -259,8 +259,8 @@ def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Prog
             baseline, objective=experiment.measure, grid=grid, base=experiment.base,
             before=(LM, BM25) if baseline is RM3 else (),
         )  # fmt: skip
-        prepared = recipe.prepare(opened.first, opened.qrels, opened.index, n_jobs=experiment.n_jobs)
-        tuned = [prepared.fit(fold.training, n_jobs=experiment.n_jobs) for fold in folds]
+        fit = recipe.prepare(opened.first, opened.qrels, opened.index, n_jobs=experiment.n_jobs)
+        tuned = [fit(fold.training, n_jobs=experiment.n_jobs) for fold in folds]
         by_name[baseline.name] = [
             fitted.noted({"system": baseline.name, "fold": fold.number})
             for fitted, fold in zip(tuned, folds, strict=True)

@@ -151,9 +151,9 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
 
 
 def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
-    prepared = replace(RECIPE, sources=replace(SOURCES, pool="fd")).prepare(RUN, QRELS, INDEX)
+    recipe = replace(RECIPE, sources=replace(SOURCES, pool="fd"))
     tuned = TunedRM3(FeatureParameters(), 0.5)
-    candidates = prepared.recipe.candidates(tuned, prepared.general, prepared.features.data(tuned).names)
+    candidates = recipe.candidates(tuned, GENERAL, recipe.features(RUN, QRELS, INDEX).data(tuned).names)
     assert [str(candidate.system) for candidate in candidates][:4] == ["BM25", "QL", "RM3", "general"]
 
 
@@ -164,8 +164,8 @@ def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None
     assert "judging more pays" in result.advice
     general = dict(zip(map(str, GENERAL.features), GENERAL.weights, strict=True))
     learned = dict(zip(map(str, result.model.features), result.model.weights, strict=True))
-    prepared = RECIPE.prepare(RUN, {"q1": QRELS["q1"]}, INDEX)
-    rows = prepared.features.training(prepared.features.tune(["q1"]), ["q1"])
+    features = RECIPE.features(RUN, {"q1": QRELS["q1"]}, INDEX)
+    rows = features.training(features.tune(["q1"]), ["q1"])
     total = np.zeros(len(rows.docids))
     for names in (rows.names, tuple(general)):
         some = rows.select_features([rows.names.index(name) for name in names])

@@ -172,7 +172,7 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(
 def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner: Learner | LambdaMART) -> None:
     data = listed(queries=40, features=30)
     recipe = IndexFreeRecipe.of_data(data, learner)
-    fitted = recipe.prepare(listed_run(data, "x"), listed_grades(data)).fit(data.qids)
+    fitted = recipe.prepare(listed_run(data, "x"), listed_grades(data))(data.qids)
     kept = encode(fitted)
     assert len(kept) < data.features.nbytes / 2
     bound = recipe.bound(decode(kept))

@@ -23,7 +23,7 @@ from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import learned_fusion as module
 from greylag.recipes.choice import System
-from greylag.recipes.learned_fusion import FusionRecipe, PreparedFusion, learn_fusion
+from greylag.recipes.learned_fusion import FusionRecipe, learn_fusion
 from greylag.trec import read_run, write_run
 from greylag.trec.runs import JoinedRuns, RunFile, write_rankings
 
@@ -169,24 +169,25 @@ def top_heavy() -> tuple[list[Run], dict[str, dict[str, int]]]:
 
 def test_a_run_is_chosen_if_it_leads_by_two_standard_errors() -> None:
     runs, qrels = top_heavy()
-    prepared = FusionRecipe({run.tag: run for run in runs}, "RR").prepare(None, qrels)
-    values = {system.family: each for (system,), each in prepared.choose(prepared.data).values.items()}
+    recipe = FusionRecipe({run.tag: run for run in runs}, "RR")
+    read = recipe.read(qrels)
+    values = {system.family: each for (system,), each in recipe.choose(read.data, read.learner).values.items()}
     assert list(values) == ["run0", "run1", *FUSIONS, LEARNED]  # no averages
     gains = values["run0"] - values[LEARNED]
     assert gains.mean() > 2 * gains.std(ddof=1) / 5
-    fitted = prepared.fit(prepared.data.qids)
+    fitted = recipe.learn(read, read.data.qids)
     assert (fitted.chosen, list(map(str, fitted.model.features))) == (("run0",), ["fused:rrf(run0)"])
     fused = fused_by(fitted.model, runs)
     assert all(fused[qid].docids[: len(ranking)] == ranking.docids for qid, ranking in runs[0].items())
     assert all(set(runs[1][qid].docids) <= set(fused[qid].docids) for qid in runs[1])
-    fewer = prepared.fit(prepared.data.qids[1:])
+    fewer = recipe.learn(read, read.data.qids[1:])
     assert (fewer.chosen, fewer.choice) == ((LEARNED,), None)
 
 
 def test_a_rule_that_is_chosen_fuses_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = PreparedFusion.choose
+    choose = FusionRecipe.choose
     monkeypatch.setattr(
-        PreparedFusion, "choose", lambda self, data: replace(choose(self, data), chosen=(System("combmnz"),))
+        FusionRecipe, "choose", lambda self, *given: replace(choose(self, *given), chosen=(System("combmnz"),))
     )
     runs, qrels = runs_of(25)
     model = learn_fusion(runs, qrels).model
