@@ -23,7 +23,7 @@ from greylag.learning.letor import read_features
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_qrels, write_run
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
 
 
 class Format(NamedTuple):
@@ -54,7 +54,7 @@ FORMATS = {
     "CACM topics": Format(read_topics, b"<DOC>\n<DOCNO>1</DOCNO>\ngoose\n</DOC>\n"),
     "XML topics": Format(read_topics, XML),
     "JSON topics": Format(read_topics, b'{"_id": "1", "text": "goose"}\n{"_id": 2, "text": "duck", "metadata": {}}\n'),
-    "qrels": Format(read_qrels, {"1": {"a": 1, "b": 0}, "2": {"a": -1}}, write_qrels),
+    "qrels": Format(read_qrels, b"1 0 a 1\n1 0 b 0\n2 0 a -1\n"),
     "BEIR's qrels": Format(read_qrels, b"query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t0\n"),
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),
     "run": Format(read_run, Run((Ranking("1", "", ("b", "a"), [2.5, 1]), Ranking("2", "", ("a",), [1]))), write_run),

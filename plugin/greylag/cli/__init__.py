@@ -166,7 +166,7 @@ def _greylag(
         str, typer.Option("--field", help="Field of TREC topics that is the query: title or desc.")
     ] = "title",
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Repair faulty lines of input files, with a warning.")
+        bool, typer.Option("--lenient", help="Repair faulty lines of runs, judgements and topics, with a warning.")
     ] = False,
     metadata_file: Annotated[
         Path | None,

@@ -254,7 +254,7 @@ def _read_judgements(
 
 def _grades(shared: Shared, path: Path) -> dict[str, dict[str, int]]:
     """Return the grades of a feature file; log how many topics have none above 0."""
-    grades = listed_grades(read_features(path, lenient=shared.lenient))
+    grades = listed_grades(read_features(path))
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))
     return grades

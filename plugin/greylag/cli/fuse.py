@@ -119,8 +119,7 @@ def fuse(
     if twice := next((pair for pair in combinations(paths, 2) if pair[0].exists() and samefile(*pair)), None):
         raise ParameterError(f"{twice[0]} and {twice[1]} are the same file: give each run once")
     runs: list[Run | RunFile] = [
-        shared.open_run(path, None) if scored is None else read_scores(path, scored, lenient=shared.lenient)
-        for path in paths
+        shared.open_run(path, None) if scored is None else read_scores(path, scored) for path in paths
     ]
     joined, tags = JoinedRuns(tuple(runs)), [each.tag for each in runs]
     if scored is not None and len(runs) == 1 and qrels is None:  # reciprocal ranks would replace its scores

@@ -81,12 +81,12 @@ def model_stage(
     return "cssvm", CSSVM(model, index, transfer=transfer)
 
 
-def over_columns(model: Model | None, path: Path, *, lenient: bool) -> tuple[RankingModel, Run]:
+def over_columns(model: Model | None, path: Path) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning.letor import listed_run, read_features
     from greylag.rankers.model import RankingModel
 
-    data = read_features(path, lenient=lenient)
+    data = read_features(path)
     if not isinstance(model, RankingModel) or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
     try:

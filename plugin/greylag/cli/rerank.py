@@ -135,7 +135,7 @@ def rerank(
     asked, replaced = Part.parse(part), read_files(files or [])
     learned, listed = None if model is None else load_model(model), None
     if letor is not None:
-        learned, listed = over_columns(learned, letor, lenient=shared.lenient)
+        learned, listed = over_columns(learned, letor)
     steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     if (fusion := fusion_of(learned)) is not None:

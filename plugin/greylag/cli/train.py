@@ -212,7 +212,7 @@ def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Fea
         first,
         shared.subtopic_qrels(files.qrels),
         positions,
-        titles=None if not titles else read_fields(titles[0], lenient=shared.lenient),
+        titles=None if not titles else read_fields(titles[0]),
         folds=folds,
         tag=marked(f"{first.tag}-held-out", seen),
         n_jobs=shared.jobs,

@@ -133,10 +133,10 @@ def _from_runs(shared: Shared, files: Files, qrels: Path, asked: TrainRequest) -
 
 
 def _from_letor(shared: Shared, path: Path, validation: Path | None, asked: TrainRequest) -> Inputs:
-    plain, data = asked.index_free(()), read_features(path, lenient=shared.lenient)
+    plain, data = asked.index_free(()), read_features(path)
     columns, held_out = chosen_columns(path, data, asked.features), None
     if validation is not None:
-        held_out = read_features(validation, lenient=shared.lenient)
+        held_out = read_features(validation)
         if both := set(held_out.qids) & set(data.qids):
             raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")
         held_out = checked(validation, with_relevant, held_out, asked.objective.rel, str(validation))

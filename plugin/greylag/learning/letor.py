@@ -141,7 +141,7 @@ _LINE = re.compile(
 _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 
 
-def read_features(path: str | Path, qrels: Judgements | None = None, *, lenient: bool = False) -> RankingData:
+def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
     A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
@@ -154,8 +154,6 @@ def read_features(path: str | Path, qrels: Judgements | None = None, *, lenient:
     qrels : mapping of qid to docid to grade, optional
         Judgements, for relevant documents that were not retrieved. The grades of the lines are always those of the
         file.
-    lenient : bool, default False
-        Whether to repair what `greylag.runtime.files.read_text` can, such as Latin-1, with a warning.
 
     Raises
     ------
@@ -164,7 +162,7 @@ def read_features(path: str | Path, qrels: Judgements | None = None, *, lenient:
     """
     blocks: list[_Block] = []
     lines = rows = 0
-    with Faults(path, lenient) as faults:
+    with Faults(path, lenient=None) as faults:
         for text in read_text_blocks(path, faults, BLOCK_BYTES):
             blocks.append(_parse_block(path, text.removesuffix(b"\n").split(b"\n"), lines, rows))
             lines += blocks[-1].lines
@@ -226,14 +224,14 @@ def listed_grades(data: RankingData) -> dict[str, dict[str, int]]:
     }
 
 
-def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False) -> Run:
+def read_scores(path: str | Path, features: str | Path) -> Run:
     """Read a run of the scores that another program gave to the documents of a feature file, LETOR text or .npz."""
     # Scores are in the order of the documents: one per line, as of LightGBM and SVMrank, or in RankLib's lines
     # ``QID INDEX SCORE``, with the number of the document within its query, from 0. Equal scores keep that order.
-    by_query = _documents(features, lenient=lenient)
+    by_query = _documents(features)
     expected = [(qid, place) for qid, docids in by_query.items() for place in range(len(docids))]
     scores: list[float] = []
-    with Faults(path, lenient) as faults:
+    with Faults(path, lenient=None) as faults:
         for line, row in read_rows(path, "score", faults, "qid index score"):
             scores.append(parse_number(row[-1]))
             if not math.isfinite(scores[-1]):
@@ -253,10 +251,10 @@ def read_scores(path: str | Path, features: str | Path, *, lenient: bool = False
     return Run(tuple(rankings), Path(path).name.split(".")[0] or "scores")
 
 
-def _documents(path: str | Path, *, lenient: bool) -> dict[str, list[str]]:
+def _documents(path: str | Path) -> dict[str, list[str]]:
     """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
-        data = read_features(path, lenient=lenient)
+        data = read_features(path)
         return {qid: [*data.docids[a:b]] for qid, (a, b) in zip(data.qids, pairwise(data.offsets), strict=True)}
     try:
         with np.load(path) as arrays:

@@ -207,15 +207,13 @@ def _is_line(row: list[bytes], columns: str) -> bool:
     return len(row) == len(names) and row[0] != b"#" and not any(math.isnan(parse_number(text)) for text in numbers)
 
 
-def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read JSON lines: one object per line. Blank lines are skipped.
 
     Parameters
     ----------
     path : str or Path
         The file, which may be gzipped.
-    lenient : bool or None, default None
-        Whether to repair faults of encoding and line ends instead of raising.
 
     Yields
     ------
@@ -227,9 +225,7 @@ def read_json_lines(path: str | Path, *, lenient: bool | None = None) -> Iterato
     FormatError
         If a line is not a JSON object, or an object has a key twice.
     """
-    with Faults(path, lenient) as faults:
-        content = read_text(path, faults)
-    yield from split_json_lines(content, path)
+    yield from split_json_lines(read_text(path, Faults(path, lenient=None)), path)
 
 
 def split_json_lines(content: bytes, path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -5,7 +5,6 @@ from .qrels import SubtopicQrels as SubtopicQrels
 from .qrels import at_level as at_level
 from .qrels import read_qrels as read_qrels
 from .qrels import read_subtopic_qrels as read_subtopic_qrels
-from .qrels import write_qrels as write_qrels
 from .runs import open_run as open_run
 from .runs import read_run as read_run
 from .runs import write_rankings as write_rankings

@@ -1,4 +1,4 @@
-"""Judgements by nugget in JSON lines, as FreshStack, the nuggetizer of TREC's RAG track and CRUX have them.
+"""Judgements by nugget in JSON lines, of FreshStack and of the nuggetizer of TREC's RAG track.
 
 `greylag.trec.read_subtopic_qrels` says what the objects are.
 
@@ -6,7 +6,6 @@ References
 ----------
 Thakur et al., FreshStack: building realistic benchmarks for evaluating retrieval on technical documents, 2025.
 Pradeep et al., The great nugget recall: automating fact extraction and RAG evaluation with large language models, 2025.
-Ju et al., Controlled retrieval-augmented context evaluation for long-form RAG, 2025.
 """
 
 from __future__ import annotations
@@ -19,11 +18,7 @@ from greylag.runtime.files import Faults
 
 IMPORTANCES = "vital", "okay"
 SUPPORT_GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
-MIN_RATING = 3  # the lowest of CRUX's ratings, 0 to 5, that counts as an answer
-FORMS = (
-    "neither a query of FreshStack (query_id, nuggets), nor a document of the nuggetizer (qid, docid, nuggets) or of "
-    "CRUX (id, docid, rating)"
-)
+FORMS = "neither a query of FreshStack (query_id, nuggets), nor a document of the nuggetizer (qid, docid, nuggets)"
 
 Judgement = tuple[int, str, str | None, str | None, int]
 Importance = dict[str, dict[str, str]]
@@ -33,26 +28,20 @@ Importance = dict[str, dict[str, str]]
 def nugget_judgements(
     records: Iterator[tuple[int, dict[str, Any]]], faults: Faults, importance: Importance
 ) -> Iterator[Judgement]:
-    """Yield the line, qid, nugget, docid and grade of each judgement; None where a query or nugget lacks one.
-
-    What is said of nuggets' importance is added to `importance`.
-    """
-    questions: dict[str, int] = {}
+    """Yield line, qid, nugget, docid and grade of each judgement; None where a query or nugget has none."""
     for line, record in records:
         get = _Fields(faults, line)
         if "query_id" in record:
             judgements = _of_query(get, record)
         elif "nuggets" in record:
             judgements = _of_assignments(get, record, importance)
-        elif "rating" in record:
-            judgements = _of_ratings(get, record, questions)
         else:
             raise FormatError(faults.path, line, FORMS)
         yield from ((line, *judgement) for judgement in judgements)
 
 
 class _Fields:
-    """Reads the fields of a line's objects; one that is not of its type is a `FormatError`."""
+    """Typed fields of the objects in a line; another type is a `FormatError`."""
 
     def __init__(self, faults: Faults, line: int) -> None:
         self.faults, self.line = faults, line
@@ -60,11 +49,11 @@ class _Fields:
     def error(self, reason: str) -> FormatError:
         return FormatError(self.faults.path, self.line, reason)
 
-    def name(self, record: dict[str, Any], *keys: str) -> str:
-        """Return the identifier under the first of the keys that is there."""
-        value = next((record[key] for key in keys if key in record), None)
+    def name(self, record: dict[str, Any], key: str) -> str:
+        """Return the identifier under a key."""
+        value = record.get(key)
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise self.error(f"{' or '.join(keys)} is {value!r:.40}: it must be a string or an integer")
+            raise self.error(f"{key} is {value!r:.40}: it must be a string or an integer")
         return str(value)
 
     def items(self, record: dict[str, Any], key: str, kind: type) -> list[Any]:
@@ -92,7 +81,7 @@ def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str |
 def _of_assignments(
     get: _Fields, record: dict[str, Any], importance: Importance
 ) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """Yield the judgements of a document to which the nuggetizer assigned nuggets; add their importance."""
+    """Yield the judgements of a document with nuggets of the nuggetizer; add the importance of nuggets."""
     qid, nuggets = get.name(record, "qid"), get.items(record, "nuggets", dict)
     if "docid" not in record or not all("assignment" in nugget for nugget in nuggets):
         raise get.error(
@@ -120,18 +109,3 @@ def _add_importance(get: _Fields, of_query: dict[str, str], name: str, importanc
     elif of_query.setdefault(name, importance) != importance:
         reason = f"nugget {name!r:.60} is {importance} here and {of_query[name]} for another document"
         get.faults.repair(get.line, reason, "keeps the first")
-
-
-def _of_ratings(
-    get: _Fields, record: dict[str, Any], questions: dict[str, int]
-) -> Iterator[tuple[str, str | None, str | None, int]]:
-    """Yield the judgements of a document that was rated for CRUX; `questions` has their number by query so far."""
-    qid, docid = get.name(record, "id", "example_id"), get.name(record, "docid", "pid")
-    ratings = get.items(record, "rating", int)
-    if questions.setdefault(qid, len(ratings)) != len(ratings):
-        raise get.error(f"{len(ratings)} ratings, but {questions[qid]} for other documents of query {qid!r}")
-    yield qid, None, None, 0
-    for number, rating in enumerate(ratings, 1):
-        if not 0 <= rating <= 5:
-            raise get.error(f"rating {rating} is not from 0 to 5")
-        yield qid, str(number), docid, rating if rating >= MIN_RATING else 0

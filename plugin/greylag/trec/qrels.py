@@ -18,13 +18,11 @@ from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
 from greylag.runtime.files import (
     Faults,
-    check_names,
     parse_number,
     read_rows,
     read_text,
     split_json_lines,
     split_rows,
-    write_text,
 )
 from greylag.trec.nuggets import Importance, nugget_judgements
 
@@ -110,10 +108,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
       ``non_relevant_corpus_ids`` (grade 0);
     - a document to which the nuggetizer of TREC's RAG track assigned nuggets, by ``nuggetizer assign --input-kind
       retrieval``: ``qid``, ``docid``, and ``nuggets`` with ``text``, the subtopic's name, ``assignment``: support
-      (grade 2), partial_support (1) or not_support (0), and perhaps ``importance``, vital or okay;
-    - a document that was rated for CRUX: ``id`` or ``example_id``, ``docid`` or ``pid``, and ``rating``, an integer for
-      each question of the query. Question n is subtopic n. The grade is the rating if that is 3 or more, which is the
-      default threshold of CRUX, else 0.
+      (grade 2), partial_support (1) or not_support (0), and perhaps ``importance``, vital or okay.
 
     Parameters
     ----------
@@ -191,28 +186,6 @@ def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str,
         qid: {docid: grade if grade >= level else min(grade, 0) for docid, grade in grades.items()}
         for qid, grades in qrels.items()
     }
-
-
-def write_qrels(qrels: Mapping[str, Mapping[str, int]], path: str | Path) -> None:
-    """Write ad hoc judgements, ``qid 0 docid grade``, in the mapping's order.
-
-    Parameters
-    ----------
-    qrels : mapping of str to mapping of str to int
-        Grades by qid and docid.
-    path : str or Path
-        The file; gzipped if its name ends in ``.gz``.
-
-    Raises
-    ------
-    ParameterError
-        If a name is empty or has white space, or the file cannot be written.
-    """
-    check_names("query", qrels)
-    for grades in qrels.values():
-        check_names("document", grades)
-    lines = (f"{qid} 0 {docid} {grade}\n" for qid, grades in qrels.items() for docid, grade in grades.items())
-    write_text(path, "".join(lines))
 
 
 def _of_folder(path: Path) -> Path:

@@ -14,22 +14,20 @@ AspectScores = dict[str, dict[str, dict[str, float]]]
 """qid to aspect to docid to score."""
 
 
-def read_titles(path: str | Path, *, lenient: bool = False) -> dict[str, str]:
+def read_titles(path: str | Path) -> dict[str, str]:
     """Read titles by docid from JSON lines.
 
     Parameters
     ----------
     path : str or Path
         One object per line with the key ``id`` and optionally ``title``, such as the documents themselves.
-    lenient : bool, default False
-        Whether to repair faults of encoding and line ends, with a warning, instead of raising.
 
     Raises
     ------
     FormatError
         If a line is not such an object, or a docid is repeated.
     """
-    return _by_id(path, "title", lenient)
+    return {docid: record.get("title", "") for docid, record in read_fields(path).items()}
 
 
 def read_groups(path: str | Path) -> dict[str, str]:
@@ -45,23 +43,18 @@ def read_groups(path: str | Path) -> dict[str, str]:
     FormatError
         If a line is not such an object, or a docid is repeated.
     """
-    return {docid: group for docid, group in _by_id(path, "group", lenient=False).items() if group}
+    return {docid: record["group"] for docid, record in _records(path, "group").items() if record.get("group")}
 
 
-def read_fields(path: str | Path, *, lenient: bool = False) -> dict[str, dict[str, Any]]:
+def read_fields(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read all fields by docid of the JSON lines that `read_titles` reads, except ``contents``."""
-    return _records(path, "title", lenient)
+    return _records(path, "title")
 
 
-def _by_id(path: str | Path, key: str, lenient: bool) -> dict[str, str]:
-    """Return a string of each object by its id, "" if it has none."""
-    return {docid: record.get(key, "") for docid, record in _records(path, key, lenient).items()}
-
-
-def _records(path: str | Path, key: str, lenient: bool) -> dict[str, dict[str, Any]]:
+def _records(path: str | Path, key: str) -> dict[str, dict[str, Any]]:
     """Return the objects by id, without their contents; their values under the key must be strings."""
     records: dict[str, dict[str, Any]] = {}
-    for number, record in read_json_lines(path, lenient=lenient):
+    for number, record in read_json_lines(path):
         docid, value = record.get("id"), record.get(key, "")
         if isinstance(docid, bool) or not isinstance(docid, str | int):
             raise FormatError(

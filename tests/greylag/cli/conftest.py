@@ -13,6 +13,7 @@ import pytest
 
 import greylag
 from greylag.cli import main
+from greylag.trec import Qrels
 from tests.processes import python
 
 Command = Callable[..., tuple[int, str, str]]
@@ -34,6 +35,11 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
         return int(stop.value.code or 0), out, err.replace(COMPILING, "")
 
     return run
+
+
+def write_qrels(qrels: Qrels, path: Path) -> None:
+    """Write judgements in four columns."""
+    path.write_text("".join(f"{qid} 0 {docid} {grade}\n" for qid in qrels for docid, grade in qrels[qid].items()))
 
 
 def spelt(model: str, options: str) -> list[str]:

@@ -13,8 +13,8 @@ import yaml
 from greylag.cli.options import parse_measures
 from greylag.evaluation import correct_by_people, equivalence_test, evaluate, evaluate_by_subtopic
 from greylag.evaluation.significance import p_text
-from greylag.trec import at_level, read_qrels, read_run, read_subtopic_qrels, write_qrels
-from tests.greylag.cli.conftest import Command, Refused
+from greylag.trec import at_level, read_qrels, read_run, read_subtopic_qrels
+from tests.greylag.cli.conftest import Command, Refused, write_qrels
 from tests.greylag.studies.samples import Page
 from tests.processes import run
 

@@ -13,8 +13,8 @@ from greylag.features.fused_runs import FusedRuns
 from greylag.fusion import LEARNED, fuse_runs
 from greylag.rankers import FusionRanker, RankingModel
 from greylag.ranking import Ranking, Run
-from greylag.trec import read_qrels, read_run, write_qrels, write_run
-from tests.greylag.cli.conftest import Command, Refused, unremarked
+from greylag.trec import read_qrels, read_run, write_run
+from tests.greylag.cli.conftest import Command, Refused, unremarked, write_qrels
 from tests.greylag.recipes.test_learned_fusion import runs_of
 
 

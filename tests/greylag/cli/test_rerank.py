@@ -52,8 +52,8 @@ from greylag.pipeline import Stage, run_step
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, FloatArray
 from greylag.runtime import read_json_lines
-from greylag.trec import read_subtopic_qrels, read_titles, write_qrels
-from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked
+from greylag.trec import read_subtopic_qrels, read_titles
+from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked, write_qrels
 
 
 def test_queries_that_are_documents_are_left_out_as_in_beir(command: Command, made: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from greylag.runtime.files import (
     split_rows,
     write_text,
 )
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics, write_qrels
+from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -221,7 +221,7 @@ def test_a_pipe_without_a_name_of_its_own_is_written_to():
 def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):
     for name, now in (("a.gz", 1e9), ("b.gz", 2e9)):
         monkeypatch.setattr(time, "time", lambda now=now: now)
-        write_qrels({"1": {"d": 1}}, tmp_path / name)
+        write_text(tmp_path / name, "1 0 d 1\n")
     assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"1 0 d 1\n"
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 

@@ -1,4 +1,4 @@
-"""Judgements by nugget in JSON lines: FreshStack, the nuggetizer and CRUX."""
+"""Judgements by nugget in JSON lines: FreshStack and the nuggetizer."""
 
 import copy
 import json
@@ -35,10 +35,6 @@ ASSIGNED = [
         ("b", "not_support", []),
     )
 ]
-RATED = [
-    {"id": "7", "docid": "a", "rating": [5, 2]},
-    {"example_id": "7", "pid": "b", "rating": [0, 3]},
-]
 BAD: list[tuple[list[dict[str, Any]], int, str]] = [
     ([{"id": "7", "contents": "a text"}], 1, "neither a query of FreshStack"),
     ([{"query_id": "7"}], 1, "nuggets is None: it must be a list of dict"),
@@ -55,9 +51,6 @@ BAD: list[tuple[list[dict[str, Any]], int, str]] = [
     ([assigned("a", importance="okay"), assigned("b", importance="vital")], 2,
      "nugget 'drag' is vital here and okay for another document"),
     ([*ASSIGNED, ASSIGNED[0]], 3, "document 'a' is judged twice for query '7' and subtopic 'drag'"),
-    ([*RATED, {"id": "7", "docid": "c", "rating": [1]}], 3, "1 ratings, but 2 for other documents of query '7'"),
-    ([{"id": "7", "docid": "c", "rating": [6]}], 1, "rating 6 is not from 0 to 5"),
-    ([{"id": "7", "docid": "c", "rating": [4.5]}], 1, "rating is .* list of int"),
 ]  # fmt: skip
 
 
@@ -67,14 +60,13 @@ def read(tmp_path: Path, records: list[dict[str, Any]], *, lenient: bool = False
     return read_subtopic_qrels(path, lenient=lenient)
 
 
-def test_the_three_forms(tmp_path: Path) -> None:
+def test_the_two_forms(tmp_path: Path) -> None:
     assert read(tmp_path, FRESHSTACK) == {
         "7": {"7_0": {"b": 0, "a": 1}},
         "8": {"8_0": {"a": 0}, "8_1": {}, "8_2": {"c d": 1}},
         "9": {},
     }
     assert read(tmp_path, ASSIGNED) == {"7": {"drag": {"a": 2, "b": 0}, "sight": {"a": 1}}}
-    assert read(tmp_path, RATED) == {"7": {"1": {"a": 5, "b": 0}, "2": {"a": 0, "b": 3}}}
 
 
 @pytest.mark.parametrize(("records", "line", "reason"), BAD)
@@ -91,15 +83,15 @@ def test_lenient_reading_takes_the_judgement_that_freshstack_takes(tmp_path: Pat
 def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path: Path) -> None:
     """alpha-nDCG and S-recall by nuggets as in TREC's format, where names have no white space."""
     columns = tmp_path / "qrels"
-    columns.write_text("7 1 a 5\n7 1 b 0\n7 2 a 0\n7 2 b 3\n")
+    columns.write_text("7 drag a 2\n7 drag b 0\n7 sight a 1\n")
     run = Run((Ranking("7", "", ("x", "b", "a"), [3.0, 2.0, 1.0]),))
-    measures = ["alpha-nDCG@10", "S-recall@2", "nDCG@10"]
+    measures = ["alpha-nDCG@10", "S-recall@2", "S-recall@3", "nDCG@10"]
     found = [
         evaluate_by_subtopic(run, qrels, measures).by_measure
-        for qrels in (read(tmp_path, RATED), read_subtopic_qrels(columns))
+        for qrels in (read(tmp_path, ASSIGNED), read_subtopic_qrels(columns))
     ]
     assert found[0] == found[1]
-    assert found[0]["S-recall@2"] == 0.5
+    assert (found[0]["S-recall@2"], found[0]["S-recall@3"]) == (0, 1)
 
 
 def test_importance_stays_with_its_query(tmp_path: Path) -> None:
@@ -161,6 +153,6 @@ def test_the_scores_of_trec_rag_from_the_records(seed: int, tmp_path: Path) -> N
 def test_importance_that_is_not_there(tmp_path: Path) -> None:
     run = Run((Ranking("7", "", ("a",), [1.0]),))
     measure = "Coverage(importance=vital)@3"
-    for records in ([assigned("a")], FRESHSTACK, RATED, ASSIGNED):
+    for records in ([assigned("a")], FRESHSTACK, ASSIGNED):
         with pytest.raises(ParameterError, match=r"vital\)@3 needs the importance of nuggets, vital or okay"):
             evaluate_by_subtopic(run, read(tmp_path, records), [measure])

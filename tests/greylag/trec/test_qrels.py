@@ -1,15 +1,11 @@
 import numpy as np
 import pyndeval
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import FormatError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import Ranking, Run
-from greylag.trec import read_qrels, read_subtopic_qrels, read_topics, write_qrels
-
-names = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff#\0 \t\n\r\x0b\x0c"), min_size=1, max_size=4)
+from greylag.trec import read_qrels, read_subtopic_qrels, read_topics
 
 
 def write(tmp_path, text):
@@ -145,24 +141,6 @@ def test_the_second_column_of_ad_hoc_judgements_is_ignored(seconds, tmp_path):
 
 def test_a_single_subtopic(tmp_path):
     assert read_subtopic_qrels(write(tmp_path, "1 7 a 1\n1 7 b 0\n")) == {"1": {"7": {"a": 1, "b": 0}}}
-
-
-@settings(deadline=None)
-@given(qrels=st.dictionaries(names, st.dictionaries(names, st.integers(-10_000, 10_000), min_size=1), min_size=1))
-def test_round_trip(qrels, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "round-trip.qrels"
-    write_qrels(qrels, path)
-    back = read_qrels(path)
-    assert back == qrels
-    assert [(qid, list(grades)) for qid, grades in back.items()] == [(qid, list(g)) for qid, g in qrels.items()]
-
-
-@pytest.mark.parametrize(
-    "qrels", [{"a b": {"d": 1}}, {"": {"d": 1}}, {"1": {"d\n": 1}}, {"1": {"": 1}}, {"1": {"a\0": 1}}]
-)
-def test_invalid_names(qrels, tmp_path):
-    with pytest.raises(ParameterError, match="is empty or has white space"):
-        write_qrels(qrels, tmp_path / "qrels")
 
 
 @pytest.mark.parametrize(
