@@ -35,7 +35,7 @@ from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.predicted import check_predictions, evaluate_with_predictions, warn_of_coverage
 from greylag.evaluation.scores import DEFAULT_MEASURES, check_common
-from greylag.evaluation.significance import ComparisonFamily, Correction, Significance, Test
+from greylag.evaluation.significance import Correction, Significance, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.ranking import Run
 from greylag.reports.scores import Form, few_names, format_tables, score_tables, table
@@ -54,7 +54,7 @@ RULES = [
     Rule(
         ("--predicted",),
         (),
-        ("--all-pairs", "--test", "--family", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
+        ("--all-pairs", "--test", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
@@ -86,9 +86,6 @@ AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run w
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
 TheCorrection = Annotated[
     Correction, typer.Option("--correction", help="Correction of p values: Holm, or Benjamini and Hochberg.")
-]
-TheFamily = Annotated[
-    ComparisonFamily, typer.Option("--family", help="Correct over all comparisons, or separately for each measure.")
 ]
 Margin = Annotated[
     float | None,
@@ -127,7 +124,6 @@ def evaluate(
     all_pairs: AllPairs = False,
     test: TheTest = "t",
     correction: TheCorrection = "holm",
-    family: TheFamily = "all",
     margin: Margin = None,
     unjudged: Unjudged = False,
     predicted: Predicted = None,
@@ -167,12 +163,10 @@ def evaluate(
     unjudged_at_10 = _unjudged(judged, read, against)
     significance = None
     if baseline or all_pairs:
-        significance = evaluation.compare(
-            scores, against, test=test, correction=correction, family=family, margin=margin
-        )
+        significance = evaluation.compare(scores, against, test=test, correction=correction, margin=margin)
     holes = score_holes(read, judged.qrels, judged.measures) if unjudged else None
     if holes and significance:
-        significance = compare_with_holes(significance, read, judged.qrels, holes)
+        significance = compare_with_holes(significance, holes)
     if out_figure is not None and significance:
         from greylag.reports.charts import changes_figure
         from greylag.reports.figures import write_figure

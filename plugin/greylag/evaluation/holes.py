@@ -21,13 +21,8 @@ from greylag.trec import Qrels
 COLUMNS_NOTE = (
     "judged: the share of the documents down to the measure's cut-off that are judged. relevant: the score if all "
     "others that any run has down to the cut-off are relevant, with the highest grade of the judgements. left out: the "
-    "score without them, and without documents of negative grade. own: the number of relevant documents that this run "
-    "alone ranks down to the cut-off. without own: the score if these were not judged, as if the run had not been in "
-    "the pool."
-)
-NOTE_ON_DIFFERENCES = (
-    "The last two columns suppose that some of the documents without judgements are relevant. least: the difference if "
-    "these are all that the other run ranks higher; greatest: if they are all that the run itself ranks higher."
+    "score without them, and without documents of negative grade. own: relevant documents in this run's top k that no "
+    "other run has in its top k. without own: the score had the run not been pooled."
 )
 
 
@@ -119,34 +114,15 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
     )
 
 
-def compare_with_holes(significance: Significance, runs: Mapping[str, Run], qrels: Qrels, holes: Holes) -> Significance:
-    """Add to each comparison its difference under several views of documents without judgements.
-
-    Beside the three of `Holes` are two extremes: that of these documents only those are relevant that one of the two
-    ranks higher than the other, to the cut-off. No relevance of them gives a greater difference in P and RBP.
-    """
-    measures = tuple(dict.fromkeys(comparison.measure for comparison in significance.comparisons))
-    extremes: dict[tuple[str, str], FloatArray] = {}  # by run that has them and other: the change of the difference
-    for comparison in significance.comparisons:
-        for pair in ((comparison.run, comparison.baseline), (comparison.baseline, comparison.run)):
-            if pair not in extremes:
-                # Kept by pair: the same two runs are compared by several measures.
-                extremes[pair] = _lead(runs[pair[0]], runs[pair[1]], qrels, measures)
+def compare_with_holes(significance: Significance, holes: Holes) -> Significance:
+    """Add to each comparison its difference under each view of documents without judgements."""
     comparisons = []
     for comparison in significance.comparisons:
-        run, baseline, column = comparison.run, comparison.baseline, measures.index(comparison.measure)
-        plain, relevant, left_out = (
-            float(view[run].means[column] - view[baseline].means[column])
-            for view in (holes.not_relevant, holes.relevant, holes.left_out)
-        )
-        with_holes = DifferenceWithHoles(
-            plain,
-            relevant,
-            left_out,
-            least=-float(extremes[baseline, run][column]),
-            greatest=float(extremes[run, baseline][column]),
-        )
-        comparisons.append(replace(comparison, holes=with_holes))
+        run, baseline = comparison.run, comparison.baseline
+        column = holes.not_relevant[run].measures.index(replace(comparison.measure, judged_only=False))
+        views = (holes.not_relevant, holes.relevant, holes.left_out)
+        differences = (float(view[run].means[column] - view[baseline].means[column]) for view in views)
+        comparisons.append(replace(comparison, holes=DifferenceWithHoles(*differences)))
     return replace(significance, comparisons=tuple(comparisons))
 
 
@@ -155,10 +131,10 @@ def holes_table(significance: Significance) -> Table:
     rows: list[Row] = []
     for c in significance.comparisons:
         if c.holes is not None:
-            views = (c.holes.not_relevant, c.holes.relevant, c.holes.left_out, c.holes.least, c.holes.greatest)
+            views = (c.holes.not_relevant, c.holes.relevant, c.holes.left_out)
             rows.append((c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in views)))
-    header = ("run", "against", "measure", "not relevant", "relevant", "left out", "least", "greatest")
-    return Table("\n".join([NOTE_ON_DIFFERENCES, *holes_sentences(significance)]), header, rows)
+    header = ("run", "against", "measure", "not relevant", "relevant", "left out")
+    return Table("\n".join(holes_sentences(significance)), header, rows)
 
 
 def holes_sentences(significance: Significance) -> list[str]:
@@ -166,34 +142,13 @@ def holes_sentences(significance: Significance) -> list[str]:
     measure = significance.comparisons[0].measure
     compared = [c for c in significance.comparisons if c.measure == measure and c.holes]
     sentences = [c.holes.sentence(c.run, c.baseline, str(measure)) for c in compared if c.holes]
-    told = [sentence for sentence in sentences if sentence]
-    if len(told) <= MOST_SENTENCES:
-        return told
+    shown = [sentence for sentence in sentences if sentence]
+    if len(shown) <= MOST_SENTENCES:
+        return shown
     return [
-        f"By {measure}, documents without judgements decide the order of {len(told)} of {len(compared)} pairs of runs, "
-        "or could reverse it: the differences of such a pair have not all the same sign."
+        f"By {measure}, the order of {len(shown)} of {len(compared)} pairs of runs depends on documents without "
+        "judgements."
     ]
-
-
-def _lead(run: Run, other: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
-    """Compute the run's lead in means if, of unjudged documents, only those that it ranks higher are relevant."""
-    differences = np.zeros(len(measures))
-    for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
-        columns = [column for column, measure in enumerate(measures) if measure.cutoff == cutoff]
-        some = [measures[column] for column in columns]
-        higher = {
-            qid: _ranked_higher(_top(run, qid, cutoff), _top(other, qid, cutoff), judged)
-            for qid, judged in qrels.items()
-        }
-        filled = _with_grade(qrels, higher, some)
-        differences[columns] = evaluate(run, filled, some).means - evaluate(other, filled, some).means
-    return differences
-
-
-def _ranked_higher(docids: Sequence[str], others: Sequence[str], judged: Mapping[str, int]) -> list[str]:
-    """Return documents without a judgement that come earlier in the first list than in the second, or only there."""
-    ranks = {docid: rank for rank, docid in enumerate(others)}
-    return [d for rank, d in enumerate(docids) if d not in judged and rank < ranks.get(d, len(docids))]
 
 
 def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]) -> dict[str, FloatArray]:

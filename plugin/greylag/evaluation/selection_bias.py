@@ -13,9 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.power import SIGNIFICANCE_LEVEL, critical_t, detectable_difference
+from greylag.evaluation.power import SIGNIFICANCE_LEVEL, critical_t
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, check_comparable, compare
+from greylag.evaluation.significance import (
+    DIFFERENCE_DECIMALS,
+    Comparison,
+    Significance,
+    check_comparable,
+    compare,
+    figures,
+)
 from greylag.ranking import FloatArray, IntArray
 
 FOLDS, REPEATS = 5, 5
@@ -174,15 +181,12 @@ def _corrected(
     difference = float(gains[1].mean())
     if error == 0:  # all differences are equal
         return replace(plain, mean=float(unseen.mean()), difference=difference, interval=(difference, difference))
-    margin = critical_t(n) * error
     p = float(2 * special.stdtr(n - 1, -abs(difference) / error))
     return replace(
         plain,
         mean=float(unseen.mean()),
         difference=difference,
-        interval=(difference - margin, difference + margin),
-        detectable=detectable_difference(error, n),
-        even_odds=detectable_difference(error, n, power=0.5),
+        **figures(difference, error, n, critical_t(n), critical_t(n)),
         statistic=difference / error,
         p=p,
         corrected_p=p,
@@ -202,15 +206,10 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
         if error == 0:
             corrected.append(comparison)
             continue
-        margin, t = critical * error, round(abs(comparison.difference) / error, _T_DECIMALS)
+        t = round(abs(comparison.difference) / error, _T_DECIMALS)
         p = (1 + int((peaks >= t).sum())) / (FLIPS + 1)
-        detectable, even_odds = (
-            detectable_difference(error, values.shape[1], critical=critical, power=power) for power in (0.8, 0.5)
-        )
-        interval = comparison.difference - margin, comparison.difference + margin
-        corrected.append(
-            replace(comparison, interval=interval, corrected_p=p, detectable=detectable, even_odds=even_odds)
-        )
+        shown = figures(comparison.difference, error, values.shape[1], critical, critical)
+        corrected.append(replace(comparison, corrected_p=p, **shown))
     return replace(plain, comparisons=tuple(corrected), correction="max-t")
 
 

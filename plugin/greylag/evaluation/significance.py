@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.core.checks import check_positive, check_sequences
+from greylag.core.checks import check_choice, check_positive, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.tables import Cell, Library, Marked, Printed, Table, as_frame
 from greylag.errors import ParameterError
@@ -24,7 +23,6 @@ from greylag.ranking import FloatArray
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
 Correction = Literal["holm", "bh"]  # of `compare`
-ComparisonFamily = Literal["all", "measure"]
 
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
@@ -46,28 +44,17 @@ class DifferenceWithHoles:
     not_relevant: float
     relevant: float
     left_out: float
-    least: float  # if those alone are relevant that the baseline ranks higher
-    greatest: float  # if those alone are relevant that the run ranks higher
 
     def sentence(self, run: str, baseline: str, measure: str) -> str:
-        """Say whether the order of the two depends on documents without judgements; "" if it does not."""
-        observed, relevant, left_out, least, greatest = (
-            int(np.sign(round(difference, DIFFERENCE_DECIMALS)))
-            for difference in (self.not_relevant, self.relevant, self.left_out, self.least, self.greatest)
+        """Write that the order of the two depends on documents without judgements; "" if it does not."""
+        views = (self.not_relevant, self.relevant, self.left_out)
+        if len({int(np.sign(round(difference, DIFFERENCE_DECIMALS))) for difference in views}) == 1:
+            return ""
+        return (
+            f"The order of {run} and {baseline} by {measure} depends on documents without judgements: the difference "
+            f"is {self.not_relevant:+.4f} if they count as not relevant, {self.relevant:+.4f} as relevant, and "
+            f"{self.left_out:+.4f} if they are left out."
         )
-        if {relevant, left_out} != {observed}:
-            return (
-                f"The order of {run} and {baseline} by {measure} depends on documents without judgements: the "
-                f"difference is {self.not_relevant:+.4f} if they count as not relevant, {self.relevant:+.4f} as "
-                f"relevant, and {self.left_out:+.4f} if they are left out."
-            )
-        for sign, difference, name in ((least, self.least, baseline), (greatest, self.greatest, run)):
-            if sign != observed:
-                return (
-                    f"Documents without judgements could reverse the order of {run} and {baseline} by {measure}: the "
-                    f"difference is {difference:+.4f} if only those that {name} ranks higher are relevant."
-                )
-        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +146,6 @@ class Significance(Printed):
     comparisons: tuple[Comparison, ...]  # by baseline, run and measure
     correction: Correction | Literal["max-t"] = "holm"  # the last by `best_of_many`, with simultaneous intervals
     most: ClassVar[int] = 60  # rows of the table
-    family: ComparisonFamily = "all"  # p is corrected over all comparisons, or over those by the same measure
     together: int | None = None  # the comparisons of all collections, if p is corrected over several
 
     @property
@@ -168,8 +154,6 @@ class Significance(Printed):
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided, better than the baseline"
         number = self.together or len(self.comparisons)
         over = f"{number} comparison{'s' if number != 1 else ''}"
-        if self.family == "measure":
-            over = f"the {number // len({c.measure for c in self.comparisons})} by each measure"
         return (
             f"Corrected p: {TEST_NAMES[self.test]}, {sides}, {CORRECTION_NAMES[self.correction]} correction over "
             f"{over}; * below {SIGNIFICANCE_LEVEL}."
@@ -240,6 +224,22 @@ def marked_p(p: float | None) -> Cell:
     return None if p is None else Marked(p, mark="*" if p < SIGNIFICANCE_LEVEL else "")
 
 
+@dataclass(frozen=True)
+class Design:
+    """How runs are compared: the parameters of `compare` but what is compared."""
+
+    test: Test = "t"
+    alternative: Alternative = "two-sided"
+    correction: Correction = "holm"
+    seed: int = 0
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("test", self.test, get_args(Test))
+        check_choice("alternative", self.alternative, get_args(Alternative))
+        check_choice("correction", self.correction, get_args(Correction))
+
+
 @guided
 def compare(
     scores: Mapping[str, Scores],
@@ -248,7 +248,6 @@ def compare(
     test: Test = "t",
     alternative: Alternative = "two-sided",
     correction: Correction = "holm",
-    family: ComparisonFamily = "all",
     seed: int = 0,
     margin: float | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -289,13 +288,11 @@ def compare(
     correction : {"holm", "bh"}, default "holm"
         "holm" controls the probability of any false finding (`holm`), "bh" the expected share of false ones among the
         findings (Benjamini & Hochberg 1995, `scipy.stats.false_discovery_control`).
-    family : {"all", "measure"}, default "all"
-        Whether p is corrected over all comparisons, or for each measure over its own, as PyTerrier does.
     seed : int >= 0, default 0
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
     margin : float > 0, optional
         Tests equivalence, too: whether the means differ by less than this, in units of the measure
-        (`equivalence_test`). These p-values are corrected among themselves, by the same correction and family.
+        (`equivalence_test`). These p-values are corrected among themselves, by the same correction.
     pairs : sequence of pair of str, optional
         Baseline and run of each comparison, instead of all with one baseline.
 
@@ -305,7 +302,8 @@ def compare(
     CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
-    return _compare_all({"": scores}, baseline, test, alternative, correction, family, seed, margin, pairs)[""]
+    design = Design(test, alternative, correction, seed, margin)
+    return _compare_all({"": scores}, baseline, pairs, design)[""]
 
 
 def compare_collections(
@@ -325,61 +323,43 @@ def compare_collections(
     dict of Significance
         By name of collection.
     """
-    return _compare_all(collections, None, "t", "two-sided", "holm", "all", 0, None, pairs)
+    return _compare_all(collections, None, pairs, Design())
 
 
 def _compare_all(
     collections: Mapping[str, Mapping[str, Scores]],
     baseline: str | None,
-    test: Test,
-    alternative: Alternative,
-    correction: Correction,
-    family: ComparisonFamily,
-    seed: int,
-    margin: float | None,
     pairs: Sequence[tuple[str, str]] | None,
+    design: Design,
 ) -> dict[str, Significance]:
     """Compare the runs of each collection; p is corrected over all together."""
     if pairs is not None:
         check_sequences(pairs=pairs)
-    _check_choices(correction=(correction, Correction), family=(family, ComparisonFamily))
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():
-        _check_arguments(scores, pairs[0][0] if pairs else baseline, alternative)
+        _check_arguments(scores, pairs[0][0] if pairs else baseline, design.alternative)
         names = [name for name in scores if name != baseline]
         compared = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in names]
         columns = range(len(next(iter(scores.values())).measures))
         planned += [
             (collection, *pair, column) for pair in (compared if pairs is None else pairs) for column in columns
         ]
-    families = [
-        collections[collection][run].measures[n] if family == "measure" else None for collection, _, run, n in planned
-    ]
-    sizes = Counter(families)
     comparisons = [
-        _compare(collections[collection], run, against, column, test, alternative, seed, sizes[member])
-        for (collection, against, run, column), member in zip(planned, families, strict=True)
+        _compare(collections[collection], run, against, column, design, len(planned))
+        for collection, against, run, column in planned
     ]
-    if margin is not None:
-        comparisons = [
-            replace(c, margin=margin, equivalence_p=_equivalence(collections[collection], c, margin))
-            for (collection, *_), c in zip(planned, comparisons, strict=True)
-        ]
-    for member in sizes:
-        numbers = [number for number, other in enumerate(families) if other == member]
-        corrected = correct([comparisons[number].p for number in numbers], correction).tolist()
-        same = [p for number in numbers if (p := comparisons[number].equivalence_p) is not None]
-        equal = correct(same, correction).tolist() if same else [None] * len(numbers)
-        for number, p, same_p in zip(numbers, corrected, equal, strict=True):
-            comparisons[number] = replace(comparisons[number], corrected_p=p, equivalence_p=same_p)
+    corrected = correct([c.p for c in comparisons], design.correction).tolist()
+    comparisons = [replace(c, corrected_p=p) for c, p in zip(comparisons, corrected, strict=True)]
+    if design.margin is not None:
+        same = correct([c.equivalence_p or 0.0 for c in comparisons], design.correction).tolist()
+        comparisons = [replace(c, equivalence_p=p) for c, p in zip(comparisons, same, strict=True)]
     return {
         name: Significance(
             baseline,
-            test,
-            alternative,
+            design.test,
+            design.alternative,
             tuple(c for (collection, *_), c in zip(planned, comparisons, strict=True) if collection == name),
-            correction,
-            family,
+            design.correction,
             len(planned) if len(collections) > 1 else None,
         )
         for name in collections
@@ -404,40 +384,21 @@ def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alterna
             )
 
 
-def _equivalence(scores: Mapping[str, Scores], comparison: Comparison, margin: float) -> float:
-    """Compute the p-value of equivalence for a comparison, not yet corrected."""
-    run, other = scores[comparison.run], scores[comparison.baseline]
-    column = run.measures.index(comparison.measure)
-    return equivalence_test(np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS), margin)
-
-
 def _compare(
-    scores: Mapping[str, Scores],
-    name: str,
-    baseline: str,
-    column: int,
-    test: Test,
-    alternative: Alternative,
-    seed: int,
-    size: int,
+    scores: Mapping[str, Scores], name: str, baseline: str, column: int, design: Design, size: int
 ) -> Comparison:
-    """Compare two runs by the measure of a column; p is not yet corrected over a family of this size."""
+    """Compare two runs by the measure of a column; p is not yet corrected over `size` comparisons."""
     run, other = scores[name], scores[baseline]
     measure = run.measures[column]
     # Rounding errors would break ties, which the tests by ranks and signs count.
     differences = np.round(run.values[:, column] - other.values[:, column], DIFFERENCE_DECIMALS)
     improvements = -differences if measure.family.lower_is_better else differences
-    statistic, p = paired_test(improvements, test, alternative, seed)
+    statistic, p = paired_test(improvements, design.test, design.alternative, design.seed)
     difference = float(run.means[column] - other.means[column])
     # Not by the deviation, which is a rounding error then and would be divided by.
     n, same = len(differences), bool((differences == differences[0]).all())
     deviation = 0.0 if same else float(differences.std(ddof=1))
-    error = deviation / math.sqrt(n)
-    margin = critical_t(n) * error
-    critical = critical_t(n, comparisons=size, sides=1 if alternative == "greater" else 2)
-    detectable, even_odds = (
-        detectable_difference(error, n, critical=critical, power=power) if deviation else None for power in (POWER, 0.5)
-    )
+    critical = critical_t(n, comparisons=size, sides=1 if design.alternative == "greater" else 2)
     wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
     return Comparison(
         name,
@@ -445,18 +406,28 @@ def _compare(
         measure,
         float(run.means[column]),
         difference,
-        interval=(difference - margin, difference + margin),
         effect_size=difference / deviation if deviation else None,
-        detectable=detectable,
-        even_odds=even_odds,
+        **figures(difference, deviation / math.sqrt(n), n, critical_t(n), critical),
         statistic=statistic,
         p=p,
         corrected_p=p,
-        direction=_direction(improvements, test),
+        direction=_direction(improvements, design.test),
         wins=wins,
         ties=ties,
         losses=losses,
+        margin=design.margin,
+        equivalence_p=None if design.margin is None else equivalence_test(differences, design.margin),
     )
+
+
+def figures(difference: float, error: float, n: int, width: float, critical: float) -> dict[str, Any]:
+    """Compute the interval of `width` standard errors, and the differences that are detected from `critical` on."""
+    interval = (difference - width * error, difference + width * error)
+    powers = {"detectable": POWER, "even_odds": 0.5}
+    return {"interval": interval} | {
+        name: detectable_difference(error, n, critical=critical, power=power) if error else None
+        for name, power in powers.items()
+    }
 
 
 def _direction(improvements: FloatArray, test: Test) -> int:
@@ -487,7 +458,8 @@ def paired_test(
     seed : int >= 0, default 0
         Seeds the random flips of the randomisation test.
     """
-    _check_choices(test=(test, Test), alternative=(alternative, Alternative))
+    check_choice("test", test, get_args(Test))
+    check_choice("alternative", alternative, get_args(Alternative))
     improvements = as_array(improvements=improvements)
     if not improvements.any():
         return 0.0, 1.0
@@ -540,7 +512,7 @@ def equivalence_test(
     of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics, 1987.
     """
     check_positive(margin=margin)
-    _check_choices(alternative=(alternative, Alternative))
+    check_choice("alternative", alternative, get_args(Alternative))
     improvements = as_array(improvements=improvements)
     n = len(improvements)
     if n < 2:
@@ -590,13 +562,6 @@ def as_array(**values: ArrayLike) -> FloatArray:
     check_sequences(**values)
     (array,) = values.values()
     return np.asarray(array, dtype=np.float64)
-
-
-def _check_choices(**choices: tuple[str, Any]) -> None:
-    """Raise `ParameterError` for an argument, by name, that is none of a `Literal`'s values."""
-    for what, (choice, known) in choices.items():
-        if choice not in get_args(known):
-            raise ParameterError(f"unknown {what} {choice!r}; choose from {', '.join(get_args(known))}")
 
 
 def check_comparable(scores: Mapping[str, Scores]) -> None:

@@ -18,6 +18,8 @@ SUBTOPICS = {"1": {"s": {"a": 1}}}
 SCORES = evaluation.evaluate(RUN, QRELS, ["AP"])
 BY_QID = {"1": 0.5, "2": 0.25}
 FEW = np.arange(8.0)
+OTHER = evaluation.Scores.single(evaluation.parse_measure("AP"), {"1": 0.5})
+TWO = {"a": SCORES, "b": SCORES}
 
 REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     # Mappings, sets and strings where their order, names or letters would be taken for something else
@@ -29,8 +31,8 @@ REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     (lambda: evaluation.score_holes([RUN], QRELS, ["AP"]), ("by name",)),
     (lambda: evaluation.score_holes(RUN, QRELS, ["AP"]), ("by name",)),
     (lambda: evaluation.compare([SCORES, SCORES]), ("by name",)),
-    (lambda: evaluation.compare({"a": SCORES, "b": SCORES}, pairs={("a", "b")}), ("pairs", "set")),
-    (lambda: evaluation.compare({"a": SCORES, "b": SCORES}, pairs={"a": "b"}), ("pairs", "dict")),
+    (lambda: evaluation.compare(TWO, pairs={("a", "b")}), ("pairs", "set")),
+    (lambda: evaluation.compare(TWO, pairs={"a": "b"}), ("pairs", "dict")),
     (lambda: evaluation.best_of_many([SCORES], "a"), ("by name",)),
     (lambda: evaluation.evaluate_with_predictions([SCORES], [SCORES]), ("by name",)),
     (lambda: evaluation.correct_by_people(BY_QID, FEW, FEW), ("people", "dict")),
@@ -48,6 +50,23 @@ REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     (lambda: evaluation.rerank_by_fold({"1": len}, [["1"]], RUN), ("stages", "dict")),
     (lambda: evaluation.Subtopics.from_qrels({"a", "b"}, SUBTOPICS["1"]), ("docids", "set")),
     (lambda: evaluation.Subtopics.from_qrels("ab", SUBTOPICS["1"]), ("docids", "'ab'")),
+    # Comparisons
+    (lambda: evaluation.compare({"a": SCORES}, "a"), ("'a'",)),
+    (lambda: evaluation.compare(TWO, "c"), ("'c'", "a, b")),
+    (lambda: evaluation.compare({"a": OTHER, "b": OTHER}), ("two queries",)),
+    (lambda: evaluation.compare({"a": SCORES, "b": OTHER}), ("'a'", "'b'")),
+    (lambda: evaluation.compare(TWO, test="z"), ("test", "'z'", "wilcoxon")),
+    (lambda: evaluation.compare(TWO, "a", alternative="less"), ("alternative", "'less'", "greater")),
+    (lambda: evaluation.compare(TWO, correction="tukey"), ("correction", "'tukey'", "bh")),
+    (lambda: evaluation.compare(TWO, alternative="greater"), ("baseline",)),
+    (lambda: evaluation.compare({}), ("no scores",)),
+    *(
+        (lambda margin=margin: evaluation.equivalence_test(np.zeros(5), margin), ("margin",))
+        for margin in (0, -1, np.inf)
+    ),
+    (lambda: evaluation.equivalence_test(np.zeros(5), np.nan), ("margin",)),
+    (lambda: evaluation.score_holes({"a": RUN}, QRELS, ["Judged@10"]), ("Judged@10",)),
+    (lambda: evaluation.score_holes({"a": RUN}, QRELS, ["RBP-residual"]), ("RBP-residual",)),
 ]
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare, holm, parse_measure
 from greylag.evaluation.power import critical_t, detectable_difference
 from greylag.evaluation.significance import equivalence_test, paired_test
@@ -138,13 +137,12 @@ def test_the_corrected_resampled_t_test_shows_it_as_often():
 def test_comparisons_have_the_differences_that_the_corrected_test_shows():
     rng = np.random.default_rng(4)
     runs = {name: scores(rng.random((20, 2)), (AP, P5)) for name in "abc"}
-    for family, size in (("all", 4), ("measure", 2)):
-        for c in compare(runs, "a", family=family).comparisons:
-            error = c.difference / c.effect_size / math.sqrt(20)
-            critical = critical_t(20, comparisons=size)
-            assert c.detectable == pytest.approx(detectable_difference(error, 20, critical=critical))
-            assert c.even_odds == pytest.approx(detectable_difference(error, 20, critical=critical, power=0.5))
-            assert c.even_odds < c.detectable
+    for c in compare(runs, "a").comparisons:
+        error = c.difference / c.effect_size / math.sqrt(20)
+        critical = critical_t(20, comparisons=4)
+        assert c.detectable == pytest.approx(detectable_difference(error, 20, critical=critical))
+        assert c.even_odds == pytest.approx(detectable_difference(error, 20, critical=critical, power=0.5))
+        assert c.even_odds < c.detectable
 
 
 def test_wilcoxons_ranks_may_contradict_the_means():
@@ -165,21 +163,11 @@ def test_all_pairs_are_the_comparisons_with_each_baseline():
     assert [c.corrected_p for c in found] == holm([c.p for c in found]).tolist()
 
 
-@pytest.mark.parametrize("correction", ["holm", "bh"])
-def test_corrections_over_all_or_by_measure(correction):
-    """As PyTerrier's, which corrects the p-values of a measure by statsmodels, whose Holm and BH these are."""
+def test_benjamini_and_hochbergs_correction_is_scipys():
     rng = np.random.default_rng(9)
-    runs = {
-        name: scores(rng.random((20, 2)) + shift, (AP, P5)) for name, shift in zip("abc", (0, 0.2, 0.1), strict=True)
-    }
-    by_name = {"holm": holm, "bh": stats.false_discovery_control}[correction]
-    whole = compare(runs, correction=correction).comparisons
-    assert [c.corrected_p for c in whole] == by_name([c.p for c in whole]).tolist()
-    parts = compare(runs, correction=correction, family="measure").comparisons
-    for measure in (AP, P5):
-        part = [c for c in parts if c.measure == measure]
-        assert [c.corrected_p for c in part] == by_name([c.p for c in part]).tolist()
-    assert [c.corrected_p for c in parts] != [c.corrected_p for c in whole]
+    runs = {name: scores(rng.random((20, 2)) + 0.1 * n, (AP, P5)) for n, name in enumerate("abc")}
+    found = compare(runs, correction="bh").comparisons
+    assert [c.corrected_p for c in found] == stats.false_discovery_control([c.p for c in found]).tolist()
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
@@ -248,30 +236,6 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
     assert gain.difference == pytest.approx(-loss.difference)
 
 
-@pytest.mark.parametrize(
-    ("runs", "options", "reason"),
-    [
-        ({"b": [1, 2]}, {}, "no run to compare with 'b'"),
-        ({"a": [1, 2], "c": [1, 2]}, {}, "baseline 'b' is not among the runs a, c"),
-        ({"b": [1], "r": [2]}, {}, "at least two queries"),
-        ({"b": [1, 2], "r": [2]}, {}, "'b' and 'r' are scored on different queries or by different measures"),
-        ({"b": [1, 2], "r": [2, 1]}, {"test": "z"}, "unknown test 'z'; choose from t, wilcoxon, randomization"),
-        (
-            {"b": [1, 2], "r": [2, 1]},
-            {"alternative": "less"},
-            "unknown alternative 'less'; choose from two-sided, greater",
-        ),
-        ({"b": [1, 2], "r": [2, 1]}, {"correction": "tukey"}, "unknown correction 'tukey'; choose from holm, bh"),
-        ({"b": [1, 2], "r": [2, 1]}, {"family": "run"}, "unknown family 'run'; choose from all, measure"),
-        ({"b": [1, 2], "r": [2, 1]}, {"baseline": None, "alternative": "greater"}, "all pairs are compared two-sided"),
-        ({}, {}, "no scores"),
-    ],
-)
-def test_invalid_comparisons(runs, options, reason):
-    with pytest.raises(ParameterError, match=reason):
-        compare({name: scores(values) for name, values in runs.items()}, **{"baseline": "b", **options})
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_equivalence_is_the_90_percent_interval_within_the_margin(seed):
     """The confidence interval is SciPy's, and so are the two one-sided tests whose larger p it is."""
@@ -306,9 +270,6 @@ def test_equivalence_is_never_claimed_too_often_where_it_can_hardly_be_shown():
 def test_equivalence_of_differences_without_spread():
     assert [equivalence_test(np.full(5, d), 0.01) for d in (0.0, 0.005, 0.01, -0.02)] == [0, 0, 1, 1]
     assert equivalence_test(np.full(5, 0.5), 0.01, "greater") == 0
-    for margin in (0, -1, math.nan, math.inf):
-        with pytest.raises(ParameterError, match="margin"):
-            equivalence_test(np.zeros(5), margin)
 
 
 def test_a_margin_adds_corrected_equivalence_to_every_comparison():

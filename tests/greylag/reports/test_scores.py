@@ -86,8 +86,8 @@ def test_three_runs_by_three_measures_fit_100_columns():
 
 def test_the_footer_says_what_was_corrected():
     runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"], "c": RUNS["mrf"]}
-    note = table(runs, compare(runs, correction="bh", family="measure")).splitlines()[-2]
-    assert "two-sided, Benjamini & Hochberg's correction over the 3 by each measure" in note
+    note = table(runs, compare(runs, correction="bh")).splitlines()[-2]
+    assert "two-sided, Benjamini & Hochberg's correction over 6 comparisons" in note
     note = table(runs, compare(runs, "a", alternative="greater")).splitlines()[-2]
     assert "paired t-test, one-sided, better than the baseline, Holm's correction over 4 comparisons" in note
 
