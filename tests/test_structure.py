@@ -158,7 +158,6 @@ def test_recipes_are_not_told_apart_by_class_or_name() -> None:
 
 
 PRIVATE = {
-    "greylag_papers.beyond.diversity_curve": {"StageStep", "alternatives", "last_best"},
     "greylag_papers.beyond.general": {
         "DEPTHS", "collection_weights", "rankings_by_depth", "spaced", "weights_at", "without_texts",
     },

@@ -27,7 +27,7 @@ from greylag.studies.template import description, summary
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
 DOCS = Path(__file__).parent
-STUDIES = ("pipeline", "ranker_curve", "diversity_curve")  # those for data of one's own
+STUDIES = ("pipeline", "ranker_curve")  # those for data of one's own
 STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
 PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
 PUBLIC_MODULES = (

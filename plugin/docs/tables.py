@@ -272,21 +272,6 @@ def encoder_gain() -> str:
     )
 
 
-def diversity_curve() -> str:
-    """Diversifiers by number of judged queries, alpha-nDCG@10; a star as in `_difference`."""
-    rows = []
-    for name, title in {"ambient": "AMBIENT", "div400": "Div400"}.items():
-        figures = expected(f"{name}.diversity")
-        none = _number(figures["none"]["alpha-nDCG@10"])
-        for n in (row.removeprefix("mmr, ") for row in figures if re.fullmatch(r"mmr, \d+ queries", row)):
-            cells = []
-            for method in ("mmr", "xquad", "svmdiv"):
-                star = "*" if figures[f"{method}, {n} / none"]["p"] < 0.05 else ""
-                cells.append(_number(figures[f"{method}, {n}"]["alpha-nDCG@10"]) + star)
-            rows.append([title, n.split()[0], none, *cells])
-    return _table(["", "judged queries", "none", "MMR", "xQuAD", "SVM-div"], rows)
-
-
 def _title(collection: str) -> str:
     return GENERAL.get(collection, "mean")
 
@@ -312,7 +297,6 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 MADE: Mapping[str, Callable[[], str]] = {
     "curve-gains": curve_gains,
     "curves": curves,
-    "diversity-curve": diversity_curve,
     "encoder-alone": encoder_alone,
     "encoder-alone-gain": encoder_alone_gain,
     "encoder-collections": encoder_collections,
