@@ -23,7 +23,6 @@ from greylag.learning.structured import (
     Coulomb,
     CuttingPlane,
     Ensemble,
-    MultipleChoice,
     TrainingSet,
     Update,
     directions,
@@ -32,6 +31,7 @@ from greylag.learning.structured import (
 from greylag.ranking import FloatArray
 from greylag.runtime import parallel_map
 from greylag.studies import Experiment, Positive
+from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 
 Example = tuple[Any, Any]
 SSVM = "ssvm"
@@ -83,7 +83,7 @@ class EnsembleSettings(Experiment):
     """Alpha of `Coulomb` by displacement, ascending; as many as of the next three."""
     gradient_alphas: tuple[float, ...]
     """Alpha of `Coulomb` by gradient, ascending."""
-    diversities: tuple[float, ...]
+    diversities: tuple[Annotated[float, Field(ge=0)], ...]
     """The diversity of `MultipleChoice` as DivMCL, ascending."""
     spreads: tuple[float, ...]
     """The spread of `Perturbed`, ascending."""

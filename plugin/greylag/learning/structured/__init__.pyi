@@ -10,5 +10,3 @@ from .model import SignedModel as SignedModel
 from .model import StructuredModel as StructuredModel
 from .model import TrainingSet as TrainingSet
 from .model import inner as inner
-from .multiple_choice import MultipleChoice as MultipleChoice
-from .multiple_choice import Start as Start

@@ -29,7 +29,7 @@ class Ensemble:
     weights : array, shape (M, d)
         One weight vector for each member.
     epochs : int
-        Passes over the examples (`Coulomb`) or rounds of assignment (`MultipleChoice`).
+        Passes over the examples.
     converged : bool
         Whether the learner converged before its limit of epochs or rounds.
     objectives : tuple of float, default ()

@@ -20,17 +20,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from greylag.core.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
-from greylag.learning.structured.cutting_plane import CuttingPlane
-from greylag.learning.structured.ensemble import Ensemble, perturbations
-from greylag.learning.structured.model import ComparingModel, Input, Output, StructuredModel, TrainingSet, Truth
+from greylag.learning.structured import ComparingModel, CuttingPlane, Ensemble, TrainingSet, directions, lengths
 from greylag.ranking import FloatArray, IntArray
-
-Start = Literal["svm", "perturbed"]
 
 _log = logging.getLogger("greylag")
 
@@ -48,55 +43,27 @@ class MultipleChoice:
     outputs of the other members, so that the required margin grows with the similarity. A member also learns from the
     examples of the other members, with weight `diversity` and by that similarity alone.
 
-    Parameters
-    ----------
-    M : int >= 1, default 5
-        Number of members.
-    C : float > 0, default 1.0
-        Weight of the mean hinge loss relative to ||w||² / 2.
-    diversity : float >= 0, default 0.0
-        0 is MCL. A positive value requires a `ComparingModel`.
-    start : {"svm", "perturbed"}, default "svm"
-        The first weights and assignment.
-
-        - "svm": copies of the structured SVM of all examples, which are assigned at random in equal shares.
-        - "perturbed": the structured SVM plus random vectors of a tenth of its length, as in `Coulomb`. These members
-          have the first choice of examples.
-    rounds : int >= 1, default 10
-        Maximum number of rounds.
-    epsilon : float > 0, default 1e-3
-        See `CuttingPlane`.
-    seed : int >= 0, default 0
-        Seed of the first assignment or the random vectors.
+    With the start "svm", members are copies of the structured SVM, and examples are assigned at random in equal shares.
+    With "perturbed", they are the structured SVM plus random vectors of a tenth of its length, as in `Coulomb`, and
+    have the first choice of examples.
     """
 
-    M: int = 5
+    M: int = 5  # number of members
     _: KW_ONLY
-    C: float = 1.0
-    diversity: float = 0.0
-    start: Start = "svm"
-    rounds: int = 10
-    epsilon: float = 1e-3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_counts(M=self.M, rounds=self.rounds)
-        check_non_negative(diversity=self.diversity, seed=self.seed)
-        check_positive(C=self.C, epsilon=self.epsilon)
-        check_choice("start", self.start, get_args(Start))
-
-    def fit(self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]) -> Ensemble:
-        """Train the members on pairs of input and truth."""
-        check_model(model, ComparingModel if self.diversity else StructuredModel, self)
-        training = TrainingSet(model, examples)
-        return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
+    C: float = 1.0  # weight of the mean hinge loss relative to ||w||² / 2
+    diversity: float = 0.0  # 0 is MCL; above 0, the model must be a `ComparingModel`
+    start: Literal["svm", "perturbed"] = "svm"
+    rounds: int = 10  # at most
+    epsilon: float = 1e-3  # of `CuttingPlane`
+    seed: int = 0  # of the first assignment or the random vectors
 
     def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray) -> Ensemble:
-        """Train the members from the optimum for the same C, which may be shared with other learners."""
+        """Train the members from the structured SVM's weights for the same C."""
         model, examples = training.model, training.examples
         rng, weights = np.random.default_rng(self.seed), np.tile(optimum, (self.M, 1))
         if self.start == "perturbed":
-            weights = training.project(weights + perturbations(optimum, self.M, rng))
+            reach = 0.1 * (float(lengths(optimum)) or 1.0)
+            weights = training.project(weights + reach * directions(rng.standard_normal(weights.shape)))
         outputs = [[model.infer(x, member) for x, _ in examples] for member in weights]
         if self.start == "perturbed":
             assigned = _choices(training, weights, outputs, self.epsilon)
@@ -109,8 +76,7 @@ class MultipleChoice:
                 chosen, others = assigned == m, outputs[:m] + outputs[m + 1 :]
                 if not chosen.any() and not self._is_apart:
                     continue
-                # The same examples, and with diversity the same outputs of the others, give the same weights: not
-                # solved twice.
+                # The same examples, and with diversity the same outputs of the others, give the same weights.
                 problem = chosen.tobytes() + (_as_bytes(others) if self._is_apart else b"")
                 if problem not in solved:
                     solved[problem] = self._train(training, chosen.tolist(), others)
