@@ -38,13 +38,7 @@ API = {
     "Indexes and vectors": (".index.lucene", ".index", ".index.vectors"),
     "Features and fusion": (".features", ".features.learned", ".fusion"),
     "Rankers": (".learning", ".learning.linesearch", ".recipes", ".rankers"),
-    "Diversity, manifolds, feedback": (
-        ".diversity",
-        ".learning.structured",
-        ".learning.selection",
-        ".greedy",
-        ".manifold",
-    ),
+    "Diversity and manifolds": (".diversity", ".learning.structured", ".greedy", ".manifold"),
     "Passages, other packages, studies, machinery": (".passages", ".adapters", ".studies", ".runtime"),
 }
 """The pages of public names, each with its packages below `greylag`."""

@@ -16,3 +16,4 @@ from .letor import read_features as read_features
 from .letor import write_features as write_features
 from .listwise import ListwiseRegression as ListwiseRegression
 from .preselect import MMRPreselection as MMRPreselection
+from .selection import MMRFeatureSelection as MMRFeatureSelection

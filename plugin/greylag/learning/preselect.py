@@ -1,7 +1,7 @@
 """Preselection: reducing the pool before greedy selection to features that are informative and not redundant.
 
 Greedy selection runs a line search along every candidate in every round, whereas preselection takes one pass over
-counts. It is MMR feature selection as for words (`greylag.learning.selection.mmr`), with relevance as the class: a
+counts. It is MMR feature selection as for words (`greylag.learning.selection`), with relevance as the class: a
 feature "occurs" in the documents that it would rank near the top.
 """
 
@@ -33,7 +33,7 @@ class MMRPreselection:
     n_features : int >= 1
         The number of features to keep.
     relevance_weight : float in [0, 1], default 0.5
-        Lambda of `greylag.learning.selection.MMRFeatureSelection`; 1 keeps the features of highest information gain.
+        Lambda of `MMRFeatureSelection`; 1 keeps the features of highest information gain.
     """
 
     n_features: int
@@ -56,7 +56,7 @@ class MMRPreselection:
         All others are kept if there are few enough, or if all documents are relevant, or none, so that relevance does
         not distinguish features.
         """
-        from greylag.learning.selection.mmr import MMRFeatureSelection  # scikit-learn is slow to import
+        from greylag.learning.selection import MMRFeatureSelection  # scikit-learn is slow to import
 
         distinct = data.select_features(data.distinct[0])
         relevant = distinct.grades > 0

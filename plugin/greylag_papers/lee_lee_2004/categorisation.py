@@ -19,12 +19,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from greylag.errors import CollectionError
-from greylag.learning.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag.learning import MMRFeatureSelection
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import parallel_map
 from greylag.studies import Context, Outcome, Positive, Seed, Study
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.lee_lee_2004.accuracies import Accuracies, accuracy_table, sections, verdict
+from greylag_papers.lee_lee_2004.koller_sahami import eliminate
 from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM
 
 WORD = r"[^\W\d_]+"  # a run of letters
@@ -42,7 +43,7 @@ class Settings(TextSettings):
     """MMR and Koller & Sahami's method choose among the top `preselect` words by information gain."""
     relevance_weights: Annotated[tuple[float, ...], Field(min_length=1), Ascending] = tuple(i / 10 for i in range(11))
     """Values of MMR's lambda, of which one is chosen for each learner and size."""
-    conditioning_size: Annotated[int, Field(ge=0)] = 2
+    conditioning_size: Annotated[int, Field(ge=0, le=10)] = 2
     """Size K of Koller & Sahami's Markov blankets."""
     splits: Positive | Literal["given"] = 10
     """Number of random splits, which ignore the labels; "given" takes the split of the files."""
@@ -140,17 +141,18 @@ def measure_split(part: Division, settings: Settings) -> dict[str, FloatArray]:
     """Compute the arrays of `Accuracies` for one split, without the axis of splits."""
     # Selectors see occurrences, learners counts.
     occurs, sizes = part.training > 0, settings.sizes
-    by_gain = InformationGainSelection(max(sizes)).fit(occurs, part.labels).selected_
-    blankets = {"conditioning_size": settings.conditioning_size, "preselect": settings.preselect}
-    left = (KollerSahamiSelection(size, **blankets).fit(occurs, part.labels).selected_ for size in sizes)
+    n_words = min(settings.preselect, occurs.shape[1])
+    by_gain = MMRFeatureSelection(n_words, relevance_weight=1.0, preselect=n_words).fit(occurs, part.labels).selected_
+    candidates = occurs[:, by_gain]
+    left = (by_gain[eliminate(candidates, part.labels, size, settings.conditioning_size)] for size in sizes)
     cross = StratifiedKFold(settings.folds, shuffle=True, random_state=settings.seed)
     folds = (Division.of(part.training, part.labels, fold) for fold in cross.split(part.labels, part.labels))
     return {
+        "mmr": learn_by_mmr(part, settings),  # first, as it refuses sizes above the number of words
         "all_words": learn(part, [np.arange(part.training.shape[1])])[0],
         "svm": np.array(clone(SVM).fit(part.training, part.labels).score(part.test, part.test_labels)),
         "information_gain": learn(part, (by_gain[:size] for size in sizes)),
         "koller_sahami": learn(part, left),
-        "mmr": learn_by_mmr(part, settings),
         "validated": np.mean([learn_by_mmr(fold, settings) for fold in folds], axis=0),
     }
 

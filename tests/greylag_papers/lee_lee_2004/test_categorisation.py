@@ -18,11 +18,12 @@ from sklearn.preprocessing import Binarizer
 import greylag
 from greylag import FormatError, ParameterError
 from greylag.errors import CollectionError
-from greylag.learning.selection import InformationGainSelection, KollerSahamiSelection, MMRFeatureSelection
+from greylag.learning import MMRFeatureSelection
 from greylag.studies import Context, load
 from greylag.studies.runner import run_study
 from greylag_papers.lee_lee_2004.accuracies import MMR
 from greylag_papers.lee_lee_2004.categorisation import STUDY, count_words, measure, split_documents
+from greylag_papers.lee_lee_2004.koller_sahami import eliminate
 from tests.greylag_papers.lee_lee_2004.samples import small_collection
 
 CONFIGS = Path(greylag.__file__).parents[2] / "configs"
@@ -85,9 +86,9 @@ def test_accuracies_are_those_of_pipelines_fitted_to_the_training_texts(tmp_path
         assert len(test) == 12
         assert found.all_words[s, naive_bayes] == accuracy(training, test, MultinomialNB())
         for k, size in enumerate((4, 9)):
-            ig = InformationGainSelection(size)
+            ig = MMRFeatureSelection(size, relevance_weight=1.0)
             assert found.information_gain[s, k, naive_bayes] == accuracy(training, test, MultinomialNB(), ig)
-            blankets = KollerSahamiSelection(size, conditioning_size=2, preselect=20)
+            blankets = Elimination(size)
             learner = LogisticRegression(solver="newton-cg", max_iter=1000)
             assert found.koller_sahami[s, k, entropy] == accuracy(training, test, learner, blankets)
             for w, weight in enumerate((0.0, 0.5, 1.0)):
@@ -111,6 +112,17 @@ class ByOccurrence:
 
     def transform(self, X):
         return X[:, self.selector.selected_]
+
+
+class Elimination:
+    """Koller & Sahami's method with blankets of two among the twenty words of highest gain."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def fit(self, X, y):
+        order = MMRFeatureSelection(20, relevance_weight=1.0).fit(X, y).selected_
+        self.selected_ = order[eliminate(X[:, order], y, self.size, 2)]
 
 
 def test_lambdas_are_sorted(tmp_path):

@@ -1,5 +1,0 @@
-"""Selection of binary features by their information about a class, as scikit-learn transformers."""
-
-import lazy_loader as _lazy
-
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
