@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 
 from greylag.core import foreign
-from greylag.core.checks import check_counts, check_sequences
+from greylag.core.checks import check_counts, check_sequences, naming
 from greylag.core.guidance import Guided, guided
 from greylag.core.hints import shown
 from greylag.core.spelling import nearest, read_call, spell
@@ -613,10 +613,8 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
     every = dict.fromkeys([*_OF_CALL, *(one for one in known if one != "index")])
     for key in [key for key in named if key not in known]:
         raise ParameterError(f"method {name!r}: there is no option {key}: {nearest(key, every)}")
-    try:
+    with naming(f"method {name!r}"):
         check_options(stage, options, [key for key in known if key not in of_query], of_query)
-    except ParameterError as error:
-        raise ParameterError(f"method {name!r}: {error}") from None
     return options
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
+from greylag.core.checks import naming
 from greylag.core.hints import shown
 from greylag.core.registry import import_entry, load_entry, registered
 from greylag.core.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
@@ -175,7 +176,7 @@ class StageStep:
         # A value in `values`, such as vectors, replaces the file of that name, unless it is spelt.
         kind, options = self.stage, dict[str, Any](self.options)
         member = options.pop("member", None)
-        try:
+        with naming(f"stage {self}"):
             check_options(kind, options, _spelt_parameters(kind), added=("index",))
             # Files are read before parameters are filled in, so that an error names the option.
             options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
@@ -188,8 +189,6 @@ class StageStep:
             if index is not None and "vectors" not in options and "index" in stage_parameters(kind):
                 options["index"] = index
             return kind(**options)
-        except ParameterError as error:
-            raise ParameterError(f"stage {self}: {error}") from None
 
 
 @cache

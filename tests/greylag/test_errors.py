@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from greylag import errors
+from greylag.core.checks import naming
 
 
 @pytest.mark.parametrize(("line", "text"), [(None, "a.run: is empty"), (7, "a.run:7: is empty")])
@@ -41,3 +42,12 @@ def test_there_are_five_errors_with_one_base() -> None:
 def test_messages_are_one_line(message: str, shown: str) -> None:
     assert str(errors.ParameterError(message)) == shown
     assert str(errors.FormatError("a.run", 7, message)) == f"a.run:7: {shown}"
+
+
+def test_naming_puts_a_file_or_words_before_a_parameter_error() -> None:
+    for place, kind in ((Path("a.qrels"), errors.FormatError), ("a.qrels", errors.ParameterError)):
+        with pytest.raises(kind) as caught, naming(place), naming("bm25"):
+            raise errors.ParameterError("k1 is 0")
+        assert str(caught.value) == "a.qrels: bm25: k1 is 0"
+    with pytest.raises(errors.ModelError, match="other"), naming("bm25"):
+        raise errors.ModelError("other")

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 from greylag.core.hints import shown
-from greylag.errors import ParameterError
+from greylag.errors import FormatError, ParameterError
 
 MAX_VALUE = 1e100
+
+
+@contextmanager
+def naming(place: str | Path) -> Iterator[None]:
+    """Put a file, or words such as "collection cacm", before the `ParameterError` of what is done within."""
+    try:
+        yield
+    except ParameterError as error:
+        raise (
+            FormatError(place, None, str(error)) if isinstance(place, Path) else ParameterError(f"{place}: {error}")
+        ) from None
 
 
 def check_positive(**values: float) -> None:

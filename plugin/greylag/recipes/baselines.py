@@ -6,7 +6,7 @@ section 5 (MRF-LM and MRF-BM25). RM3 is in `greylag.recipes.rm3`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -25,7 +25,7 @@ from greylag.learning.data import Judgements, RankingData, linear_scores
 from greylag.learning.extraction import CountedRankings
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray, Run
+from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, MRFRecipe, Recipe
 from greylag.runtime.parallel import parallel_map
@@ -198,30 +198,30 @@ class BaselineRecipe(Recipe):
             settings = parameter_grid(self.grid, step.tuned, parameters)  # beside what was tuned before
             best = tune_on_data(step, settings, rankings.data, qids, self.measure, n_jobs=n_jobs)
             parameters = best.parameters
-        last = counted[-1]
-        judged = {ranking.qid for ranking in last.rankings}
-        queries = tuple(qid for qid in qids if qid in judged)
-        tuned = {name: getattr(parameters, name) for step in self.steps for name in step.tuned}
-        provenance = {
-            "greylag": __version__,
-            "baseline": self.baseline.name,
-            "tuned": [*tuned],
-            "trained": self.baseline.trained,
-            "training_score": best.training_score,
-            "queries": [*queries],
-        }
-        model = RankingModel(
-            self.steps[-1].features, best.weights, parameters, objective=str(self.measure), provenance=provenance
-        ).for_collection(last.index)
-        chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
-        return Fitted(model, queries, best.training_score, chosen, ends=values_at_ends(self.grid, tuned))
+        tuned, last = {name: getattr(parameters, name) for step in self.steps for name in step.tuned}, counted[-1]
+        noted = {"baseline": self.baseline.name, "tuned": [*tuned], "trained": self.baseline.trained}
+        model = RankingModel(self.steps[-1].features, best.weights, parameters, str(self.measure), provenance=noted)
+        model = model.for_collection(last.index)
+        return tuned_fit(model, tuned, self.grid, best.training_score, last.rankings, qids)
 
 
-def values_at_ends(grid: Grid, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """List the parameters whose chosen value is the least or the greatest of those that were tried, with both."""
+def tuned_fit(
+    model: RankingModel,
+    tuned: Mapping[str, Any],
+    grid: Grid,
+    score: float,
+    rankings: Iterable[Ranking],
+    qids: Sequence[str],
+) -> Fitted:
+    """Make the result of tuning: the values of a grid with the best mean score on those queries that are judged."""
+    judged = {ranking.qid for ranking in rankings}
+    queries = [qid for qid in qids if qid in judged]
+    noted = {"greylag": __version__, **model.provenance, "training_score": score, "queries": queries}
     # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
-    ends = {name: (min(grid[name]), max(grid[name])) for name in chosen if len(grid[name]) > 1}
-    return {name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS}
+    ends = {name: (min(grid[name]), max(grid[name])) for name in tuned if len(grid[name]) > 1}
+    at_ends = {name: both for name, both in ends.items() if tuned[name] in both and (name, tuned[name]) not in _LIMITS}
+    chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
+    return Fitted(replace(model, provenance=noted), tuple(queries), score, chosen, ends=at_ends)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
-from greylag import __version__
 from greylag.core.checks import check_fractions
 from greylag.errors import ParameterError
 from greylag.features.spelling import parse_feature
@@ -16,7 +15,7 @@ from greylag.learning.data import Judgements
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
-from greylag.recipes.baselines import BM25, GRID, Grid, parameter_grid, values_at_ends
+from greylag.recipes.baselines import BM25, GRID, Grid, parameter_grid, tuned_fit
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe
 from greylag.recipes.sources import FEEDBACK, FeatureSources, PreparedSources
@@ -65,20 +64,9 @@ class RM3Recipe(Recipe):
     def _tune(self, sources: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Tune on these training queries; of equally good values, the first are chosen."""
         tuned = sources.tune_rm3(qids)
-        judged = {ranking.qid for ranking in sources.rankings}
-        queries = tuple(qid for qid in qids if qid in judged)
         known = {**tuned.parameters.as_dict(), "original_weight": tuned.original_weight}
         values = {name: known[name] for name in self.tuned}
-        provenance = {
-            "greylag": __version__,
-            "baseline": "RM3",
-            "tuned": [*values],
-            "training_score": tuned.training_score,
-            "queries": [*queries],
-        }
-        model = RankingModel(
-            (parse_feature(f"stage:{tuned.rm3}"),), (1.0,), tuned.parameters, objective=str(self.measure),
-            provenance=provenance,
-        ).for_collection(sources.index)  # fmt: skip
-        chosen = tuple(f"{name} {value:g}" for name, value in values.items())
-        return Fitted(model, queries, tuned.training_score, chosen, ends=values_at_ends(self.grid, values))
+        feature, noted = parse_feature(f"stage:{tuned.rm3}"), {"baseline": "RM3", "tuned": [*values]}
+        model = RankingModel((feature,), (1.0,), tuned.parameters, str(self.measure), provenance=noted)
+        model = model.for_collection(sources.index)
+        return tuned_fit(model, values, self.grid, tuned.training_score, sources.rankings, qids)

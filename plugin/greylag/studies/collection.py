@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from greylag.adapters.ir_datasets import texts_from_ir_datasets, write_documents
 from greylag.adapters.named import named_qrels, named_topics
+from greylag.core.checks import naming
 from greylag.errors import CollectionError, DependencyError, ParameterError
 from greylag.fusion import FUSIONS, fuse_runs, parse_fusion
 from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
@@ -205,10 +206,8 @@ class CollectionSettings(Experiment):
         stage, runs = self.first_stage, []
         for name, text in stage.sources:
             if (search := read_source(text)) is not None:
-                try:
+                with naming(f"first_stage.model {text}"):
                     source = search.source(lucene, stage.hits)
-                except ParameterError as error:
-                    raise ParameterError(f"first_stage.model {text}: {error}") from None
                 run = source.run(topics, n_jobs=context.n_jobs, tag=name)
                 context.progress(f"search: {len(topics)} topics, top {stage.hits} documents by {name}")
             else:

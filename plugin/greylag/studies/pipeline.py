@@ -11,9 +11,9 @@ from inspect import getsourcefile
 from textwrap import shorten
 from typing import Annotated, Any, Self, TypeVar
 
-import numpy as np
 from pydantic import model_validator
 
+from greylag.core.checks import naming
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, Significance, compare_collections, evaluate, evaluate_by_subtopic
@@ -25,6 +25,7 @@ from greylag.features.spelling import parse_features
 from greylag.index.analysis import QueryForm
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.searches import MODELS
+from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
@@ -33,6 +34,7 @@ from greylag.recipes.baselines import TUNED
 from greylag.recipes.learned_fusion import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import parse_model
+from greylag.recipes.training import sample_topics
 from greylag.reports import table, to_dict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
@@ -188,7 +190,8 @@ class Settings(CollectionSettings):
             reason = f"{len(both)} topics, such as {both[0]!r}, are in {self.topics}, too"
             raise FormatError(self.test_topics, None, f"{reason}: leave them out of one of the files")
         if (most := self.training.topics) is not None:
-            topics = draw_topics(topics, qrels, most, self.training.seed)
+            drawn = sample_topics(judged_topics(topics, qrels), most, seed=self.training.seed)
+            topics = {qid: topics[qid] for qid in drawn}
         of_each = ((topics, qrels), (texts, judged))
         split = {qid: grades[qid] for among, grades in of_each for qid in among if qid in grades}
         return topics | texts, split, tuple(texts)
@@ -196,10 +199,8 @@ class Settings(CollectionSettings):
     def check(self, topics: Sequence[str]) -> None:
         """Check the number of folds, the judgements by subtopic, and where stages come from."""
         if self.test_topics is None:
-            try:
+            with naming("training.folds"):
                 split_folds(topics, self.training.folds, self.training.seed)
-            except ParameterError as error:
-                raise ParameterError(f"training.folds: {error}") from None
         self.subtopics(topics)
         for step in (step for text in self.stages for step in stages_of(text)):
             beside = self.file_folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
@@ -344,15 +345,6 @@ def _kept(model: RankingModel, opened: OpenCollection) -> RankingModel:
 def tuned_name(model: str) -> str:
     """Name a model's run; tuned baselines are named as such."""
     return f"tuned-{model}" if model.partition("(")[0] in TUNED else model
-
-
-def draw_topics(topics: Mapping[str, str], qrels: Qrels, limit: int, seed: int) -> dict[str, str]:
-    """Draw at most this many topics with a relevant document, without replacement, in their order."""
-    judged = [qid for qid in topics if any(grade > 0 for grade in qrels.get(qid, {}).values())]
-    if len(judged) <= limit:
-        return {qid: topics[qid] for qid in judged}
-    drawn = np.sort(np.random.default_rng(seed).choice(len(judged), limit, replace=False))
-    return {judged[place]: topics[judged[place]] for place in drawn.tolist()}
 
 
 STUDY = Study(Settings, open_collection, run)

@@ -16,9 +16,10 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from greylag.core.checks import naming
 from greylag.core.registry import import_entry, registered, unknown
 from greylag.core.tables import Table
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import ParameterError
 from greylag.ranking import Run
 from greylag.reports.report import Section
 from greylag.runtime.yaml_text import read_yaml
@@ -115,10 +116,8 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
         If the file is not a valid experiment file or names an unknown study.
     """
     fields = read_yaml(path)
-    try:
+    with naming(Path(path)):
         study = find_study(fields.get("study", "pipeline"))
-    except ParameterError as error:
-        raise FormatError(path, None, str(error)) from None
     with modules_of(Path(path).resolve().parent):
         return study, check_fields(path, fields, study.settings)
 

@@ -299,17 +299,6 @@ def test_the_automatic_choice_with_features_of_ones_own(folder: Path, done: Fini
     assert page.index("means over 24 judged queries") < page.index("<svg")  # the table before the charts
 
 
-def test_training_topics_are_drawn_among_those_with_relevant_documents() -> None:
-    topics = {str(number): "words" for number in range(100)}
-    qrels = {qid: {"d": int(qid) % 2} for qid in topics}
-    drawn = pipeline.draw_topics(topics, qrels, 20, seed=3)
-    assert len(drawn) == 20
-    assert list(drawn) == sorted(drawn, key=int)
-    assert all(int(qid) % 2 for qid in drawn)
-    assert drawn == pipeline.draw_topics(topics, qrels, 20, seed=3) != pipeline.draw_topics(topics, qrels, 20, seed=4)
-    assert len(pipeline.draw_topics(topics, qrels, 60, seed=3)) == 50
-
-
 def test_a_split_with_some_training_topics(split: Path) -> None:
     split.write_text(
         split.read_text().replace("baselines: [bm25, sdm]", "baselines: []\ntraining: {topics: 7, seed: 2}")
