@@ -15,14 +15,14 @@ from functools import cache
 from importlib import import_module
 from inspect import cleandoc, isclass, isfunction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from greylag.core.citations import references
 from greylag.studies.config import file_fields, part_of
 from greylag.studies.study import find_study
-from greylag.studies.template import description, summary
 
 PLUGIN = Path(__file__).parents[1]
 ROOT = PLUGIN.parent
@@ -68,7 +68,7 @@ _EXPERIMENTS = """\
 # Experiment files
 
 The keys of studies for collections of your own; [Run studies](../how-to/experiments.md) says how they are run. The
-other studies reproduce papers, and `greylag experiment --init STUDY` prints their keys.
+other studies reproduce papers.
 """
 
 
@@ -218,6 +218,25 @@ def _keys(form: type[BaseModel], place: str) -> Iterator[str]:
         shown = "required" if field.is_required() else f"`{plain}`" if plain else ""
         yield f"| `{name}` | {shown} | {_cell(text)} |"
     yield ""
+
+
+def description(field: FieldInfo) -> str:
+    """Describe a field, with its possible words."""
+    words = ", ".join(_words(field.annotation))
+    return (field.description or "") + (f" One of {words}." if words else "")
+
+
+def _words(kind: Any) -> Iterator[str]:
+    for argument in get_args(kind):
+        if get_origin(kind) is Literal:
+            yield str(argument)
+        else:
+            yield from _words(argument)
+
+
+def summary(form: type[BaseModel]) -> str:
+    """Return the first paragraph of the docstring of a form."""
+    return cleandoc(form.__doc__ or "").split("\n\n")[0]
 
 
 def _cell(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +13,9 @@ from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
 from greylag.core.tables import visible
 from greylag.errors import FormatError, ParameterError
-from greylag.studies import template
-from greylag.studies.config import shipped_file, shipped_files
+from greylag.studies.config import shipped_file
 from greylag.studies.runner import run_study
-from greylag.studies.study import deviations, find_study, load, registered_studies
+from greylag.studies.study import deviations, load
 
 
 def _experiment_file(path: Path | None) -> Path | None:
@@ -41,7 +41,7 @@ def experiment(
         typer.Option(
             "--init",
             metavar="NAME",
-            help="Print an experiment file to start from: that of a study, or one of greylag's.",
+            help="Print an experiment file to start from: pipeline, collections, or one that comes with greylag.",
         ),
     ] = None,
 ) -> None:
@@ -82,8 +82,6 @@ def experiment(
 
 
 def starting_point(name: str) -> str:
-    """Return a commented experiment file of a study, or the file of this name that comes with greylag."""
-    stem = name.removesuffix(".yaml")
-    if name not in registered_studies() and stem in shipped_files():
-        return shipped_file(stem).read_text(encoding="utf-8")
-    return template.template(name, find_study(name).settings)
+    """Return the commented file of pipeline or collections, or the file of this name that comes with greylag."""
+    template = Path(str(files("greylag.studies") / "templates" / f"{name}.yaml"))
+    return (template if template.is_file() else shipped_file(name)).read_text(encoding="utf-8")

@@ -119,10 +119,10 @@ def parse_yaml(text: bytes) -> Any:
     return content
 
 
-def write_yaml(content: Mapping[str, Any], *, width: int, in_line: bool = False) -> str:
+def write_yaml(content: Mapping[str, Any], *, width: int) -> str:
     """Format YAML that is read back."""
     # PyYAML leaves Unicode's line breaks as they are, unless all of Unicode is escaped.
-    options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": in_line, "Dumper": _Dumper}
+    options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": False, "Dumper": _Dumper}
     text: str = yaml.dump(content, allow_unicode=True, **options)
     return text if {"\x85", "\u2028", "\u2029"}.isdisjoint(text) else str(yaml.dump(content, **options))
 

@@ -39,7 +39,7 @@ IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and
 class Collection(Settings):
     """Documents: files, which the study indexes, or an index."""
 
-    docs: InputFile | None = Field(default=None, examples=["docs.jsonl"])
+    docs: InputFile | None = None
     """A file or folder of documents, or irds:NAME, the documents of a data set of ir_datasets."""
     index: InputFile | None = None
     """Instead of documents: a folder with an index of greylag, Anserini or Pyserini, or a name of Pyserini's prebuilt

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -67,8 +67,6 @@ class Settings(BaseModel):
 
 class Experiment(Settings):
     """The fields of every experiment file."""
-
-    shared: ClassVar[type[Settings] | None] = None  # the fields that all parts of a study share
 
     name: FileName
     """The experiment's name, which is also the name of its folder in ``runs``. See `check_file_name`."""

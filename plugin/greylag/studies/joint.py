@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, model_validator
@@ -21,12 +21,6 @@ from greylag.studies.collection import OpenCollection, open_collection
 from greylag.studies.pipeline_report import Ranked
 from greylag.studies.study import Context, Outcome, Study
 
-EXAMPLE = {
-    name: {"collection": {"docs": f"{name}/docs.jsonl"}, "topics": f"{name}/topics.tsv", "qrels": f"{name}/qrels.txt"}
-    for name in ("first", "second")
-}
-
-
 _MEAN = "Column mean: the mean over collections, each with the same weight"
 
 
@@ -36,9 +30,8 @@ class Settings(config.Experiment):
     """
 
     model_config = ConfigDict(extra="allow")
-    shared: ClassVar = pipeline.Settings
 
-    collections: Annotated[Mapping[config.FileName, Mapping[str, Any]], Field(min_length=2, examples=[EXAMPLE])]
+    collections: Annotated[Mapping[config.FileName, Mapping[str, Any]], Field(min_length=2)]
     """By its name, each collection with its own collection, topics and qrels, and any other field of the study pipeline
     that differs from the shared ones. Systems and measures must be the same for all.
     """

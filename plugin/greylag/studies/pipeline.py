@@ -109,9 +109,9 @@ class Settings(CollectionSettings):
     baselines: tuple[ModelText, ...] = ("bm25",)
     """Other models that are learned in the same folds, to compare with: bm25, ql, rm3, sdm, or any other."""
     stages: tuple[StageText, ...] = ()
-    """What is tried after the model, each by itself, as for greylag rerank --stage: mmr(relevance_weight=0.7,k=20),
-    xquad(aspects=FILE). Stages of one's own are MODULE:CLASS, of a file MODULE.py beside this one or an installed
-    package. Stages one after another, for which the command line repeats --stage, are joined: rm3 >> mmr.
+    """Stages to apply after the model, each on its own; spelt as for greylag rerank --stage: mmr(relevance_weight=0.7,
+    k=20), xquad(aspects=FILE). Your own stages are MODULE:CLASS, from a file MODULE.py beside this one or an installed
+    package. Join stages to apply them in turn, where the command line repeats --stage: rm3 >> mmr.
     """
     measures: tuple[config.MeasureName, ...] = ("AP", "P@10", "nDCG@10")
     """Measures of relevance; topics are compared by the first."""

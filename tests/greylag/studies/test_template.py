@@ -1,62 +1,32 @@
-"""Files to start from: for every study, checked against its settings."""
+"""Files to start from, which come with greylag, against the settings of their studies."""
 
 import re
-from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
-import pytest
 import yaml
 from pydantic import BaseModel
 
-from greylag.runtime.yaml_text import read_yaml
-from greylag.studies.config import check_fields, file_fields, part_of
-from greylag.studies.study import find_study, registered_studies
-from greylag.studies.template import PLACEHOLDERS, description, template
+from greylag.studies import load
+from greylag.studies.config import file_fields
+
+TEMPLATES = Path(str(files("greylag.studies") / "templates"))
 
 
-def uncommented(text: str) -> str:
-    """The file with its defaults, which start right after the hash."""
-    return re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE)
+def test_the_template_of_the_main_study_shows_every_key_and_its_default(tmp_path: Path) -> None:
+    text = (TEMPLATES / "pipeline.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE))
+    shown, (_, short), (_, whole) = (
+        yaml.safe_load((tmp_path / "mine.yaml").read_text()),
+        load(TEMPLATES / "pipeline.yaml"),
+        load(tmp_path / "mine.yaml"),
+    )
+    forms = {"": type(short), **{name: type(part) for name, part in short if isinstance(part, BaseModel)}}
+    for name, form in forms.items():
+        assert (shown[name] if name else shown).keys() == file_fields(form).keys() - {"expected"}
+    assert whole.model_dump() == short.model_dump()
+    assert yaml.safe_load(text).keys() == {"name", "study", "collection", "topics", "qrels"}
 
 
-@pytest.mark.parametrize("study", registered_studies())
-def test_a_template_is_a_file_of_its_study(study: str, tmp_path: Path) -> None:
-    form, path = find_study(study).settings, tmp_path / "mine.yaml"
-    path.write_text(template(study, form))
-    settings = check_fields(path, read_yaml(path), form)
-    assert (settings.study, settings.name) == (study, f"my-{study.replace('_', '-')}")
-    path.write_text(uncommented(path.read_text()))
-    assert "\n#" not in re.sub(r"\n\s*# ", "", path.read_text())
-    whole = check_fields(path, read_yaml(path), form)
-    shown = read_yaml(path).keys()
-    shared = file_fields(form.shared).keys() - {"collection", "topics", "qrels"} if form.shared else set()
-    assert shown == (file_fields(form).keys() | shared) - {"expected"}
-    for name, field in form.model_fields.items():
-        if not field.is_required() and getattr(settings, name) is not None:
-            assert getattr(whole, name) == getattr(settings, name)
-
-
-def test_a_template_of_the_main_study() -> None:
-    text = template("pipeline", find_study("pipeline").settings)
-    assert yaml.safe_load(text) == {
-        "name": "my-pipeline",
-        "study": "pipeline",
-        "collection": {"docs": "docs.jsonl"},
-        "topics": PLACEHOLDERS["topics"],
-        "qrels": PLACEHOLDERS["qrels"],
-    }
-    assert "#training:\n#  # The measure that is maximised" in text
-    assert "#  objective: AP\n" in text
-    assert max(map(len, text.splitlines())) <= 100
-
-
-def parts(form: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    yield form
-    for part in filter(None, map(part_of, file_fields(form).values())):
-        yield from parts(part)
-
-
-@pytest.mark.parametrize("study", registered_studies())
-def test_every_field_is_described(study: str) -> None:
-    for form in parts(find_study(study).settings):
-        assert [name for name, field in file_fields(form).items() if not description(field)] == []
+def test_the_template_of_collections() -> None:
+    assert len(load(TEMPLATES / "collections.yaml")[1].members()) == 2
