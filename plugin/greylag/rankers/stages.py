@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -193,9 +193,10 @@ class Estimator(Protocol):
 class EstimatorRanker(Stage):
     """Ranks documents by the predictions of an estimator. Ties keep the incoming order.
 
-    A classifier (with `classes_`), whose predictions are labels, ranks by `decision_function` if it has two classes and
-    this function, and otherwise by the expected label, the sum over labels c of c P(c | document) from
-    `predict_proba`. With the labels 0 and 1 this is the probability of 1; with grades, the expected grade.
+    A regressor ranks by `predict`, and so does an object that scikit-learn does not know, such as LightGBM's ranker. A
+    classifier, whose predictions are labels, ranks by `decision_function` if it has two classes and this function, and
+    otherwise by the expected label, the sum over labels c of c P(c | document) from `predict_proba`. With the labels 0
+    and 1 this is the probability of 1; with grades, the expected grade. Labels of text have no order, and are refused.
 
     A document outside the index is given the lowest prediction of the query's other documents, or 0 if there are none.
 
@@ -210,8 +211,8 @@ class EstimatorRanker(Stage):
     Raises
     ------
     ModelError
-        If a classifier has no method that scores, or labels that are not numbers; if there is not one finite score for
-        each document.
+        If the estimator is not fitted, or neither scores nor classifies, as clusterers; if a classifier has no method
+        that scores, or labels that are not numbers; if there is not one finite score for each document.
     """
 
     estimator: Estimator
@@ -239,31 +240,58 @@ class EstimatorRanker(Stage):
 
     def _predict(self, ranking: Ranking) -> FloatArray:
         method, labels = scoring_method(self.estimator)
-        predicted = np.asarray(getattr(self.estimator, method)(self.extractor(ranking)), dtype=np.float64)
+        of = f"{type(self.estimator).__name__}.{method}"
+        try:
+            predicted = np.asarray(getattr(self.estimator, method)(self.extractor(ranking)), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise ModelError(f"{of} refuses the features of query {ranking.qid}: {reason}") from error
+        scores = predicted
         # With an objective of one's own, LightGBM's predict_proba gives a score for each document
-        by_label = labels is not None and predicted.shape[1:] == labels.shape
-        scores = weighted_sum(predicted, cast(FloatArray, labels)) if by_label else predicted
+        if labels is not None and predicted.shape[1:] == labels.shape:
+            # Of several labels per document, each has a probability of its own, and their sum means nothing.
+            if not np.allclose(predicted.sum(axis=1), 1, atol=1e-3):
+                raise ModelError(f"{of} gives probabilities that do not sum to 1: fit it to one grade per document")
+            scores = weighted_sum(predicted, labels)
         if scores.shape != (len(ranking),) or not np.isfinite(scores).all():
             raise ModelError(
-                f"{type(self.estimator).__name__}.{method} gave an array of shape {predicted.shape} with "
-                f"{np.count_nonzero(np.isfinite(predicted))} finite numbers: it must give one for each of the "
-                f"{len(ranking)} documents of query {ranking.qid}"
+                f"{of} gave an array of shape {predicted.shape} with {np.count_nonzero(np.isfinite(predicted))} finite "
+                f"numbers: it must give one for each of the {len(ranking)} documents of query {ranking.qid}"
             )
         return scores
 
 
 def scoring_method(estimator: Any) -> tuple[str, FloatArray | None]:
-    """Return the method of an estimator that scores, and a classifier's labels, of which it gives probabilities."""
-    name, classes = type(estimator).__name__, np.asarray(getattr(estimator, "classes_", ()))
-    decides, has_probabilities = (hasattr(estimator, method) for method in ("decision_function", "predict_proba"))
-    if not classes.size:  # a regressor, or a detector of outliers
-        if has_probabilities or not (decides or hasattr(estimator, "predict")):
-            raise ModelError(f"{name} is not a fitted estimator, such as LinearRegression().fit(features, grades)")
-        return "decision_function" if decides else "predict", None
-    if len(classes) == 2 and decides:
+    """Return the method of an estimator that scores, and a classifier's labels if it gives their probabilities."""
+    name, kind = type(estimator).__name__, getattr(estimator, "_estimator_type", None)
+    if isinstance(estimator, type) or not hasattr(estimator, "predict"):
+        raise ModelError(f"{shown(estimator)} predicts nothing: give one such as LinearRegression().fit(X, grades)")
+    if hasattr(estimator, "__sklearn_tags__"):
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(estimator)
+            kind = estimator.__sklearn_tags__().estimator_type
+        except NotFittedError:  # an AttributeError, too
+            raise ModelError(f"{name} is not fitted: call its fit(features, grades)") from None
+        except (AttributeError, TypeError):  # with mixins of scikit-learn, but without its BaseEstimator or `fit`
+            pass
+    # LightGBM's and XGBoost's rankers are of no type that scikit-learn has.
+    if kind not in ("classifier", "regressor", "ranker", None):
+        raise ModelError(f"{name} is of the type {kind}, which learns no grades: give a regressor or a classifier")
+    if kind != "classifier" and not hasattr(estimator, "predict_proba"):
+        return "predict", None
+    classes = getattr(estimator, "classes_", ())
+    if isinstance(classes, list) or np.ndim(classes) != 1 or len(classes) < 2:
+        raise ModelError(f"{name} has the classes {shown(classes)}: fit it to at least two grades, one per document")
+    labels = np.asarray(classes)
+    if labels.dtype.kind not in "biuf":  # which of them is the better one, text does not say
+        raise ModelError(
+            f"{name} has the classes {', '.join(map(str, labels[:5]))}: fit it to grades, which are numbers"
+        )
+    if len(labels) == 2 and hasattr(estimator, "decision_function"):
         return "decision_function", None
-    if not has_probabilities:
+    if not hasattr(estimator, "predict_proba"):
         raise ModelError(f"{name}.predict gives classes, which do not rank: give a classifier with predict_proba")
-    if classes.dtype.kind not in "biuf":
-        raise ModelError(f"{name} has the classes {', '.join(map(str, classes[:5]))}: fit it to grades, which rank")
-    return "predict_proba", classes.astype(np.float64)
+    return "predict_proba", labels.astype(np.float64)
