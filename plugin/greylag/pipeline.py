@@ -100,6 +100,9 @@ class Stage(Composable[Ranking]):
         The parameter, in [0, 1], by which `greylag.diversity.choose_diversifier` tunes it.
     diversifies : bool, default False
         Whether `greylag.diversity.choose_diversifier` tries it unasked.
+    learned_by : str, default ""
+        The model of ``greylag train --model`` that its parameter `model` is. `greylag.diversity.choose_diversifier`
+        learns it, without the queries of each fold.
     readers : mapping of str to callable
         The parameters that are files where the stage is spelt, as in ``mrf(model=FILE)``, and how they are read.
     by_query : tuple of str, default ()
@@ -110,6 +113,7 @@ class Stage(Composable[Ranking]):
     needs: ClassVar[frozenset[Need]] = frozenset()
     strength: ClassVar[str | None] = None
     diversifies: ClassVar[bool] = False
+    learned_by: ClassVar[str] = ""
     readers: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
     by_query: ClassVar[tuple[str, ...]] = ()
 

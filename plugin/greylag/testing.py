@@ -12,9 +12,13 @@ from dataclasses import is_dataclass, replace
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from greylag.core.missing_documents import gathered
+from greylag.diversity.coverage_model import PRESETS, Candidates, CoverageModel
+from greylag.diversity.training import DiversityLearner, Example
 from greylag.errors import ParameterError
+from greylag.evaluation.subtopics import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.learned.base import LearnedFeature
@@ -121,6 +125,32 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     _require(bool((np.diff(selection.training_scores) >= 0).all()), f"{name} reports training scores that fall")
     for n_jobs in (2, 3):
         _require(learner.fit(data, n_jobs=n_jobs) == selection, f"{name} learns something else in {n_jobs} threads")
+
+
+def check_diversity_learner(learner: DiversityLearner) -> None:
+    """Check that a learner of models that diversify keeps the contract that `greylag train` relies on.
+
+    It is a frozen value with a cost C; the result has finite weights for the features of the model, the same again and
+    after being pickled.
+
+    Parameters
+    ----------
+    learner : DiversityLearner
+
+    Raises
+    ------
+    AssertionError
+        If it does not.
+    """
+    name, model, examples = type(learner).__name__, CoverageModel(3), _random_examples()
+    _check_frozen(learner)
+    _require(learner.C > 0, f"{name} has no cost C above 0")
+    weights = np.asarray(replace(learner, C=0.1).fit(model, examples).weights)  # type: ignore[type-var]
+    d = examples[0][0].features.n_features
+    _require(weights.ndim in {1, 2} and weights.shape[-1] == d, f"{name} gives weights {weights.shape} of {d} features")
+    _require(bool(np.isfinite(weights).all()), f"{name} gives a weight that is not finite")
+    again = replace(_sent(learner), C=0.1).fit(model, examples).weights
+    _require(np.array_equal(again, weights), f"{name} learns something else the second time")
 
 
 def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iterable[Ranking]) -> None:
@@ -255,6 +285,17 @@ def _sent(value: Any) -> Any:
 def _only(ranking: Ranking, docid: str) -> Ranking:
     """Keep one document of the ranking."""
     return ranking.select(np.array([other == docid for other in ranking.docids], dtype=bool))
+
+
+def _random_examples() -> list[Example]:
+    """Make six queries with ten candidates of 30 words, and five subtopics."""
+    rng, features, examples = np.random.default_rng(5), PRESETS["svmdiv"], list[Example]()
+    for _ in range(6):
+        words = csr_matrix((rng.random((10, 30)) < 0.3).astype(float))
+        candidates = Candidates(features, words, rng.integers(features.n_features, size=(30, 1)), np.zeros((10, 0)))
+        judged = {f"s{s}": {f"d{n}": int(rng.random() < 0.25) for n in range(10)} for s in range(5)}
+        examples.append((candidates, Subtopics.from_qrels([f"d{n}" for n in range(10)], judged)))
+    return examples
 
 
 def _random_data() -> RankingData:

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from greylag.core.registry import registered
 from greylag.diversity import CoverageModel
+from greylag.diversity.recipe import find_diversity_learner
 from greylag.learning.structured import (
     ComparingModel,
     Coulomb,
@@ -14,6 +16,7 @@ from greylag.learning.structured import (
     TrainingSet,
 )
 from greylag.ranking import IntArray
+from greylag.testing import check_diversity_learner
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from tests.greylag.diversity import samples
@@ -49,6 +52,13 @@ ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
     "perturbed multiple choice": MultipleChoice(3, start="perturbed"),
     "diverse multiple choice": MultipleChoice(3, diversity=0.5, rounds=2),
 }
+
+
+def test_learners_of_models_that_diversify() -> None:
+    rows = [CuttingPlane(), *ENSEMBLES.values()]
+    assert set(map(find_diversity_learner, registered("diversity learner"))) <= set(map(type, rows))
+    for learner in rows[:5]:
+        check_diversity_learner(learner)  # type: ignore[arg-type]
 
 
 @pytest.fixture(params=MODELS)

@@ -12,7 +12,7 @@ import typer
 
 from greylag.cli.options import INDEX, VECTORS, Shared, given_options
 from greylag.cli.terminal import write_line
-from greylag.diversity.choice import LEARNED, NONE, DiversifierChoice, choose_diversifier
+from greylag.diversity.choice import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
 from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
@@ -21,7 +21,6 @@ from greylag.index.vectors.vector_files import open_vectors
 from greylag.stages import StageStep
 from greylag.trec import read_aspects
 
-MODEL = f"{LEARNED}(preset=svmdiv2,validate=true)"  # that of `fit_svmdiv`
 TUNING = {"--aspects", "--folds", "--measure", "--method"}
 _log = logging.getLogger("greylag")
 
@@ -106,10 +105,10 @@ def commands(
         return []
     step, words, before = choice.stages[choice.best], ["greylag", "rerank", "--run", str(run)], list[str]()
     folders = [word for path in index for word in ("--index", str(path))]
-    if step.name == LEARNED:
-        train = ["greylag", "train", "--model", MODEL, *folders, "--run", str(run)]
-        model = f"{LEARNED}.json"
-        before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", "score", "--out", model]))
+    if is_learned(step):
+        model, features = f"{step.name}.json", ",".join(LEARNED_FEATURES)
+        train = ["greylag", "train", "--model", step.stage.learned_by, *folders, "--run", str(run)]
+        before.append(shlex.join([*train, "--qrels", str(subtopics), "--features", features, "--out", model]))
         step = step.adding(model=model)
     elif "aspects" in step.stage.needs:
         step = step.adding(aspects=str(aspects))

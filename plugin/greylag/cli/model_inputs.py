@@ -54,11 +54,11 @@ def load_linear(path: Path, lack: str) -> RankingModel:
 
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
-    from greylag.diversity.recipe import LEARNERS  # slow to import, for errors alone
+    from greylag.diversity.recipe import DIVERSITY_MODELS  # slow to import, for errors alone
     from greylag.recipes.spelling import RANKERS
 
     name = spelling.partition("(")[0].strip()
-    return name if name in RANKERS or name in LEARNERS else None
+    return name if name in RANKERS or name in DIVERSITY_MODELS else None
 
 
 def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str) -> str:

@@ -18,7 +18,6 @@ from greylag.cli.options import (
     TOPICS,
     Described,
     Features,
-    Kind,
     MeasureName,
     Rule,
     Shared,
@@ -31,8 +30,7 @@ from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.cli.training_inputs import Files, TrainRequest, read_inputs
 from greylag.core.spelling import nearest, read_call
-from greylag.diversity.recipe import LEARNERS as DIVERSIFIERS
-from greylag.diversity.recipe import options_of, parse_diversity, title_files, train_to_diversify
+from greylag.diversity.recipe import DIVERSITY_MODELS, parse_diversity, title_files, train_to_diversify
 from greylag.errors import ParameterError
 from greylag.evaluation import compare
 from greylag.features.feature import Feature
@@ -49,10 +47,7 @@ from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, write_run
 from greylag.trec.texts import read_fields
 
-MODELS: Mapping[str, Described] = {
-    **RANKERS,
-    **{name: Kind(summary, options_of(name)) for name, (summary, _) in DIVERSIFIERS.items()},
-}
+MODELS: Mapping[str, Described] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(
     "--model",
     is_eager=True,
@@ -140,7 +135,7 @@ def train(
     [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
     files = Files(index, qrels, out, topics, run, letor, validation, out_run)
     named = () if features is None else parse_features(",".join(features))
-    if name in DIVERSIFIERS:
+    if name in DIVERSITY_MODELS:
         if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
         train_diversifier(shared, model, files, named, folds)
@@ -198,11 +193,11 @@ def train_ranker(shared: Shared, asked: TrainRequest, files: Files, folds: int |
 
 def train_diversifier(shared: Shared, model: str, files: Files, named: tuple[Feature, ...], folds: int | None) -> None:
     """Train a model that diversifies, write it, and say what was learned."""
-    recipe, titles = parse_diversity(model, tuple(map(str, named))), title_files(model)
+    recipe, titles, [name, _] = parse_diversity(model, tuple(map(str, named))), title_files(model), read_call(model)
     if files.index is None or files.qrels is None:
-        raise ParameterError(f"--model {recipe.method} needs --index and --qrels")
+        raise ParameterError(f"--model {name} needs --index and --qrels")
     if files.run is None:
-        raise ParameterError(f"--model {recipe.method} needs a --run, whose top documents it learns to pick from")
+        raise ParameterError(f"--model {name} needs a --run, whose top documents it learns to pick from")
     if files.topics is None and (asking := [feature for feature in named if feature.reads_query]):
         raise ParameterError(f"give --topics: the feature {asking[0]} needs the queries' texts")
     positions, first = PositionalIndex.from_lucene(files.index), shared.run(files.run, files.topics)

@@ -10,7 +10,13 @@ from typing import Any
 from greylag.core.spelling import nearest
 from greylag.errors import ParameterError
 
-GROUPS = {kind: f"greylag.{kind}s" for kind in ("stage", "feature", "learner")} | {"study": "greylag.studies"}
+GROUPS = {
+    "stage": "greylag.stages",
+    "feature": "greylag.features",
+    "learner": "greylag.learners",
+    "diversity learner": "greylag.diversity_learners",
+    "study": "greylag.studies",
+}
 """The groups of entry points, by what errors call their members."""
 
 

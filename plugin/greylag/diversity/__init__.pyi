@@ -22,6 +22,7 @@ from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
 from .random_order import random_gain as random_gain
 from .recipe import DiversityRecipe as DiversityRecipe
+from .recipe import fit_svmdiv as fit_svmdiv
 from .recipe import parse_diversity as parse_diversity
 from .recipe import train_to_diversify as train_to_diversify
 from .stage import DiversityStage as DiversityStage
@@ -29,9 +30,9 @@ from .stage import GreedyStage as GreedyStage
 from .svmdiv import CSSVM as CSSVM
 from .svmdiv import SVMDiv as SVMDiv
 from .training import C_GRID as C_GRID
+from .training import DiversityLearner as DiversityLearner
 from .training import FittedDiversity as FittedDiversity
 from .training import choose_cost as choose_cost
-from .training import fit_svmdiv as fit_svmdiv
 from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples

@@ -12,10 +12,9 @@ import numpy as np
 
 from greylag.core.guidance import guided
 from greylag.core.tables import aligned, html_text
-from greylag.diversity.svmdiv import SVMDiv
-from greylag.diversity.training import fit_svmdiv
+from greylag.diversity.recipe import diversify_by_fold, parse_diversity
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
+from greylag.evaluation.folds import split_folds
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
@@ -28,7 +27,9 @@ from greylag.stages import StageStep, find_stage, registered_stages, required_pa
 from greylag.trec import SubtopicQrels
 
 TRIED_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-NONE, LEARNED, CHOSEN = "none", "svmdiv", "chosen in training"
+NONE, CHOSEN = "none", "chosen in training"
+LEARNED_FEATURES = ("score",)
+"""The document features of models that are learned in folds."""
 _log = logging.getLogger("greylag")
 
 
@@ -183,16 +184,21 @@ def choose_diversifier(
     for step in steps:
         name = step.name if len({other.name for other in steps}) == len(steps) else str(step)
         start = perf_counter()
-        if step.name == LEARNED and "model" not in dict(step.options):
+        if learned := is_learned(step):
             stages: list[tuple[float | None, StageStep]] = [(None, step)]
-            runs = [_learned(first, qrels, test_qids, index, k, n_jobs)]
+            runs = [_learned(step, first, qrels, test_qids, index, k, n_jobs)]
         else:
             stages = alternatives(_sized(step, k))
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         seconds = (perf_counter() - start) / len(first) / len(stages)
         values = np.array([_evaluated(run, qrels, parsed).values for run in runs])
-        tried[name] = _MethodScores(stages, values, seconds)
+        tried[name] = _MethodScores(stages, values, seconds, learned)
     return _compared(tried, before, parsed, [np.isin(list(qrels), qids) for qids in test_qids])
+
+
+def is_learned(step: StageStep) -> bool:
+    """Return whether the stage's model is still to be learned."""
+    return bool(step.stage.learned_by) and "model" not in dict(step.options)
 
 
 class _MethodScores(NamedTuple):
@@ -200,12 +206,8 @@ class _MethodScores(NamedTuple):
 
     stages: list[tuple[float | None, StageStep]]  # by weight; None if the method has none
     values: FloatArray  # (weights, queries, measures)
-    seconds: float  # for a query
-
-    @property
-    def is_tuned(self) -> bool:
-        """Whether nothing was learned from the queries but the weight."""
-        return self.stages[0][1].name != LEARNED or "model" in dict(self.stages[0][1].options)
+    seconds: float  # per query
+    learned: bool  # from the queries, beside the weight
 
 
 def _compared(
@@ -218,7 +220,7 @@ def _compared(
         held_out, chosen = tuned_by_fold(method.values, tests, sign)
         scores[name] = replace(before, values=held_out)
         stages[name] = method.stages[last_best(sign * method.values[:, :, 0].mean(axis=1))][1]
-        if method.is_tuned:
+        if not method.learned:
             by_fold = [method.stages[number][0] for number in chosen]
             weights[name] = tuple(weight for weight in by_fold if weight is not None)
     pool = {name: method.values for name, method in tried.items()}
@@ -251,7 +253,7 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
         except ParameterError as error:  # of a package that is not greylag's
             _log.warning("%s: it is not tried", error)
             continue
-        needed = {*stage.needs, *required_parameters(stage)} - ({"model"} if name == LEARNED else set())
+        needed = {*stage.needs, *required_parameters(stage)} - ({"model"} if stage.learned_by else set())
         if stage.diversifies and needed <= have:
             steps.append(StageStep(name))
     return steps
@@ -306,19 +308,15 @@ def last_best(means: FloatArray) -> int:
 
 
 def _learned(
-    first: Run, qrels: SubtopicQrels, test_qids: Sequence[Sequence[str]], index: PositionalIndex | None, k: int,
-    n_jobs: int | None,
+    step: StageStep, first: Run, qrels: SubtopicQrels, folds: Sequence[Sequence[str]], index: PositionalIndex | None,
+    k: int, n_jobs: int | None,
 ) -> Run:  # fmt: skip
-    """Diversify each fold by SVM-div trained on the others."""
+    """Diversify each fold by the stage's model, learned from the others."""
     if index is None:
-        raise ParameterError(f"{LEARNED} needs an index")
-
-    def fit(qids: Sequence[str]) -> SVMDiv:
-        judged = {qid: qrels[qid] for qid in qids}
-        return fit_svmdiv([first[qid] for qid in qids if qid in first], judged, index, picks=k, n_jobs=n_jobs)
-
-    stages = [*fit_by_fold(fit, list(qrels), test_qids, n_jobs=n_jobs)]
-    return rerank_by_fold(stages, test_qids, first, n_jobs=n_jobs, tag=LEARNED)
+        raise ParameterError(f"{step} needs an index")
+    recipe = parse_diversity(step.stage.learned_by, LEARNED_FEATURES)
+    make, examples = recipe.prepare(first.select_queries(qrels), qrels, index, n_jobs=n_jobs)
+    return diversify_by_fold(recipe, make, examples, list(qrels), folds, first, k=k, tag=step.name, n_jobs=n_jobs)
 
 
 def _evaluated(run: Run, qrels: SubtopicQrels, measures: tuple[Measure, Measure]) -> Scores:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, is_dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from inspect import cleandoc
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from greylag.core.checks import check_choice
+from greylag.core.hints import shown
+from greylag.core.registry import load_entry, registered
 from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
@@ -18,6 +22,7 @@ from greylag.diversity.random_order import RandomOrder
 from greylag.diversity.svmdiv import CSSVM, SVMDiv
 from greylag.diversity.training import (
     VALIDATE_EVERY,
+    DiversityLearner,
     Example,
     FittedDiversity,
     split_validation,
@@ -29,9 +34,8 @@ from greylag.evaluation import Scores
 from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.evaluation.scores import evaluate_by_subtopic
 from greylag.index.positional import PositionalIndex
-from greylag.learning.structured.coulomb import Coulomb
 from greylag.learning.structured.cutting_plane import CuttingPlane
-from greylag.ranking import Run
+from greylag.ranking import Ranking, Run, as_run
 from greylag.trec import SubtopicQrels
 
 VALIDATION = "validation (chose C)"
@@ -47,7 +51,7 @@ class DiversityRecipe:
 
     Parameters
     ----------
-    learner : CuttingPlane or Coulomb
+    learner : DiversityLearner
         `CuttingPlane` learns SVM-div, `Coulomb` an ensemble.
     k : int >= 1, default 5
         The size of the sets that it learns to pick.
@@ -73,7 +77,7 @@ class DiversityRecipe:
         Whether all queries are trained on, once C is chosen.
     """
 
-    learner: CuttingPlane | Coulomb
+    learner: DiversityLearner
     _: KW_ONLY
     k: int = 5
     depth: int = 100
@@ -90,6 +94,7 @@ class DiversityRecipe:
         if self.retrain and not self.validate:
             raise ParameterError("retrain=true needs validate=true: without it, all queries are trained on")
         CoverageModel(self.k)  # checks it
+        check_choice("preset", self.preset, PRESETS)
         self.features  # noqa: B018 - checks them
 
     @property
@@ -107,24 +112,33 @@ class DiversityRecipe:
         """The stage that applies the model: svmdiv or cssvm."""
         return "svmdiv" if isinstance(self.learner, CuttingPlane) else "cssvm"
 
+    def prepare(
+        self,
+        rankings: Run,
+        qrels: SubtopicQrels,
+        index: PositionalIndex,
+        *,
+        titles: Mapping[str, str | Mapping[str, Any]] | None = None,
+        n_jobs: int | None = None,
+    ) -> tuple[CandidateMaker, dict[str, Example]]:
+        """Return the maker of candidates, and the examples by qid, which are the same for all folds."""
+        make = CandidateMaker(index, self.features, titles=titles, depth=self.depth)
+        relevant, weighted = self.candidates == "relevant", self.loss == "weighted"
+        return make, training_examples(rankings, qrels, make, relevant_only=relevant, weighted=weighted, n_jobs=n_jobs)
+
     def fit(
         self, examples: Mapping[str, Example], make: CandidateMaker, *, n_jobs: int | None = None
     ) -> FittedDiversity:
-        """Learn from examples of `training_examples`, by qid."""
+        """Learn from examples of `prepare`; `validate` needs four of them, and with fewer, the learner's C is used."""
+        if not examples:
+            raise ParameterError("nothing to learn from in a fold: no query has a candidate that covers a subtopic")
         training, held_out = split_validation(examples) if self.validate else (examples, {})
-        if self.validate and not held_out:
-            raise ParameterError(
-                f"validate needs at least {VALIDATE_EVERY} queries with subtopics, not {len(examples)}"
-            )
-        return train(
-            training, make, self.learner, k=self.k, validation=held_out, retrain=self.retrain,
-            provenance={"method": self.method}, n_jobs=n_jobs,
-        )  # fmt: skip
+        return train(training, make, self.learner, k=self.k, validation=held_out, retrain=self.retrain, n_jobs=n_jobs)
 
-    def stage(self, fitted: FittedDiversity, make: CandidateMaker) -> SVMDiv | CSSVM:
-        """Return the stage that picks k documents by the model."""
-        kind = SVMDiv if self.method == "svmdiv" else CSSVM
-        return kind(fitted.model, make.index, titles=make.titles, k=self.k)
+    def stage(self, fitted: FittedDiversity, make: CandidateMaker, k: int | None = None) -> SVMDiv | CSSVM:
+        """Return the stage that picks k documents by the model, by default as many as it was trained to pick."""
+        kind = SVMDiv if len(fitted.model.weights) == 1 else CSSVM
+        return kind(fitted.model, make.index, titles=make.titles, k=self.k if k is None else k)
 
 
 @dataclass(frozen=True)
@@ -186,19 +200,14 @@ def train_to_diversify(
     n_jobs : int, optional
         Number of workers; results do not depend on it.
     """
-    make = CandidateMaker(index, recipe.features, titles=titles, depth=recipe.depth)
-    relevant, weighted = recipe.candidates == "relevant", recipe.loss == "weighted"
-    examples = training_examples(rankings, qrels, make, relevant_only=relevant, weighted=weighted, n_jobs=n_jobs)
+    make, examples = recipe.prepare(rankings, qrels, index, titles=titles, n_jobs=n_jobs)
+    if recipe.validate and len(examples) < VALIDATE_EVERY:
+        raise ParameterError(f"validate needs {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
     qids, held_out = list(examples), None
-
-    def fit(training: Sequence[str]) -> FittedDiversity:
-        return recipe.fit({qid: examples[qid] for qid in training}, make, n_jobs=n_jobs)
-
     if folds is not None:
         parts = split_folds(qids, folds, 0)
-        stages = [recipe.stage(of_fold, make) for of_fold in fit_by_fold(fit, qids, parts, n_jobs=n_jobs)]
-        held_out = rerank_by_fold(stages, parts, rankings, n_jobs=n_jobs, tag=tag)
-    fitted, scored = fit(qids), held_out
+        held_out = diversify_by_fold(recipe, make, examples, qids, parts, rankings, n_jobs=n_jobs, tag=tag)
+    fitted, scored = recipe.fit(examples, make, n_jobs=n_jobs), held_out
     # Without folds, the queries that C was chosen on are the nearest to held-out ones, if they were not trained on.
     if scored is None and fitted.validation and not recipe.retrain:
         scored = recipe.stage(fitted, make).run(rankings.select_queries(fitted.validation), n_jobs=n_jobs)
@@ -206,6 +215,79 @@ def train_to_diversify(
     if held_out is None and scores:
         scores[VALIDATION] = scores.pop("held out")
     return DiversityTraining(fitted, held_out, scores)
+
+
+def diversify_by_fold(
+    recipe: DiversityRecipe,
+    make: CandidateMaker,
+    examples: Mapping[str, Example],
+    qids: Sequence[str],
+    folds: Sequence[Sequence[str]],
+    first: Run,
+    *,
+    k: int | None = None,
+    tag: str,
+    n_jobs: int | None,
+) -> Run:
+    """Diversify the queries of each fold by a model of the others."""
+
+    def fit(training: Sequence[str]) -> SVMDiv | CSSVM:
+        of_others = {qid: examples[qid] for qid in training if qid in examples}
+        return recipe.stage(recipe.fit(of_others, make, n_jobs=n_jobs), make, k)
+
+    stages = [*fit_by_fold(fit, qids, folds, n_jobs=n_jobs)]
+    return rerank_by_fold(stages, folds, first, n_jobs=n_jobs, tag=tag)
+
+
+def fit_svmdiv(
+    rankings: Run | Iterable[Ranking],
+    qrels: SubtopicQrels,
+    documents: PositionalIndex | Mapping[str, str],
+    *,
+    preset: str = "svmdiv2",
+    document_features: Sequence[str] = ("score",),
+    set_size: int = 5,
+    depth: int = 100,
+    picks: int = 20,
+    C: float | None = None,
+    n_jobs: int | None = None,
+) -> SVMDiv:
+    """Train SVM-div on judged rankings, from texts or an index to the stage that diversifies.
+
+    Parameters
+    ----------
+    rankings : Run or iterable of Ranking
+        The rankings to learn from.
+    qrels : mapping
+        Grades by qid, subtopic or nugget, and docid.
+    documents : PositionalIndex or mapping of str to str
+        The collection: an index, or texts by docid. The stage diversifies documents of this collection.
+    preset : str, default "svmdiv2"
+        One of `greylag.diversity.PRESETS`.
+    document_features : sequence of str, default ("score",)
+        See `CandidateMaker`. The score lets it weigh relevance against words.
+    set_size : int >= 1, default 5
+        The size of the sets that it learns to pick.
+    depth, picks : int >= 1
+        The candidates are the top `depth` documents, of which the stage picks `picks`.
+    C : float > 0, optional
+        By default that of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer than
+        four queries, 1.
+    n_jobs : int, optional
+        Number of workers; the stage does not depend on it.
+    """
+    index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
+    learner, given = CuttingPlane(C=1.0 if C is None else C), tuple(document_features)
+    recipe = DiversityRecipe(
+        learner,
+        k=set_size,
+        depth=depth,
+        preset=cast(Any, preset),
+        document_features=given,
+        validate=C is None,
+    )
+    make, examples = recipe.prepare(as_run(rankings), qrels, index, n_jobs=n_jobs)
+    return SVMDiv(recipe.fit(examples, make, n_jobs=n_jobs).model, index, k=picks)
 
 
 def beside_others(
@@ -226,23 +308,51 @@ def beside_others(
     }
 
 
-LEARNERS: Mapping[str, tuple[str, type[CuttingPlane | Coulomb]]] = {
-    "svmdiv": ("SVM-div: pick documents that cover subtopics", CuttingPlane),
-    "cssvm": ("an ensemble of these that repel each other", Coulomb),
-}
-"""The models that diversify, by name: a line about each, and its learner."""
+def find_diversity_learner(name: str) -> Any:
+    """Find the class of a registered learner of diversity; `ParameterError` if it cannot be imported or is none."""
+    kind = load_entry("diversity learner", name)
+    learns = isinstance(kind, type) and callable(getattr(kind, "fit", None)) and is_dataclass(kind)
+    if not (learns and "C" in parameters(kind)):
+        raise ParameterError(f"diversity learner {name} is {shown(kind)}, not a dataclass with a C and a method fit")
+    if both := sorted(parameters(kind).keys() & _OTHERS.keys()):
+        raise ParameterError(f"diversity learner {name} has the parameter {both[0]}, which recipes have: rename it")
+    return kind
+
+
+_OTHERS = {**parameters(DiversityRecipe, "document_features"), **parameters(Titles)}
+
+
+@dataclass(frozen=True)
+class DiversityModelKind:
+    """A model that can be spelt, by the name of its learner, which is imported when it is first asked for."""
+
+    name: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the learner's docstring."""
+        return cleandoc(find_diversity_learner(self.name).__doc__).partition("\n")[0].rstrip(".")
+
+    @property
+    def options(self) -> Mapping[str, Parameter]:
+        """The options by name: the learner's, and those of `DiversityRecipe`."""
+        return {**parameters(find_diversity_learner(self.name)), **_OTHERS}
+
+
+DIVERSITY_MODELS = {name: DiversityModelKind(name) for name in registered("diversity learner")}
+"""The models that diversify, by name: one for each learner of the group ``greylag.diversity_learners``."""
 
 
 def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> DiversityRecipe:
     """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)``; `title_files` has its file of titles."""
     name, options = read_call(text)
-    if name not in LEARNERS:
-        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, LEARNERS)}")
-    values = read_options(name, options, options_of(name))
+    if name not in DIVERSITY_MODELS:
+        raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, DIVERSITY_MODELS)}")
+    values = read_options(name, options, DIVERSITY_MODELS[name].options)
     if values.get("validate") and "C" in values:
         raise ParameterError("C and validate=true cannot be combined: validate chooses C")
-    kind = LEARNERS[name][1]
     values.pop("titles", None)
+    kind = find_diversity_learner(name)
     of_learner = {key: values.pop(key) for key in parameters(kind) if key in values}
     return DiversityRecipe(kind(**of_learner), document_features=document_features, **values)
 
@@ -250,9 +360,4 @@ def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> Diver
 def title_files(text: str) -> list[str]:
     """Return the file of titles that the spelling of a model names, if it does."""
     name, options = read_call(text)
-    return [str(options["titles"])] if name in LEARNERS and "titles" in options else []
-
-
-def options_of(name: str) -> dict[str, Parameter]:
-    """Return the options of a model of `LEARNERS`: those of its learner, and of `DiversityRecipe`."""
-    return {**parameters(LEARNERS[name][1]), **parameters(DiversityRecipe, "document_features"), **parameters(Titles)}
+    return [str(options["titles"])] if name in DIVERSITY_MODELS and "titles" in options else []

@@ -81,6 +81,8 @@ class SVMDiv(_LearnedStage, GreedyStage):
         Number of candidates to pick.
     """
 
+    learned_by = "svmdiv(preset=svmdiv2,validate=true)"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.model.weights) > 1:

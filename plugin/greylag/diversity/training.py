@@ -6,21 +6,16 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from greylag import __version__
 from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage_model import PRESETS, Candidates, CoverageModel
+from greylag.diversity.coverage_model import Candidates, CoverageModel
 from greylag.diversity.model import DiversityModel
-from greylag.diversity.svmdiv import SVMDiv
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics
-from greylag.index.positional import PositionalIndex
-from greylag.learning.structured.coulomb import Coulomb
-from greylag.learning.structured.cutting_plane import CuttingPlane, Solution
-from greylag.learning.structured.ensemble import Ensemble
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.runtime.parallel import parallel_map
 from greylag.trec import SubtopicQrels
@@ -29,8 +24,25 @@ C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 """1e-5, 1e-4, ..., 1e3: the values of C in the experiments of Yue & Joachims (2008), section 6."""
 
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
+OUTCOME = ("mean_angle", "objective", "gap", "converged")
+"""What models and messages have of a learner's result, where it has them."""
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
+
+
+class DiversityLearner(Protocol):
+    """Learns weights of a `CoverageModel`; a frozen dataclass, whose fields are options and provenance.
+
+    A learner that has a method ``fit_path(model, examples, grid)``, as `CuttingPlane` has, is fitted to a grid of C by
+    that.
+    """
+
+    @property
+    def C(self) -> float:  # noqa: N802 - the paper's symbol
+        """The cost of the loss, which validation chooses."""
+
+    def fit(self, model: CoverageModel, examples: Sequence[Example]) -> Any:
+        """Learn from candidates and their subtopics; the result has `weights`, shape (d,), or (M, d) of an ensemble."""
 
 
 def training_examples(
@@ -125,33 +137,27 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
 def _fit_grid(
     model: CoverageModel,
     training: Sequence[Example],
-    learner: CuttingPlane | Coulomb,
+    learner: Any,
     grid: Collection[float],
     *,
     n_jobs: int | None = None,
 ) -> dict[float, Any]:
-    """Fit the `Solution` (`CuttingPlane`) or `Ensemble` (`Coulomb`) for each C of `grid`, in ascending order."""
-    # `CuttingPlane.fit_path` goes from one C to the next. Ensembles of different C are independent, and `n_jobs`
-    # workers fit them; the result does not depend on their number.
+    """Fit a learner's result for each C of `grid`, in ascending order."""
     ascending = sorted(grid)
     # A path is one item of work: the constraints for one C are the start for the next.
-    items = [ascending] if isinstance(learner, CuttingPlane) else [[C] for C in ascending]
+    items = [ascending] if hasattr(learner, "fit_path") else [[C] for C in ascending]
     work = partial(_fit, model=model, learner=learner)
     solutions = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
     return {C: solution for by_cost in solutions for C, solution in by_cost.items()}
 
 
-def _fit(
-    grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: CuttingPlane | Coulomb
-) -> dict[float, Solution | Ensemble]:
-    if isinstance(learner, CuttingPlane):
+def _fit(grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: Any) -> dict[float, Any]:
+    if hasattr(learner, "fit_path"):
         return dict(learner.fit_path(model, training, grid))
     return {C: replace(learner, C=C).fit(model, training) for C in grid}
 
 
-def choose_cost(
-    model: CoverageModel, solutions: Mapping[float, Solution | Ensemble], validation: Collection[Example]
-) -> float:
+def choose_cost(model: CoverageModel, solutions: Mapping[float, Any], validation: Collection[Example]) -> float:
     """Choose the C with the lowest mean loss on `validation` (pick-best for ensembles); ties go to the first."""
     return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
 
@@ -163,9 +169,9 @@ class FittedDiversity:
     Parameters
     ----------
     model : DiversityModel
-    learner : CuttingPlane or Coulomb
+    learner : DiversityLearner
         With the C that was used.
-    solution : Solution or Ensemble
+    solution : Solution, Ensemble or another learner's result
     queries : tuple of str
         The queries that were trained on.
     validation : tuple of str
@@ -173,33 +179,32 @@ class FittedDiversity:
     """
 
     model: DiversityModel
-    learner: CuttingPlane | Coulomb
-    solution: Solution | Ensemble
+    learner: DiversityLearner
+    solution: Any
     queries: tuple[str, ...]
     validation: tuple[str, ...]
 
     def __str__(self) -> str:
-        learner, solution = self.learner, self.solution
         where = "of them" if set(self.validation) <= set(self.queries) else "more"
         validated = f", C chosen on {len(self.validation)} {where}" if self.validation else ""
-        trained = f"{len(self.queries)} queries{validated}: C {learner.C:g}"
-        if isinstance(solution, Ensemble):
-            assert isinstance(learner, Coulomb)
-            spread = f"{learner.repulsion} with alpha {learner.alpha:g}, mean angle {solution.mean_angle:.1f} degrees"
-            return f"{trained}, {len(self.model.weights)} models, {spread}"
-        gap = f"{solution.gap:.2g} from the optimum under the constraints that greedy inference found"
-        return f"{trained}, objective {solution.objective:.6g}, at most {gap}"
+        members = [f"{len(self.model.weights)} models"] if len(self.model.weights) > 1 else []
+        outcome = [
+            f"{name.replace('_', ' ')} {value:.6g}"
+            for name, value in _outcome(self.solution).items()
+            if name != "converged"
+        ]
+        trained = f"{len(self.queries)} queries{validated}: C {self.learner.C:g}"
+        return ", ".join([trained, *members, *outcome])
 
 
 def train(
     training: Mapping[str, Example],
     make: CandidateMaker,
-    learner: CuttingPlane | Coulomb,
+    learner: DiversityLearner,
     *,
     k: int = 5,
     validation: Mapping[str, Example] | None = None,
     retrain: bool = False,
-    provenance: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
 ) -> FittedDiversity:
     """Train SVM-div, or an ensemble of it, to pick sets of k documents.
@@ -210,7 +215,7 @@ def train(
         Examples by qid (see `training_examples`).
     make : CandidateMaker
         The maker of the examples.
-    learner : CuttingPlane or Coulomb
+    learner : DiversityLearner
         `CuttingPlane` finds one weight vector, `Coulomb` M of them.
     k : int >= 1, default 5
         The size of the sets.
@@ -218,8 +223,6 @@ def train(
         Examples by qid that choose C from `C_GRID`, instead of the C of the learner.
     retrain : bool, default False
         Whether to train on the validation examples, too, once C is chosen.
-    provenance : mapping, optional
-        Added to the provenance of the model, which repeats what is returned beside it.
     n_jobs : int, optional
         Number of workers, each with a C of an ensemble; the model does not depend on it.
     """
@@ -230,10 +233,11 @@ def train(
     if retrain and validation:
         training = {**training, **validation}
         solution = _fit_grid(model, list(training.values()), learner, [C])[C]
-    learner, queries, chosen_on = replace(learner, C=C), tuple(training), tuple(validation or ())
+    learner, queries, chosen_on = replace(cast(Any, learner), C=C), tuple(training), tuple(validation or ())
+    vectors = np.atleast_2d(solution.weights).tolist()
     fitted = DiversityModel(
         features=make.features,
-        weights=tuple(tuple(vector) for vector in np.atleast_2d(solution.weights).tolist()),
+        weights=tuple(map(tuple, vectors)),
         k=k,
         depth=make.depth,
         titles=make.titles is not None,
@@ -243,60 +247,12 @@ def train(
             "greylag": __version__,
             "queries": [*queries],
             "validation": [*chosen_on],
-            **asdict(learner),
+            **asdict(cast(Any, learner)),
             **_outcome(solution),
-            **(provenance or {}),
+            "method": "svmdiv" if len(vectors) == 1 else "cssvm",
         },
     )
     return FittedDiversity(fitted, learner, solution, queries, chosen_on)
-
-
-def fit_svmdiv(
-    rankings: Run | Iterable[Ranking],
-    qrels: SubtopicQrels,
-    documents: PositionalIndex | Mapping[str, str],
-    *,
-    preset: str = "svmdiv2",
-    document_features: Sequence[str] = ("score",),
-    set_size: int = 5,
-    depth: int = 100,
-    picks: int = 20,
-    C: float | None = None,
-    n_jobs: int | None = None,
-) -> SVMDiv:
-    """Train SVM-div on judged rankings, from texts or an index to the stage that diversifies.
-
-    Parameters
-    ----------
-    rankings : Run or iterable of Ranking
-        The rankings to learn from.
-    qrels : mapping
-        Grades by qid, subtopic or nugget, and docid.
-    documents : PositionalIndex or mapping of str to str
-        The collection: an index, or texts by docid. The stage diversifies documents of this collection.
-    preset : str, default "svmdiv2"
-        One of `greylag.diversity.PRESETS`.
-    document_features : sequence of str, default ("score",)
-        See `CandidateMaker`. The score lets it weigh relevance against words.
-    set_size : int >= 1, default 5
-        The size of the sets that it learns to pick.
-    depth, picks : int >= 1
-        The candidates are the top `depth` documents, of which the stage picks `picks`.
-    C : float > 0, optional
-        By default that of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer than
-        four queries, 1.
-    n_jobs : int, optional
-        Number of workers; the stage does not depend on it.
-    """
-    if preset not in PRESETS:
-        raise ParameterError(f"unknown preset {preset!r}: use {', '.join(PRESETS)}")
-    index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
-    make = CandidateMaker(index, replace(PRESETS[preset], document_features=tuple(document_features)), depth=depth)
-    examples = training_examples(rankings, qrels, make, n_jobs=n_jobs)
-    training, held_out = split_validation(examples) if C is None else (examples, {})
-    learner = CuttingPlane(C=1.0 if C is None else C)
-    fitted = train(training, make, learner, k=set_size, validation=held_out, n_jobs=n_jobs)
-    return SVMDiv(fitted.model, index, k=picks)
 
 
 def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example], dict[str, Example]]:
@@ -308,7 +264,5 @@ def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example
     )
 
 
-def _outcome(solution: Solution | Ensemble) -> dict[str, Any]:
-    if isinstance(solution, Ensemble):
-        return {"mean_angle": solution.mean_angle, "converged": solution.converged}
-    return {"objective": solution.objective, "gap": solution.gap, "converged": solution.converged}
+def _outcome(solution: Any) -> dict[str, Any]:
+    return {name: getattr(solution, name) for name in OUTCOME if hasattr(solution, name)}

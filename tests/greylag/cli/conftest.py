@@ -141,7 +141,5 @@ def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
     words = spelt("cssvm", "M=3 alpha=2 seed=5 C=1 k=3")
     code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)
     assert (code, err) == (0, "")
-    assert re.fullmatch(
-        r"svmdiv on 8 queries: C 1, 3 models, displacement with alpha 2, mean angle \d+\.\d degrees\n", told
-    )
+    assert re.match(r"svmdiv on 8 queries: C 1, 3 models, mean angle \d+\.\d+\n", told)
     return tmp_path / "ens.json"

@@ -352,7 +352,7 @@ def test_forms_and_exponents_of_the_repulsion(learn: Command, made: Path, tmp_pa
         words = spelt("cssvm", f"M=3 alpha=2 C=0.1 k=2 {more}")
         code, told, _ = learn(made / "qrels.subtopics.txt", tmp_path / "a", *words)
         assert code == 0
-        assert f"{form} with alpha 2, mean angle" in told
+        assert "3 models, mean angle" in told
         provenance = DiversityModel.load(tmp_path / "a").provenance
         assert provenance["repulsion"] == form
         assert provenance["s"] == (s[0] if s else 1)
@@ -400,15 +400,6 @@ def test_subtopics_without_documents_change_nothing(learn: Command, made: Path, 
     assert learn(made / "qrels.subtopics.txt", first)[0] == 0
     assert learn(qrels, second)[0] == 0
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_validation_needs_queries(learn: Command, made: Path, tmp_path: Path) -> None:
-    qrels = tmp_path / "qrels.txt"
-    lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
-    qrels.write_text("".join(line for line in lines if line.split()[0] in ("1", "2", "3")))
-    code, _, err = learn(qrels, tmp_path / "x", *spelt("svmdiv", "validate=true"))
-    assert code == 2
-    assert "validate needs at least 4 queries with subtopics, not 3" in err
 
 
 @pytest.mark.parametrize(

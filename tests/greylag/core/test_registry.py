@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 
 from greylag.core.registry import forget, load_entry
+from greylag.diversity import recipe
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.learning import GreedySelection
+from greylag.ranking import Run
 from greylag.recipes import spelling
 from greylag.recipes.spelling import parse_learner
-from greylag.testing import check_feature, check_learner
+from greylag.testing import check_diversity_learner, check_feature, check_learner
 from tests.greylag.diversity import samples
 
-CODE = """
+CODE = '''
 from dataclasses import KW_ONLY, dataclass
+from types import SimpleNamespace
 from greylag.features.evidence import Evidence
 from greylag.learning import GreedySelection
 import numpy as np
@@ -36,12 +39,26 @@ class First(GreedySelection):
     pass
 
 @dataclass(frozen=True)
+class Counting:
+    """Weigh what counts."""
+    C: float = 1.0
+    def fit(self, model, examples):
+        return SimpleNamespace(weights=np.arange(float(examples[0][0].features.n_features)))
+
+@dataclass(frozen=True)
+class Deep(Counting):
+    depth: int = 3
+
+@dataclass(frozen=True)
 class Clashing(GreedySelection):
     b: float = 0.5
-"""
+'''
 ENTRIES = """[greylag.features]
 longest = theirs_too:Longest
 wrong = theirs_too:Longest
+[greylag.diversity_learners]
+counting = theirs_too:Counting
+deep = theirs_too:Deep
 [greylag.learners]
 first = theirs_too:First
 clashing = theirs_too:Clashing
@@ -72,10 +89,22 @@ def test_a_learner_of_another_package_trains() -> None:
     learner, preselection = parse_learner("first(max_features=2)", "nDCG@10")
     assert preselection is None
     check_learner(learner)  # type: ignore[arg-type]
-    recipe, _ = spelling.parse_model("first(max_features=2,mu=500)", "nDCG@10", pool="sd")
-    assert recipe.learner == learner  # type: ignore[attr-defined]
+    parsed, _ = spelling.parse_model("first(max_features=2,mu=500)", "nDCG@10", pool="sd")
+    assert parsed.learner == learner  # type: ignore[attr-defined]
     assert isinstance(learner, GreedySelection)
     assert type(learner).__name__ == "First"
+
+
+def test_a_learner_of_diversity_of_another_package_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "DIVERSITY_MODELS", {"counting": recipe.DiversityModelKind("counting")})
+    assert recipe.DIVERSITY_MODELS["counting"].summary == "Weigh what counts"
+    parsed = recipe.parse_diversity("counting(C=2,k=3)")
+    check_diversity_learner(parsed.learner)
+    first = Run(tuple(samples.ranking(seed, 9, f"q{seed}") for seed in range(4)))
+    qrels = {f"q{seed}": samples.judgements(seed, 9) for seed in range(4)}
+    learned = recipe.train_to_diversify(parsed, first, qrels, samples.index(1, 9), folds=2)
+    assert learned.model.weights[0] == tuple(map(float, range(learned.model.features.n_features)))
+    assert (str(learned.fitted), learned.held_out is None) == ("4 queries: C 2", False)
 
 
 def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
@@ -91,6 +120,7 @@ def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
     [
         (parse_feature, "wrong:1", "wrong is spelt longest:"),
         (spelling.parse_model, "clashing", "clashing has the parameter b"),
+        (recipe.find_diversity_learner, "deep", "deep has the parameter depth"),
         (lambda text: parse_learner(text, "AP"), "absent", "absent cannot be imported: No module named"),
         (lambda text: parse_learner(text, "AP"), "none", "none cannot be imported"),
         (lambda text: parse_learner(text, "AP"), "twice", "others:Other, theirs_too:First"),

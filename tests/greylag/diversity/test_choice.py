@@ -144,7 +144,7 @@ def test_svmdiv_from_texts() -> None:
         held_out = evaluate_by_subtopic(stage.run(FIRST), {qid: QRELS[qid] for qid in fold}, [MEASURE])
         rows = [QIDS.index(qid) for qid in fold]
         assert held_out.values[:, 0].tolist() == found.scores["svmdiv"].values[rows, 0].tolist()
-    with pytest.raises(ParameterError, match="unknown preset"):
+    with pytest.raises(ParameterError, match="svmdiv-all-levels"):
         fit_svmdiv(FIRST, QRELS, TEXTS, preset="other")
     assert fit_svmdiv(FIRST, QRELS, TEXTS, C=0.5, picks=3, depth=7).model.provenance["C"] == 0.5
 

@@ -20,7 +20,7 @@ from greylag.diversity import (
     training_examples,
 )
 from greylag.diversity.coverage_model import Criterion
-from greylag.diversity.recipe import LEARNERS, options_of
+from greylag.diversity.recipe import DIVERSITY_MODELS
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
@@ -93,7 +93,10 @@ def test_spelling() -> None:
         PRESETS["svmdiv"], criteria=criteria, thresholds=(0.1, 0.5), document_features=("score",)
     )
     assert parse_diversity("cssvm(M=3,preset=svmdiv2)") == DiversityRecipe(Coulomb(3), preset="svmdiv2")
-    assert [set(options_of(name)) & {"M", "C", "k"} for name in LEARNERS] == [{"C", "k"}, {"M", "C", "k"}]
+    assert [kind.options.keys() & {"M", "C", "k"} for kind in DIVERSITY_MODELS.values()] == [
+        {"M", "C", "k"},
+        {"C", "k"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -44,10 +44,11 @@ _log = logging.getLogger("greylag")
 
 @dataclass(frozen=True)
 class Coulomb:
-    """A learner of M diverse members; with M = 1 or alpha = 0 and all examples, each is the structured SVM.
+    """Learn an ensemble of structured SVMs that repel each other.
 
-    Members start from the optimum w* of the structured SVM (`CuttingPlane`) plus a random vector of a tenth of its
-    length (of length 0.1 if w* is 0).
+    With M = 1, or with alpha = 0 and all examples, each member is the structured SVM. Members start from
+    the optimum w* of the structured SVM (`CuttingPlane`) plus a random vector of a tenth of its length (of length 0.1
+    if w* is 0).
 
     Parameters
     ----------

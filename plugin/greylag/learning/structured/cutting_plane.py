@@ -56,7 +56,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class CuttingPlane:
-    """The learner of a structured SVM.
+    """Learn a structured SVM, such as SVM-div, by cutting planes.
 
     If loss-augmented inference is approximate, as the greedy one of SVM-div is, the optimum is that under the
     constraints that it returns, which depend, in `fit_path`, on the smaller C, too. It can be below that of OP 1, whose
