@@ -34,7 +34,6 @@ from greylag.features.spelling import parse_features
 from greylag.fusion import GivenRun, PooledSources
 from greylag.index import PositionalIndex, RM3Search, RocchioSearch
 from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
-from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Composable, Pipeline, Source
 from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
@@ -81,8 +80,6 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     GeneralRanker: lambda f: GeneralRanker(f.index),
     LeaveOutSelf: lambda f: LeaveOutSelf(),
     ManifoldRanker: lambda f: ManifoldRanker(f.index),
-    RelevanceModelRanker: lambda f: RelevanceModelRanker(f.index, FEEDBACK),
-    Rocchio: lambda f: Rocchio(f.index, FEEDBACK),
     Coverage: lambda f: Coverage(f.index),
     CSSVM: lambda f: CSSVM(samples.ENSEMBLE, f.index),
     EssentialPages: lambda f: EssentialPages(f.index),

@@ -28,7 +28,6 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.greedy import greedy_picks
 from greylag.index.vectors import ArrayVectors
-from greylag.manifold import RelevanceModelRanker, Rocchio
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Pipeline, Stage
 from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
@@ -36,6 +35,7 @@ from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker
 from greylag.stages import find_stage, registered_stages
 from greylag.testing import check_stage
+from greylag_papers.zhou_2003.feedback import RelevanceModelRanker, Rocchio
 from tests.greylag.diversity import samples
 
 N = 15

@@ -1,5 +1,3 @@
-from .feedback import RelevanceModelRanker as RelevanceModelRanker
-from .feedback import Rocchio as Rocchio
 from .graph import AffinityGraph as AffinityGraph
 from .graph import Graph as Graph
 from .graph import affinity_graph as affinity_graph

@@ -1,4 +1,6 @@
-"""Reranking by judged documents: Rocchio's method, and the relevance model of the documents known to be relevant.
+"""Reranking by judged documents, beside manifold ranking with feedback: Rocchio's method, and the relevance model.
+
+A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
 
 References
 ----------
@@ -13,25 +15,23 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from greylag.core.checks import check_counts
+from greylag import PositionalIndex
 from greylag.errors import ParameterError
-from greylag.features import CollectionStatistics, FeatureExtractor, FeatureParameters, FeatureSpec
-from greylag.features.evidence import MAX_DF_SHARE
-from greylag.features.weighting import BM25
-from greylag.index.positional import PositionalIndex
+from greylag.features import FeatureExtractor, FeatureParameters, FeatureSpec
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, IntArray, Ranking
 
 Feedback = Mapping[str, Mapping[str, int]]
-"""Grades of judged documents by qid and docid; relevant from grade 1, or another by `greylag.trec.at_level`."""
+"""Grades of judged documents by qid and docid, in the ranking or not; relevant from grade 1."""
 FEATURES = (FeatureSpec("FI", "term", "LM"), FeatureSpec("FI", "expansion", "LM"))
+MAX_DF_SHARE = 0.1  # as of the relevance model's terms
 
 
-def judged_documents(index: PositionalIndex, feedback: Feedback, qid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def judged_documents(index: PositionalIndex, feedback: Feedback, qid: str) -> tuple[list[str], list[str]]:
     """Return the judged relevant documents of a query and the others, in ascending order; all are in the index."""
     grades = dict(sorted(feedback.get(qid, {}).items()))
-    known = [docid for docid, number in zip(grades, index.documents([*grades]).tolist(), strict=True) if number >= 0]
-    return tuple(d for d in known if grades[d] > 0), tuple(d for d in known if grades[d] <= 0)
+    known = [docid for docid, has in zip(grades, index.knows([*grades]), strict=True) if has]
+    return [d for d in known if grades[d] > 0], [d for d in known if grades[d] <= 0]
 
 
 @dataclass(frozen=True)
@@ -41,22 +41,7 @@ class Rocchio(Stage):
     The vector of the new query is q + beta mean(R) - gamma mean(N), where q, the relevant documents R and the others N
     are vectors of term frequencies of unit length. Terms of R and N in over a tenth of the documents are left out, as
     are negative weights, and the `terms` highest weights are kept. A document's score is the sum of the weights of the
-    query's terms times their BM25 weights in the document. Anserini's Rocchio, which takes the top documents as
-    relevant, is built in the same way.
-
-    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-    feedback : mapping of qid to docid to grade
-        Judged documents, in the ranking or not; relevant from grade 1.
-    beta, gamma : float >= 0, default 0.75 and 0.15
-        Weights of the relevant and of the other judged documents.
-    terms : int >= 1, default 100
-        Number of terms of the new query.
-    parameters : FeatureParameters
-        `k1`, `b` and `idf` of BM25.
+    query's terms times their BM25 weights in the document.
     """
 
     needs = frozenset({"index"})
@@ -68,13 +53,11 @@ class Rocchio(Stage):
     beta: float = 0.75
     gamma: float = 0.15
     terms: int = 100
-    parameters: FeatureParameters = FeatureParameters()
+    parameters: FeatureParameters = FeatureParameters()  # k1 and b of BM25
 
     def __post_init__(self) -> None:
-        for name in ("beta", "gamma"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ParameterError(f"{name} is {getattr(self, name)}; it must be a finite number >= 0")
-        check_counts(terms=self.terms)
+        if not (0 <= self.beta < np.inf and 0 <= self.gamma < np.inf and self.terms >= 1):
+            raise ParameterError(f"beta, gamma >= 0, terms >= 1: not {self.beta}, {self.gamma}, {self.terms}")
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
@@ -98,7 +81,7 @@ class Rocchio(Stage):
 
         return self.rerank_known(ranking, self.index.knows(ranking.docids), rerank)
 
-    def _centroid(self, docids: tuple[str, ...]) -> FloatArray:
+    def _centroid(self, docids: list[str]) -> FloatArray:
         """Compute the mean of the documents' vectors."""
         frequencies = self.index.term_frequencies(self.index.documents(docids))
         common = self.index.document_frequencies > MAX_DF_SHARE * self.index.n_documents
@@ -107,19 +90,18 @@ class Rocchio(Stage):
         rows = np.repeat(np.arange(len(docids)), np.diff(frequencies.indptr))
         norms = np.sqrt(np.bincount(rows, weights=frequencies.data**2, minlength=len(docids)))
         values = frequencies.data / np.maximum(norms, 1.0)[rows] / len(docids)
-        mean = np.bincount(frequencies.indices, weights=values, minlength=self.index.n_terms)
-        return np.asarray(mean, dtype=np.float64)
+        return np.asarray(np.bincount(frequencies.indices, weights=values, minlength=self.index.n_terms))
 
     def _scores(self, numbers: IntArray, weights: FloatArray) -> FloatArray:
         """Sum the documents' BM25 weights times `weights`, in the order of terms."""
-        frequencies = self.index.term_frequencies(numbers)
-        weighting = BM25(CollectionStatistics.of(self.index), self.parameters)
-        terms, df = frequencies.indices, self.index.document_frequencies
-        lengths = weighting.document(self.index.document_lengths[numbers])
-        saturated = frequencies.data / (frequencies.data + np.repeat(lengths, np.diff(frequencies.indptr)))
+        frequencies, (k1, b) = self.index.term_frequencies(numbers), (self.parameters.k1, self.parameters.b)
+        df = self.index.document_frequencies[frequencies.indices]
+        idf = np.log1p((self.index.n_documents - df + 0.5) / (df + 0.5))
+        norms = k1 * (1 - b + b * self.index.document_lengths[numbers] / self.index.average_length)
         rows = np.repeat(np.arange(len(numbers)), np.diff(frequencies.indptr))
-        products = weighting.clique(df[terms], df[terms]) * saturated * weights[terms]
-        return np.asarray(np.bincount(rows, weights=products, minlength=len(numbers)), dtype=np.float64)
+        saturated = (k1 + 1) * frequencies.data / (frequencies.data + norms[rows])
+        products = weights[frequencies.indices] * idf * saturated
+        return np.asarray(np.bincount(rows, weights=products, minlength=len(numbers)))
 
 
 @dataclass(frozen=True)
@@ -128,20 +110,7 @@ class RelevanceModelRanker(Stage):
 
     The score is w/|Q| sum over the query terms of log P(t|D) + (1 - w) sum over the expansion terms of
     P(t|R) log P(t|D), where w is `query_weight`, P(t|D) the Dirichlet-smoothed language model, and P(t|R) the relevance
-    model (`greylag.features.cliques.relevance_model`) of the relevant documents instead of the top ones. Documents
-    that were judged not relevant have no influence.
-
-    A query without a judged relevant document keeps its ranking, and documents outside the index keep their ranks.
-
-    Parameters
-    ----------
-    index : PositionalIndex
-    feedback : mapping of qid to docid to grade
-        Judged documents, in the ranking or not; relevant from grade 1.
-    query_weight : float in [0, 1], default 0.5
-        w.
-    parameters : FeatureParameters
-        `mu` of the language model, and `fb_terms`.
+    model of the relevant documents instead of the top ones. Documents that were judged not relevant have no influence.
     """
 
     needs = frozenset({"index"})
@@ -151,11 +120,7 @@ class RelevanceModelRanker(Stage):
     feedback: Feedback
     _: KW_ONLY
     query_weight: float = 0.5
-    parameters: FeatureParameters = FeatureParameters()
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.query_weight <= 1:
-            raise ParameterError(f"query_weight is {self.query_weight}; it must be in [0, 1]")
+    parameters: FeatureParameters = FeatureParameters()  # mu of the language model, and fb_terms
 
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rerank the documents of one query."""
