@@ -39,7 +39,7 @@ from greylag.pipeline import Composable, Pipeline, Source
 from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Query, Ranking, Run
 from greylag.recipes import GeneralRanker
-from tests.contracts.test_stages import ASPECTS, FEEDBACK, Sum
+from tests.contracts.test_stages import ASPECTS, Sum
 from tests.greylag.diversity import samples
 from tests.test_structure import public_names
 
