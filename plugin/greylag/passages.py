@@ -1,4 +1,4 @@
-"""Reranking and diversifying passages that have no index, by themselves and in LangChain, LlamaIndex and rerankers.
+"""Reranking and diversifying passages that have no index, by themselves and in LangChain and LlamaIndex.
 
 Texts and scores come in, a list goes out, without a JVM.
 """
@@ -518,36 +518,6 @@ def llama_index_postprocessor(
             return [schema.NodeWithScore(node=_with_score(nodes[new.position]), score=new.score) for new in ranked]
 
     return GreylagPostprocessor()
-
-
-@guided
-def rerank_results(results: Any, *, method: Method = "mmr", **options: Any) -> Any:
-    """Rerank or diversify the results of a ranker of ``rerankers``.
-
-    Parameters
-    ----------
-    results : rerankers.results.RankedResults
-        With scores, or with ranks only: these count as scores n, n - 1, ..., 1.
-    method, **options
-        See `greylag.rerank`.
-
-    Returns
-    -------
-    rerankers.results.RankedResults
-        The same documents, with new scores and ranks.
-    """
-    package = imported("rerankers.results", "rerankers")
-    if not isinstance(results, package.RankedResults):
-        raise ParameterError(f"{shown(results)} is not a RankedResults of rerankers: pass what rank() returns")
-    given = list(results.results)
-    by_score = all(result.score is not None for result in given)
-    scores = [result.score if by_score else float(len(given) - result.rank) for result in given]
-    ranked = rerank(results.query, [result.document.text for result in given], scores, method=method, **options)
-    return package.RankedResults(
-        [package.Result(given[new.position].document, new.score, new.rank) for new in ranked],
-        results.query,
-        has_scores=True,
-    )
 
 
 def _of_adapter(
