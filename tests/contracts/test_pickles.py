@@ -32,7 +32,7 @@ from greylag.diversity import (
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.fusion import GivenRun, PooledSources
-from greylag.index import PositionalIndex, RM3Search, RocchioSearch
+from greylag.index import PositionalIndex, RM3Search
 from greylag.index.lucene import BM25, LuceneIndex, QueryLikelihood, build_index
 from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Composable, Pipeline, Source
@@ -70,7 +70,6 @@ SAMPLES: dict[type, Callable[[Folder], Any]] = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
     RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
-    RocchioSearch: lambda f: RocchioSearch(f.lucene.bm25(30)),
     PooledSources: lambda f: PooledSources((f.lucene.bm25(30), f.lucene.ql(30))),
     GivenRun: lambda f: GivenRun(Run((f.ranking,))),
     Pipeline: lambda f: f.lucene.bm25(30) >> ModelRanker(f.model, f.index) >> ManifoldRanker(f.index) >> MMR(f.index),

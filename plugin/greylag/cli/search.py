@@ -11,10 +11,10 @@ import typer
 from greylag.cli.options import SEARCHED_INDEX, SPELLING, Kind, OutputRun, PartText, Shared, Tag, Topics, help_of
 from greylag.core.spelling import parameters
 from greylag.fusion import PooledSources
-from greylag.index.expansion import EXPANSIONS, RM3Search
+from greylag.index.expansion import RM3Search
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import folders
-from greylag.index.searches import MODELS, Search
+from greylag.index.searches import EXPANSIONS, MODELS, Search
 from greylag.ranking import Run
 from greylag.trec import write_rankings
 from greylag.trec.parts import Part
@@ -41,7 +41,7 @@ def search(
             is_eager=True,
             callback=help_of(SEARCH_KINDS),
             metavar=SPELLING,
-            help="bm25 or ql (query likelihood); with +rm3 and the like, the query is expanded: "
+            help="bm25 or ql (query likelihood); with +rm3, the query is expanded: "
             'bm25(k1=1.2)+rm3(fb_docs=5). "help" lists all, "bm25(help)" the options of one.',
         ),
     ] = "bm25",

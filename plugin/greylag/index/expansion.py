@@ -1,23 +1,18 @@
-"""Query expansion as Anserini computes it, in single precision: search, expand the query, search again.
-
-Terms are chosen from the documents of the first search.
-"""
+"""Query expansion by RM3 as Anserini computes it, in single precision: search, expand the query, search again."""
 
 from __future__ import annotations
 
-import math
 import re
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_non_negative
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
 from greylag.index.lucene.lucene_index import BM25, QueryLikelihood
 from greylag.pipeline import Source
@@ -31,34 +26,7 @@ _WORD = re.compile("[a-z0-9]{2,20}")
 
 
 @dataclass(frozen=True)
-class ExpandedSearch(Source, ABC):
-    """Searches with a query that the top documents of a first search expand."""
-
-    first: BM25 | QueryLikelihood
-    _: KW_ONLY
-    fb_terms: int = 10
-    fb_docs: int = 10
-
-    def __post_init__(self) -> None:
-        check_counts(fb_terms=self.fb_terms, fb_docs=self.fb_docs)
-
-    def __call__(self, query: Query, /) -> Ranking:
-        """Return the top documents for the expanded query; ties are broken by docid, ascending."""
-        return self.first.search(query, weights=self.expand(query))
-
-    @abstractmethod
-    def expand(self, query: Query) -> dict[str, float]:
-        """Return the terms of the expanded query and their weights."""
-
-    @cached_property
-    def _positional(self) -> PositionalIndex:
-        from greylag.index.positional import PositionalIndex  # imports Numba, which plain searches do not need
-
-        return PositionalIndex.from_lucene(self.first.index)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RM3Search(ExpandedSearch):
+class RM3Search(Source):
     """Expands the query by its top documents, and searches the whole index with it, as Anserini and Pyserini do.
 
     A term's weight in the new query is w P(t|Q) + (1 - w) P(t|R): w is `original_query_weight`, P(t|Q) the share of t
@@ -95,12 +63,20 @@ class RM3Search(ExpandedSearch):
     >>> RM3Search(LuceneIndex("index").bm25(100), fb_terms=20)(Query("1", "wind power"))  # doctest: +SKIP
     """
 
+    first: BM25 | QueryLikelihood
+    _: KW_ONLY
+    fb_terms: int = 10
+    fb_docs: int = 10
     original_query_weight: float = 0.5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check_counts(fb_terms=self.fb_terms, fb_docs=self.fb_docs)
         if not 0 <= self.original_query_weight <= 1:
             raise ParameterError(f"original_query_weight is {self.original_query_weight}: it must be between 0 and 1")
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """Return the top documents for the expanded query; ties are broken by docid, ascending."""
+        return self.first.search(query, weights=self.expand(query))
 
     def expand(self, query: Query) -> dict[str, float]:
         """Return the terms of the expanded query and their weights."""
@@ -109,72 +85,11 @@ class RM3Search(ExpandedSearch):
         model = relevance_model(documents, top.scores, self.fb_terms)
         return interpolate(self.first.index.analyze(query.text), model, self.original_query_weight)
 
+    @cached_property
+    def _positional(self) -> PositionalIndex:
+        from greylag.index.positional import PositionalIndex  # imports Numba, which plain searches do not need
 
-@dataclass(frozen=True, kw_only=True)
-class RocchioSearch(ExpandedSearch):
-    """Moves the query towards its top documents, and searches the whole index with it, as Anserini and Pyserini do.
-
-    A term's weight in the new query is its component of alpha q + beta r - gamma n, if that is above 0. q is the vector
-    of the frequencies of the query's terms. r and n are the means of such vectors of the `fb_docs` top documents and of
-    the last `bottom_fb_docs` that `first` finds, cut to the `fb_terms` and `bottom_fb_terms` highest components. All
-    vectors have unit length. Documents' terms have 2 to 20 characters and are in at most a tenth of the documents. A
-    document's score is the sum of the weights times the terms' scores by `first`.
-
-    The rankings are those of Pyserini's ``set_rocchio`` where `first` finds at least `fb_docs` documents; with gamma
-    above 0, those of ``use_negative=True``. `greylag.manifold.Rocchio`, a stage, takes judged documents instead of the
-    top and the last ones.
-
-    Parameters
-    ----------
-    first : BM25 or QueryLikelihood
-        The search; the result has its `k` documents.
-    fb_terms, fb_docs : int, at least 1, default 10
-        Number of terms and of top documents.
-    bottom_fb_terms, bottom_fb_docs : int, at least 1, default 10
-        Number of terms and of last documents, which only count if `gamma` is above 0.
-    alpha, beta, gamma : float, at least 0, default 1, 0.75 and 0
-        The weights of the query, of the top documents and of the last ones.
-
-    References
-    ----------
-    Rocchio, Relevance feedback in information retrieval, in: The SMART Retrieval System, 1971.
-    Anserini, ``io.anserini.rerank.lib.RocchioReranker``.
-
-    Examples
-    --------
-    >>> RocchioSearch(LuceneIndex("index").bm25(100), fb_terms=20)(Query("1", "wind power"))  # doctest: +SKIP
-    """
-
-    bottom_fb_terms: int = 10
-    bottom_fb_docs: int = 10
-    alpha: float = 1.0
-    beta: float = 0.75
-    gamma: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_counts(bottom_fb_terms=self.bottom_fb_terms, bottom_fb_docs=self.bottom_fb_docs)
-        check_non_negative(alpha=self.alpha, beta=self.beta, gamma=self.gamma)
-
-    def expand(self, query: Query) -> dict[str, float]:
-        """Return the terms of the expanded query and their weights."""
-        top = self.first.search(query, k=self.fb_docs).docids
-        own = Counter(self.first.index.analyze(query.text))
-        vectors = [(self.alpha, _unit_vector(own)), (self.beta, mean_vector(self._positional, top, self.fb_terms))]
-        if self.gamma:
-            # The lowest of the k documents, the lowest first.
-            last = self.first(query).docids[: -self.bottom_fb_docs - 1 : -1]
-            vectors.append((-self.gamma, mean_vector(self._positional, last, self.bottom_fb_terms)))
-        # In the order of terms, so that equal weights are summed and sent to Lucene in one order.
-        moved = dict.fromkeys(sorted({term for _, vector in vectors for term in vector}), np.float32(0))
-        for factor, vector in vectors:
-            for term, value in vector.items():
-                moved[term] += np.float32(factor) * np.float32(value)
-        return {term: float(weight) for term, weight in moved.items() if weight > 0}
-
-
-EXPANSIONS: Mapping[str, type[RM3Search | RocchioSearch]] = {"rm3": RM3Search, "rocchio": RocchioSearch}
-"""Expansions of queries by name: what follows the plus in the spelling of a search."""
+        return PositionalIndex.from_lucene(self.first.index)
 
 
 def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> list[dict[str, float]]:
@@ -216,39 +131,7 @@ def interpolate(terms: Sequence[str], model: Mapping[str, float], original_query
     return expanded
 
 
-def mean_vector(index: PositionalIndex, docids: Sequence[str], fb_terms: int) -> dict[str, float]:
-    """Return the `fb_terms` highest components of the mean of the documents' unit vectors, scaled to unit length."""
-    # Components are frequencies of terms of 2 to 20 characters, as Java counts them, in at most a tenth of the
-    # documents. Ties are broken by term, in Java's order.
-    matrix = index.term_frequencies(index.documents(docids))
-    terms, columns = np.unique(matrix.indices, return_inverse=True)
-    words = index.terms_of(terms)
-    units = [_utf16(word) for word in words]
-    rare = index.document_frequencies[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE
-    used = rare & np.array([2 <= len(word) // 2 <= 20 for word in units], dtype=bool)
-    frequencies, total = np.where(used[columns], matrix.data, 0.0), np.zeros(len(terms), np.float32)
-    for start, end in pairwise(matrix.indptr):
-        if norm := np.float32(np.linalg.norm(frequencies[start:end])):
-            total[columns[start:end]] += frequencies[start:end].astype(np.float32) / norm
-    total /= np.float32(max(len(docids), 1))
-    highest = sorted(np.flatnonzero(used).tolist(), key=lambda number: (-total[number], units[number]))[:fb_terms]
-    return _unit_vector({words[number]: total[number] for number in highest})
-
-
-def _utf16(term: str) -> bytes:
-    """Return the characters of a term as Java has them, in its order."""
-    return term.encode("utf-16-be")
-
-
 def _shares(values: Mapping[str, float]) -> dict[str, float]:
     """Divide values by their sum; return none if it is 0."""
-    return _divided(values, sum(map(float, values.values())))
-
-
-def _unit_vector(values: Mapping[str, float]) -> dict[str, float]:
-    """Divide values by their Euclidean norm."""
-    return _divided(values, math.hypot(*map(float, values.values())))
-
-
-def _divided(values: Mapping[str, float], divisor: float) -> dict[str, float]:
-    return {term: float(np.float32(float(value) / divisor)) for term, value in values.items() if divisor}
+    total = sum(map(float, values.values()))
+    return {term: float(np.float32(float(value) / total)) for term, value in values.items() if total}

@@ -15,7 +15,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
-from greylag.index.expansion import RM3Search, RocchioSearch
+from greylag.index.expansion import RM3Search
 from greylag.index.lucene import lucene_index
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
@@ -117,7 +117,6 @@ def sources(index: LuceneIndex) -> dict[str, Source]:
         "other parameters": index.bm25(50, k1=2.0, b=1.0),
         "ql": index.ql(300),
         "rm3": RM3Search(index.bm25(300)),
-        "rocchio": RocchioSearch(index.bm25(300), gamma=0.15),
         "ql and rm3": RM3Search(index.ql(300), fb_docs=3, fb_terms=30, original_query_weight=0.1),
     }
 

@@ -10,7 +10,7 @@ import pytest
 from greylag import FormatError, ParameterError, Query, Run
 from greylag.errors import CollectionError
 from greylag.fusion import PooledSources, fuse_runs
-from greylag.index import RM3Search, RocchioSearch
+from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.pipeline import Source
@@ -50,31 +50,25 @@ def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
     assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
 
 
-@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3", "bm25+rocchio", "ql+rocchio"])
+@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3"])
 def test_searches_with_and_without_parameters(docs: Path, tmp_path: Path, model: str) -> None:
     build_index(docs, tmp_path / "index")
     lucene = LuceneIndex(tmp_path / "index")
     first, _, expansion = model.partition("+")
-    given = {"bm25": "k1=1.5", "ql": "mu=7", "rm3": "fb_terms=3,fb_docs=1", "rocchio": "gamma=0.1", "": ""}
+    given = {"bm25": "k1=1.5", "ql": "mu=7", "rm3": "fb_terms=3,fb_docs=1", "": ""}
     search = lucene.bm25(2, k1=1.5) if first == "bm25" else lucene.ql(2, mu=7.0)
     expected: Source = search
     named: dict[str, float] = {"k1": 1.5, "b": 0.4} if first == "bm25" else {"mu": 7.0}
     if expansion == "rm3":
         expected = RM3Search(search, fb_terms=3, fb_docs=1)
         named |= {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.5}
-    if expansion == "rocchio":
-        expected = RocchioSearch(search, gamma=0.1)
-        named |= {"fb_terms": 10, "fb_docs": 10, "bottom_fb_terms": 10, "bottom_fb_docs": 10}
-        named |= {"alpha": 1.0, "beta": 0.75, "gamma": 0.1}
     text = f"{first}({given[first]})" + (f"+{expansion}({given[expansion]})" if expansion else "")
     stage = FirstStage(model=text, hits=2)
     assert stage.name == model
     assert stage.search.source(lucene, 2) == expected
     assert stage.search.parameters == named
     plain: Source = lucene.bm25(2) if first == "bm25" else lucene.ql(2)
-    if expansion:
-        plain = {"rm3": RM3Search, "rocchio": RocchioSearch}[expansion](plain)  # type: ignore[arg-type]
-    assert FirstStage(model=model).search.source(lucene, 2) == plain
+    assert FirstStage(model=model).search.source(lucene, 2) == (RM3Search(plain) if expansion else plain)
 
 
 def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:

@@ -70,12 +70,6 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
             {"k1": 0.9, "b": 0.4, "fb_terms": 10, "fb_docs": 10, "original_query_weight": 0.5,
              "expansion": "greylag.index.RM3Search"},
         ),
-        (
-            "ql+rocchio",
-            "LMDirichletSimilarity",
-            {"mu": 1000.0, "fb_terms": 10, "fb_docs": 10, "bottom_fb_terms": 10, "bottom_fb_docs": 10, "alpha": 1.0,
-             "beta": 0.75, "gamma": 0.0, "expansion": "greylag.index.RocchioSearch"},
-        ),
     ],
 )  # fmt: skip
 def test_descriptions_of_first_stages(done: Done, model: str, similarity: str, parameters: dict[str, object]) -> None:
