@@ -10,6 +10,8 @@ import typer
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 
+_JAVA = {"Java", "Pyserini"}  # what only work on Lucene indexes needs
+
 
 def doctor(
     context: typer.Context,
@@ -21,11 +23,9 @@ def doctor(
     """Check Java, Pyserini and an index, and say how to mend what is missing.
 
     The last line says whether greylag is ready, or what is missing. The exit code is 1 if a check fails, or if --index
-    is given and Java or Pyserini is missing; without an index, neither is needed. Notes are about Pyserini's own
-    searchers, which greylag does not need.
+    is given and Java or Pyserini is missing; without an index, neither is needed.
     """
-    from greylag.index import PositionalIndex
-    from greylag.index.lucene.doctor import JAVA_CHECKS, diagnose
+    from greylag.index.lucene.doctor import diagnose
     from greylag.index.lucene.open_index import folders
 
     for path in index or []:
@@ -33,16 +33,14 @@ def doctor(
             raise ParameterError(f"--index {path}: there is no such folder")
     if index:
         folders(index)  # raises if one is given twice
-    probes = [("export", lambda: PositionalIndex.verify_export(index), "delete it; it is made again")] if index else []
-    checks = diagnose(index or None, *probes)
+    checks = diagnose(index or None)
     failed = [check.name for check in checks if not check.ok]
     for check in checks:
-        failure = "missing" if check.name in JAVA_CHECKS else "fails"
-        verdict = failure if not check.ok else "note" if check.remedy else "ok"
+        verdict = "ok" if check.ok else "missing" if check.name in _JAVA else "fails"
         write_line(f"{verdict:8}{check.name}: {check.detail}{check.remedy and f'; {check.remedy}'}")
     if not failed:
         write_line("greylag is ready")
-    elif index or not set(failed) <= {*JAVA_CHECKS}:
+    elif index or not set(failed) <= _JAVA:
         write_line(f"greylag is not ready: see {' and '.join(failed)} above")
         raise typer.Exit(1)
     else:
