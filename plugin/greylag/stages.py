@@ -6,7 +6,6 @@ command line, `greylag.rerank`, the choice of a diversifier and features all fin
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,12 +25,10 @@ from greylag.core.registry import import_entry, load_entry, registered
 from greylag.core.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
 from greylag.errors import ParameterError
 from greylag.pipeline import Stage
+from greylag.runtime.software import code_files, entry_files
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
-
-INSTALLED = "site-packages", "dist-packages"
-"""The names of folders in which packages do not belong together."""
 
 
 def registered_stages() -> Mapping[str, EntryPoint]:
@@ -77,16 +74,6 @@ def find_stage(name: str) -> type[Stage]:
     if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):
         raise ParameterError(f"stage {name} is {shown(kind)}, not a dataclass that extends greylag.Stage")
     return kind
-
-
-def _origin(name: str) -> str | None:
-    """Return the folder of a module's package or, if others are installed there, the package's path."""
-    top = sys.modules.get(name.partition(".")[0])
-    path: str | None = next(iter(getattr(top, "__path__", ())), None) or getattr(top, "__file__", None)
-    if path is None:
-        return None
-    folder = os.path.dirname(os.path.abspath(path))
-    return path if os.path.basename(folder) in INSTALLED else folder
 
 
 def stage_parameters(stage: type[Stage]) -> dict[str, Field[Any]]:
@@ -147,15 +134,10 @@ class StageStep:
 
     @property
     def sources(self) -> list[str]:
-        """List the files of code that results depend on, as on any input, if the stage is not greylag's own."""
-        # All modules that were imported from the folder of its module or, if that is installed, its package.
-        # Imported at once: when the stage is made, its folder is not on the path any more.
-        named = {self.stage.__module__, *([self.name.split(":")[0]] if ":" in self.name else [])}
-        own = {_origin(name) for name in named if name.split(".")[0] != "greylag"} - {None}
-        if not own:  # looking at all modules for each stage would take longer than importing them
-            return []
-        files = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if _origin(name) in own}
-        return sorted(filter(None, files))
+        """List the code that results depend on, as on any input, if the stage is not greylag's own."""
+        if ":" in self.name:
+            return code_files(self.name.partition(":")[0], self.stage.__module__)
+        return entry_files("stage", self.name)
 
     def adding(self, **options: Value) -> StageStep:
         """Return the stage with these options, too."""

@@ -165,15 +165,15 @@ def test_a_class_of_a_file_in_the_working_folder(
         parse_features("stage:in_folder:Middle(mix=0)")
 
 
-def test_the_code_of_a_stage_is_all_that_it_imports_from_its_folder(
+def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "whole_helper.py").write_text("SIGN = -1.0\n")
-    (tmp_path / "whole_stage.py").write_text("import whole_helper\n" + CODE)
-    (tmp_path / "whole_other.py").write_text("SIGN = 1.0\n")
+    code = ["whole_stage.py", "late.py", "package/deep.py"]
+    for name in (*code, "data/deep/x.py", "venv/lib/python3/site-packages/x.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(CODE)
     monkeypatch.chdir(tmp_path)
-    sources = StageStep("whole_stage:ByWord").sources
-    assert sources == [str(tmp_path / "whole_helper.py"), str(tmp_path / "whole_stage.py")]
+    assert StageStep("whole_stage:ByWord").sources == sorted(str(tmp_path / name) for name in code)
     assert StageStep("mmr").sources == []
 
 

@@ -1,5 +1,6 @@
 """Code beside the work, in whole commands: all of it is an input, and nothing that is not named is run."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,16 +10,24 @@ from pathlib import Path
 import pytest
 
 import greylag
+from greylag.features.spelling import parse_feature
+from greylag.rankers import RankingModel
 from tests.processes import python, run
 
 DEMO = Path(greylag.__file__).parent / "demo"
-STAGE = """
+MODULE = """
 import os
 from dataclasses import dataclass
-from own_helper import SIGN, STOP
 from greylag import Stage
+{early}
 
 CALLS = []
+
+def called():
+    CALLS.append(1)
+    if len(CALLS) == int(os.environ.get("STOP", 0)):
+        os.kill(os.getpid(), 9)
+    return helper.SIGN
 
 @dataclass(frozen=True)
 class Flip(Stage):
@@ -26,43 +35,165 @@ class Flip(Stage):
     diversifies = True
 
     def __call__(self, ranking):
-        CALLS.append(1)
-        if len(CALLS) == STOP:
-            os.kill(os.getpid(), 9)
-        return ranking.first(range(len(ranking))[::SIGN])
+        return ranking.first(range(len(ranking))[::called()])
+
+@dataclass(frozen=True)
+class Late(Flip):
+    def __call__(self, ranking):
+        {late}
+        return super().__call__(ranking).first(range(len(ranking))[::late.SIGN])
+"""
+PARTS = """
+from greylag.features.evidence import Score
+from greylag.learning import GreedySelection
+from greylag.studies import Experiment, Outcome, Study
+
+class Feature(Score):
+    form = "mine"
+
+    def __str__(self):
+        return "mine"
+
+    def bind(self, index, shared):
+        return lambda ranking: called() * ranking.scores
+
+@dataclass(frozen=True)
+class Learner(GreedySelection):
+    pass
+
+class Settings(Experiment):
+    pass
+
+def run(settings, opened, context):
+    from . import late
+    return Outcome(scores={"mine": {"sign": helper.SIGN * late.SIGN}}, results={}, tables=["mine"])
+
+STUDY = Study(Settings, lambda settings, context: None, run)
+"""
+ENTRIES = """
+[greylag.stages]
+mine = mine.parts:Flip
+mine-late = mine.parts:Late
+[greylag.features]
+mine = mine.parts:Feature
+[greylag.learners]
+mine = mine.parts:Learner
+[greylag.studies]
+mine = mine.parts:STUDY
+"""
+COLLECTION = "collection: {docs: docs.jsonl, java: optional}\ntopics: topics.tsv\nqrels: qrels.txt\n"
+USES = {
+    "stage": f"{COLLECTION}stages: [mine]\n",
+    "joined": f"{COLLECTION}stages: ['mmr >> mine-late']\n",
+    "module": f"{COLLECTION}stages: ['own_stage:Flip']\n",
+    "feature": f"{COLLECTION}features: mine@z\n",
+    "stage as feature": f"{COLLECTION}features: 'stage:mine'\n",
+    "learner": f"{COLLECTION}model: mine(max_features=2)\n",
+    "baseline": f"{COLLECTION}baselines: [bm25, mine]\n",
+    "study": "study: mine\n",
+}
+"""Experiments that use the package `mine`, or a module beside them, and nothing else of others."""
+KEYS = """
+import sys
+from pathlib import Path
+from greylag.studies.runner import dependencies
+from greylag.studies.study import load
+for path in sorted(Path().glob("*.yaml")):
+    print(path.stem, dependencies(load(path)[1]))
 """
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 
 
-def write_helper(folder: Path, sign: int, stop: int = 0) -> None:
-    (folder / "own_helper.py").write_text(f"SIGN, STOP = {sign}, {stop}\n")
+def write_signs(folder: Path, *, early: int = 1, late: int = 1) -> None:
+    """What stages multiply with, in modules that they import at once and when they are called."""
+    for name, sign in (("helper", early), ("late", late)):
+        for path in (folder / "mine" / f"{name}.py", folder / f"own_{name}.py"):
+            if not path.exists() or path.read_text() != f"SIGN = {sign}\n":
+                path.write_text(f"SIGN = {sign}\n")
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A folder with a stage that imports another module, and a run."""
-    (tmp_path / "own_stage.py").write_text(STAGE)
+    """A folder with an installed package, a module with stages, what both import, and a run."""
+    (tmp_path / "mine-1.0.dist-info").mkdir()
+    (tmp_path / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (tmp_path / "mine-1.0.dist-info" / "entry_points.txt").write_text(ENTRIES)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    of_package = MODULE.format(early="from mine import helper", late="from mine import late")
+    (tmp_path / "mine" / "parts.py").write_text(of_package + PARTS)
+    of_module = MODULE.format(early="import own_helper as helper", late="import own_late as late")
+    (tmp_path / "own_stage.py").write_text(of_module)
+    write_signs(tmp_path)
     lines = (f"{qid} Q0 d{rank} {rank} {10 - rank} x\n" for qid in range(12) for rank in range(1, 6))
     (tmp_path / "first.run").write_text("".join(lines))
     return tmp_path
 
 
-def rerank(folder: Path, out: str) -> int:
-    words = ["--jobs", "1", "rerank", "--run", "first.run", "--stage", "own_stage:Flip", "--out", out]
-    return python("-c", IMPATIENT, *words, cwd=folder).returncode
+def installed(folder: Path, **more: str) -> dict[str, str]:
+    """The environment in which the package is installed."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]), **more}
 
 
-def test_a_killed_command_does_not_go_on_with_changed_code(own: Path) -> None:
-    write_helper(own, -1, stop=7)
-    assert rerank(own, "out.run") == -signal.SIGKILL
-    assert list(own.glob("*.greylag-work")) or list(own.glob(".*.greylag-work"))
-    write_helper(own, 1)
-    assert rerank(own, "out.run") == 0
-    assert rerank(own, "fresh.run") == 0
-    assert (own / "out.run").read_bytes() == (own / "fresh.run").read_bytes()
-    write_helper(own, -1)
-    assert rerank(own, "other.run") == 0
-    assert (own / "out.run").read_bytes() != (own / "other.run").read_bytes()
+@pytest.mark.parametrize(
+    ("option", "value", "part"),
+    [
+        ("--stage", "own_stage:Flip", "early"),
+        ("--stage", "own_stage:Late", "late"),
+        ("--stage", "mine-late", "late"),
+        ("--model", "model.json", "early"),
+    ],
+)
+def test_a_killed_command_does_not_go_on_with_changed_code(option: str, value: str, part: str, own: Path) -> None:
+    RankingModel((parse_feature("score"),), (1.0,)).save(own / "model.json")
+    (own / "model.json").write_text((own / "model.json").read_text().replace('"score"', '"mine"'))
+
+    def rerank(stop: int) -> int:
+        words = ["--jobs", "1", "rerank", "--run", "first.run", option, value, "--out", "out.run"]
+        return python("-c", IMPATIENT, *words, cwd=own, env=installed(own, STOP=str(stop))).returncode
+
+    write_signs(own, **{part: -1})
+    assert rerank(7) == -signal.SIGKILL
+    assert (own / ".out.run.greylag-work").exists()
+    write_signs(own)
+    assert rerank(0) == 0
+    ranks = [line.split()[2] for line in (own / "out.run").read_text().splitlines()]
+    assert ranks == [f"d{rank}" for rank in range(1, 6)] * 12
+
+
+def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own: Path) -> None:
+    """Imported early or late; and on no other package's."""
+    for name, text in {**USES, "none": COLLECTION}.items():
+        (own / f"{name}.yaml").write_text(f"name: x\n{text}")
+    (own / "other.py").write_text("")
+
+    def keys() -> dict[str, str]:
+        done = python("-c", KEYS, cwd=own, env=installed(own), check=True)
+        return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+
+    for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
+        shutil.copy(DEMO / name, own)
+    before = keys()
+    assert before.keys() == {*USES, "none"}
+    (own / "mine" / "late.py").write_text("SIGN = 2\n")
+    (own / "own_late.py").write_text("SIGN = 2\n")
+    after = keys()
+    assert {name for name, key in after.items() if key != before[name]} == USES.keys()
+
+
+def test_a_finished_experiment_is_run_again_if_its_code_changed(own: Path) -> None:
+    (own / "mine.yaml").write_text("name: x\nstudy: mine\n")
+
+    def score() -> tuple[float, bool]:
+        done = python("-m", "greylag", "experiment", "mine.yaml", "--out", "out", cwd=own, env=installed(own))
+        assert done.returncode == 0, done.stderr
+        scores = json.loads((own / "out" / "finished.json").read_text())["scores"]
+        return scores["mine"]["sign"], "finished before" in done.stdout
+
+    assert score() == (1, False)
+    assert score() == (1, True)
+    write_signs(own, late=-1)
+    assert score() == (-1, False)
 
 
 def experiment(folder: Path, text: str, out: str) -> str:
@@ -83,10 +214,10 @@ def experiment(folder: Path, text: str, out: str) -> str:
 @pytest.mark.long
 def test_a_finished_study_is_run_again_if_code_that_its_stage_imports_changed(own: Path) -> None:
     text = 'model: sdm\nstages: ["own_stage:Flip"]\n'
-    write_helper(own, 1)
+    write_signs(own, early=-1)
     before = experiment(own, text, "out")
     assert experiment(own, text, "out") == before
-    write_helper(own, -1)
+    write_signs(own)
     after = experiment(own, text, "out")
     assert after != before
     assert after == experiment(own, text, "fresh")

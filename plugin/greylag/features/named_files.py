@@ -12,10 +12,11 @@ from typing import Annotated, Any
 from greylag.errors import FormatError, GreylagError
 from greylag.runtime.files import parse_json, read_blocks, read_bytes
 from greylag.runtime.inputs import Names
+from greylag.runtime.software import entry_files
 
 
 def feature_files(text: str) -> list[str]:
-    """Return the files of comma-separated features, and the code of stages of other packages among them."""
+    """Return the files of comma-separated features, and the code of other packages among them."""
     from greylag.features.spelling import parse_features  # all kinds of features; most commands name none
     from greylag.features.stages import StageScore
 
@@ -23,6 +24,7 @@ def feature_files(text: str) -> list[str]:
     steps = [step for feature in features if isinstance(feature.base, StageScore) for step in feature.base.steps]
     return [
         *(file for feature in features for file in feature.files()),
+        *(file for feature in features for file in entry_files("feature", str(feature.base).partition(":")[0])),
         *(file for step in steps for file in step.sources),
     ]
 
@@ -33,7 +35,7 @@ FeatureText = Annotated[str, FEATURE_FILES]
 
 
 def stage_files(text: str) -> list[str]:
-    """Return the files of a stage's options and, of a stage of another package, those of its code."""
+    """Return the files of a stage's options and, of a stage of another package, its code."""
     from greylag.stages import StageStep
 
     step = StageStep.parse(text)

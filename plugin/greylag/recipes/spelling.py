@@ -31,6 +31,7 @@ from greylag.recipes.recipe import MRFRecipe, Recipe
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.runtime.inputs import named_files
+from greylag.runtime.software import entry_files
 
 Asked = Literal["features", "pool"]
 
@@ -209,9 +210,10 @@ def _weighted_options(name: str) -> dict[str, Parameter]:
 
 
 def model_files(text: str) -> list[str]:
-    """List the files that the spelling of a model names."""
-    hints = get_type_hints(QueryOptions, include_extras=True)
-    return [file for name, value in read_call(text)[1].items() for file in named_files(hints.get(name), value)]
+    """List the files that the spelling of a model names, and the code of a learner of another package."""
+    hints, (name, options) = get_type_hints(QueryOptions, include_extras=True), read_call(text)
+    named = [file for option, value in options.items() for file in named_files(hints.get(option), value)]
+    return [*named, *entry_files("learner", name)]
 
 
 def _weighted(

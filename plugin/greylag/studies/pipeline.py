@@ -33,7 +33,7 @@ from greylag.recipes import recipe as training
 from greylag.recipes.baselines import TUNED
 from greylag.recipes.learned_fusion import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
-from greylag.recipes.spelling import parse_model
+from greylag.recipes.spelling import model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.reports import table, to_dict
 from greylag.runtime.inputs import Names
@@ -77,7 +77,7 @@ def read_model(text: str) -> None:
         parse_model(text)
 
 
-ModelText = Annotated[str, config.readable_by(read_model)]
+ModelText = Annotated[str, config.readable_by(read_model), Names(model_files)]
 StageText = Annotated[str, config.readable_by(stages_of), Names(files_of_stages)]
 
 
