@@ -18,7 +18,7 @@ from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.ranking import Run
 from greylag.runtime.inputs import Names
-from greylag.trec import Qrels, SubtopicQrels, open_run, read_qrels, read_run, read_subtopic_qrels, read_topics
+from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
 from greylag.trec.runs import RunFile
 
 SPELLING = "NAME(OPTION=VALUE,...)"
@@ -82,9 +82,7 @@ class Shared:
         """Read query texts by qid, of a file or name."""
         from greylag.adapters import named_topics
 
-        # A file comes before a name that is known to Pyserini.
-        named = None if path.exists() else named_topics(path, field=self.field)
-        return read_topics(path, field=self.field, lenient=self.lenient) if named is None else named
+        return named_topics(path, field=self.field, lenient=self.lenient)
 
     def run(self, path: Path, topics: Path | None = None) -> Run:
         """Read a run, with the texts of its queries if topics are given."""
@@ -98,8 +96,7 @@ class Shared:
         """Read relevance judgements of a file or name, of given topics alone, or of at least one of a run's queries."""
         from greylag.adapters import named_qrels
 
-        named = None if path.exists() else named_qrels(path)
-        qrels = self.of_topics(read_qrels(path, lenient=self.lenient) if named is None else named, path, topics)
+        qrels = self.of_topics(named_qrels(path, lenient=self.lenient), path, topics)
         if run is not None and not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)

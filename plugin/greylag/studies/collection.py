@@ -31,7 +31,7 @@ from greylag.runtime.folders import read_mark, scratch_folder
 from greylag.runtime.inputs import Names
 from greylag.studies.config import Experiment, InputFile, Positive, Settings, readable_by
 from greylag.studies.study import Context
-from greylag.trec import Qrels, read_qrels, read_run, read_topics
+from greylag.trec import Qrels, read_run
 
 IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and the file of a run
 
@@ -179,25 +179,14 @@ class CollectionSettings(Experiment):
 
     def judged(self, topics: str, qrels: str) -> tuple[dict[str, str], Qrels]:
         """Read the topics and the judgements of these files or names, which have topics in common."""
-        texts, judgements = self.read_topics(topics), self.read_qrels(qrels)
+        texts = named_topics(self.path(topics), name=topics, field=self.queries.field, lenient=self.lenient)
+        judgements = named_qrels(self.path(qrels), name=qrels, lenient=self.lenient)
         if not any(qid in judgements for qid in texts):
             raise ParameterError(
                 f"{qrels} and {topics} have no topic in common "
                 f"({next(iter(judgements), 'none')!r} against {next(iter(texts), 'none')!r})"
             )
         return texts, judgements
-
-    def read_topics(self, name: str) -> dict[str, str]:
-        """Read query texts by qid, of a file or name."""
-        path, field = self.path(name), self.queries.field
-        named = None if path.exists() else named_topics(name, field=field)
-        return read_topics(path, field=field, lenient=self.lenient) if named is None else named
-
-    def read_qrels(self, name: str) -> Qrels:
-        """Read judgements of a file or name."""
-        path = self.path(name)
-        named = None if path.exists() else named_qrels(name)
-        return read_qrels(path, lenient=self.lenient) if named is None else named
 
     def search(
         self, lucene: LuceneIndex | PositionalIndex, topics: Mapping[str, str], context: Context

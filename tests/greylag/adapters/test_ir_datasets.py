@@ -21,7 +21,7 @@ from greylag.adapters import (
     topics_from_ir_datasets,
 )
 from greylag.cli.options import Shared
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError, FormatError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.lucene.prebuilt import pyserini_module
 from greylag.trec import read_subtopic_qrels
@@ -161,25 +161,30 @@ def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch: pytest.Mo
         pyserini_module("search")
     except OSError as error:
         pytest.skip(f"this version of Pyserini cannot tell without a network: {error}")
-    assert named_topics("no-such-topics") is None
-    assert named_qrels("no-such-qrels") is None
+    for read in (named_topics, named_qrels):
+        with pytest.raises(FormatError, match="no-such-name"):
+            read("no-such-name")
 
 
 def test_topics_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert named_topics("no-such-topics") is None
+    with pytest.raises(FormatError, match="no-such-topics"):
+        named_topics("no-such-topics")
     monkeypatch.setattr(search, "get_topics", lambda name: {19: {"title": f"of {name}"}})
     assert named_topics("dl19-passage") == {"19": "of dl19-passage"}
-    assert named_topics("topics.tsv") is None
+    with pytest.raises(FormatError, match=r"topics\.tsv"):
+        named_topics("topics.tsv")
 
 
 def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
     file = tmp_path / "qrels.dl19"
-    assert named_qrels("no-such-qrels") is None
+    with pytest.raises(FormatError, match="no-such-qrels"):
+        named_qrels("no-such-qrels")
     monkeypatch.setattr(search, "get_qrels_file", lambda name: str(file))
     file.write_text("19 0 007 2\n19 0 008 0\n")
     assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
-    assert named_qrels("qrels.txt") is None
+    with pytest.raises(FormatError, match=r"qrels\.txt"):
+        named_qrels("qrels.txt")
     file.write_text("")
     with pytest.raises(CollectionError, match=r"dl19-passage.* empty"):
         named_qrels("dl19-passage")
