@@ -10,10 +10,9 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import INDEX, VECTORS, Shared, given_options
+from greylag.cli.options import INDEX, VECTORS, Shared
 from greylag.cli.terminal import write_line
 from greylag.diversity.choice import LEARNED_FEATURES, NONE, DiversifierChoice, choose_diversifier, is_learned
-from greylag.diversity.crowding import measure_crowding
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
@@ -21,7 +20,6 @@ from greylag.index.vectors.vector_files import open_vectors
 from greylag.stages import StageStep
 from greylag.trec import read_aspects
 
-TUNING = {"--aspects", "--folds", "--measure", "--method"}
 _log = logging.getLogger("greylag")
 
 
@@ -29,9 +27,8 @@ def diversify(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run to diversify.")],
     subtopics: Annotated[
-        Path | None,
-        typer.Option("--subtopics", help="Judgements by subtopic or nugget: columns, JSON lines, or irds:NAME."),
-    ] = None,
+        Path, typer.Option("--subtopics", help="Judgements by subtopic or nugget: columns, JSON lines, or irds:NAME.")
+    ],
     index: Annotated[list[Path] | None, INDEX] = None,
     vectors: Annotated[Path | None, VECTORS] = None,
     aspects: Annotated[
@@ -49,36 +46,23 @@ def diversify(
     measure: Annotated[str, typer.Option("-m", "--measure", help="Measure to choose by.")] = "alpha-nDCG@10",
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds of the cross-validation.")] = 5,
 ) -> None:
-    """Compare and tune diversifiers. Without judgements, measure redundancy at the top of a run.
+    """Compare and tune diversifiers.
 
-    With --subtopics, the weight of each method is tuned in cross-validation over topics, and its held-out rankings are
-    compared with the run itself. The last line is a command that applies the best method to all topics.
+    The weight of each method is tuned in cross-validation over topics, and its held-out rankings are compared with the
+    run itself. The last line is a command that applies the best method to all topics.
     """
     shared: Shared = context.obj
-    if index is None and vectors is None and (aspects is None or subtopics is None):
-        raise ParameterError("give --index or --vectors, or --subtopics and --aspects with scores")
+    if index is None and vectors is None and aspects is None:
+        raise ParameterError("give --index, --vectors, or --aspects with scores")
     steps = [StageStep.parse(text) for text in methods or ()]
-    # Without judgements, a stage that limits groups has the groups to measure by.
-    idle = TUNING - {"--method"} if all("groups" in step.stage.needs for step in steps) else TUNING
-    if subtopics is None and (judged := sorted(given_options(context) & idle)):
-        raise ParameterError(f"{judged[0]} needs --subtopics: the judgements to tune by")
     lacking = [step for step in steps if "aspects" in step.stage.needs and "aspects" not in dict(step.options)]
     if aspects is None and lacking:
         raise ParameterError(f"--method {lacking[0]} needs --aspects")
-    positions = None if index is None else PositionalIndex.from_lucene(index)
-    embeddings = None if vectors is None else open_vectors(vectors)
-    first = shared.run(run)
-    if subtopics is None:
-        groups = vars(steps[0].make(None))["groups"] if steps else None
-        where = None if embeddings else positions
-        write_line(str(measure_crowding(first, index=where, vectors=embeddings, groups=groups)))
-        write_line("Whether that is too crowded, only judgements can say: give --subtopics.")
-        return
     choice = choose_diversifier(
-        first,
+        shared.run(run),
         shared.subtopic_qrels(subtopics),
-        index=positions,
-        vectors=embeddings,
+        index=None if index is None else PositionalIndex.from_lucene(index),
+        vectors=None if vectors is None else open_vectors(vectors),
         aspects=None if aspects is None else read_aspects(aspects),
         methods=methods,
         measure=measure,
@@ -86,7 +70,7 @@ def diversify(
         n_jobs=shared.jobs,
     )
     times = ", ".join(f"{name} {1000 * seconds:.2g}" for name, seconds in choice.seconds.items())
-    _log.info("milliseconds a query: %s", times)  # not in the output, which is the same in every run
+    _log.info("milliseconds per query: %s", times)  # not in the output, which is the same in every run
     write_line(str(choice))
     for line in commands(choice, run, subtopics, index or (), vectors, aspects):
         write_line(line)

@@ -8,8 +8,6 @@ from .coverage import unweighted_coverage as unweighted_coverage
 from .coverage_model import PRESETS as PRESETS
 from .coverage_model import Candidates as Candidates
 from .coverage_model import CoverageModel as CoverageModel
-from .crowding import Crowding as Crowding
-from .crowding import measure_crowding as measure_crowding
 from .dpp import DPP as DPP
 from .essential_pages import EssentialPages as EssentialPages
 from .essential_pages import EssentialPagesGain as EssentialPagesGain

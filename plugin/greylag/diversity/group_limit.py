@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -55,7 +55,12 @@ class GroupLimit(GreedyStage):
 
     def gain(self, candidates: Ranking) -> GroupGain:
         """Return the relevance of these documents, reduced for those beyond the limit."""
-        groups = group_numbers(candidates.docids, self.groups)
+        group_of = self.groups if callable(self.groups) else self.groups.get
+        named = ((docid, group_of(docid)) for docid in candidates.docids)
+        # Pairs, so that no name of a group is taken for a docid.
+        names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        groups = np.array([numbers[name] for name in names], dtype=np.int64)
         return GroupGain(unit_range(candidates.scores), groups, self.max_per_group, self.decay)
 
 
@@ -81,13 +86,3 @@ class GroupGain:
         elif self._left[group] == 0:
             # Relevance is in [0, 1], so that nothing else is as low.
             self._gains = np.where(self._groups == group, self._gains - 2.0, self._gains)  # behind all others
-
-
-def group_numbers(docids: Sequence[str], groups: Groups) -> IntArray:
-    """Number the groups of documents from 0, shape (len(docids),)."""
-    group_of = groups if callable(groups) else groups.get
-    named = ((docid, group_of(docid)) for docid in docids)
-    # Pairs, so that no name of a group is taken for a docid.
-    names = [("alone", docid) if group is None else ("group", group) for docid, group in named]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([numbers[name] for name in names], dtype=np.int64)

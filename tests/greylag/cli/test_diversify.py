@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run
 from greylag.cli.diversify import commands
-from greylag.diversity import choose_diversifier, measure_crowding
+from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.trec import read_aspects, read_subtopic_qrels
 from tests.greylag.cli.conftest import DEMO, Command, Refused
@@ -22,7 +20,7 @@ def test_the_printed_command_applies_what_was_chosen(command: Command, made: Pat
     words = [run, "--index", made / "index", "--subtopics", qrels, "--aspects", aspects]
     methods = ["--method", "mmr", "--method", "xquad"]
     code, out, err = command("--jobs", "2", "diversify", *words, *methods)
-    assert (code, "milliseconds a query: mmr " in err) == (0, True)
+    assert (code, "milliseconds per query: mmr " in err) == (0, True)
     index, judged = PositionalIndex.from_lucene(made / "index"), read_subtopic_qrels(qrels)
     first = read_run(run)
     expected = choose_diversifier(
@@ -56,29 +54,17 @@ def test_learned_diversity_is_printed_with_its_training(
     assert list(read_run(tmp_path / lines[1][-1])) == list(read_run(run))
 
 
-def test_crowding_without_judgements(command: Command, made: Path, tmp_path: Path) -> None:
-    first, index = read_run(made / "bm25.run"), PositionalIndex.from_lucene(made / "index")
-    code, out, _ = command("diversify", made / "bm25.run", "--index", made / "index")
-    assert (code, out.startswith(str(measure_crowding(first, index=index)))) == (0, True)
-    assert out.splitlines()[-1] == "Whether that is too crowded, only judgements can say: give --subtopics."
-    docids = sorted({docid for ranking in first.values() for docid in ranking.docids})
-    np.savez(tmp_path / "vectors.npz", ids=docids, vectors=np.ones((len(docids), 2)))
-    code, out, _ = command("diversify", made / "bm25.run", "--vectors", tmp_path / "vectors.npz")
-    assert (code, "1.000" in out) == (0, True)
-    (tmp_path / "groups.jsonl").write_text("".join(f'{{"id": "{docid}", "group": "g"}}\n' for docid in docids))
-    limit = ["--method", f"group-limit(groups={tmp_path / 'groups.jsonl'})"]
-    assert "given groups has 1.000" in command("diversify", made / "bm25.run", "--index", made / "index", *limit)[1]
-
-
-def test_what_is_missing(refused: Refused, made: Path) -> None:
-    assert "give --index or --vectors" in refused("diversify", made / "bm25.run")
-    assert "give --index or --vectors" in refused("diversify", made / "bm25.run", "--aspects", DEMO / "subtopics.tsv")
-    words = ["--subtopics", DEMO / "qrels.subtopics.txt", "--aspects", DEMO / "subtopics.tsv"]
-    assert "aspects that are texts are scored by BM25, which needs an index" in refused(
-        "diversify", made / "bm25.run", *words
-    )
-    run, index = made / "bm25.run", ["--index", made / "index"]
-    for words in (["--method", "mmr"], ["--aspects", DEMO / "subtopics.tsv"], ["-m", "S-recall@5"], ["--folds", 3]):
-        assert re.search(r"--\w+ needs --subtopics: the judgements", refused("diversify", run, *index, *words))
-    words = ["--subtopics", DEMO / "qrels.subtopics.txt", "--method", "xquad(scale=max)"]
-    assert "--method xquad(scale=max) needs --aspects" in refused("diversify", run, *index, *words)
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("diversify RUN --index INDEX", "--subtopics"),
+        ("diversify RUN --subtopics SUBTOPICS", "--index, --vectors, or --aspects"),
+        (f"diversify RUN --subtopics SUBTOPICS --aspects {DEMO / 'subtopics.tsv'}", "aspects that are texts"),
+        (
+            "diversify RUN --index INDEX --subtopics SUBTOPICS --method xquad(scale=max)",
+            "xquad(scale=max) needs --aspects",
+        ),
+    ],
+)
+def test_refusals(refused: Refused, words: str, reason: str) -> None:
+    assert reason in refused(words)
