@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_non_negative
+from greylag.core.checks import check_counts, check_non_negative, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.spelling import nearest, parameters, read_call, read_options, spell
 from greylag.errors import ParameterError
@@ -44,6 +44,7 @@ from greylag.trec.runs import JoinedRuns
 
 Fusion = Callable[[Sequence[Ranking]], Ranking]
 """From one or more rankings of the same query to their fusion."""
+_RunLike = Run | Mapping[str, Scored] | Sequence[tuple[str, float]]
 
 CONSTANT = 60  # of Cormack et al.; it limits the influence of the first ranks
 
@@ -60,6 +61,7 @@ class PooledRankings:
     rankings: Sequence[Ranking]
 
     def __post_init__(self) -> None:
+        check_sequences(rankings=self.rankings)
         object.__setattr__(self, "rankings", tuple(map(as_ranking, self.rankings)))
         if len({(ranking.qid, ranking.query) for ranking in self.rankings}) != 1:
             qids = ", ".join(repr(ranking.qid) for ranking in self.rankings) or "none"
@@ -255,6 +257,7 @@ class PooledSources(Source):
     k: int | None = None
 
     def __post_init__(self) -> None:
+        check_sequences(sources=self.sources)
         object.__setattr__(self, "sources", tuple(self.sources))
         if not self.sources:
             raise ParameterError("a union needs at least one source")
@@ -284,7 +287,7 @@ class GivenRun(Source):
 
 @guided
 def fuse_runs(
-    runs: Sequence[Run | Mapping[str, Scored] | Sequence[tuple[str, float]]],
+    runs: Sequence[_RunLike] | Mapping[str, _RunLike],
     method: str | Fusion = "rrf",
     *,
     tag: str | None = None,
@@ -294,33 +297,50 @@ def fuse_runs(
 
     Parameters
     ----------
-    runs : sequence of Run, or of mappings of qid to docid to float, or to lists of pairs (docid, score), best first
+    runs : sequence, or mapping by name, of Run, or of mappings of qid to docid to float, or to lists of pairs
         At least one. A query that some of them lack is fused from the others. Queries are in the order of the first
         run, those that it lacks following. Plain lists of pairs (docid, score), best first, are those of one query,
-        whose qid in the result is "query".
+        whose qid in the result is "query". Named runs are passed to a learned method by its names, in any order.
     method : str or Fusion, default "rrf"
         See `PooledSources`.
     tag : str, default the name of the method, or "fused" for a learned one
         The tag of the result; ``+training-topics`` follows if one of the runs has it.
     **options
-        Options of a method that is named, such as ``weights=[0.7, 0.3]`` and ``rank_constant=10`` of "rrf", which
-        ranx calls k.
+        Options of a method that is named, such as ``weights=[0.7, 0.3]``, by name for named runs, and
+        ``rank_constant=10`` of "rrf", which ranx calls k.
 
     Examples
     --------
     >>> bm25, dense = [("d1", 12.1), ("d2", 11.5)], [("d2", 0.81), ("d3", 0.77)]
     >>> fuse_runs([bm25, dense], "combsum", weights=[0.4, 0.6])["query"].docids
     ('d2', 'd1', 'd3')
+    >>> fuse_runs({"bm25": bm25, "dense": dense}, "combsum", weights={"dense": 0.6, "bm25": 0.4})["query"].docids
+    ('d2', 'd1', 'd3')
     """
+    named = dict(runs) if isinstance(runs, Mapping) and not isinstance(runs, Run) else None
+    if named is None:
+        check_sequences(runs=runs)
+    runs = [*(runs if named is None else named.values())]
     if not runs:
         raise ParameterError("a union needs at least one source")
     if options and not isinstance(method, str):
         raise ParameterError(f"{next(iter(options))} goes with the name of a method, such as 'rrf': leave it out")
+    if named and isinstance(options.get("weights"), Mapping):
+        options["weights"] = _in_order("weights", options["weights"], [*named])
+    fusion = parse_fusion(method, **options) if isinstance(method, str) else method
+    if named and (trained := getattr(fusion, "runs", None)):
+        runs = _in_order("runs", named, trained)
     lists = all(map(is_scored, runs))
     joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(run) for run in runs))
-    fusion = parse_fusion(method, **options) if isinstance(method, str) else method
-    named = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
-    return Run(tuple(map(fusion, joined.rankings)), marked(named, joined.tag))
+    named_so = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")
+    return Run(tuple(map(fusion, joined.rankings)), marked(named_so, joined.tag))
+
+
+def _in_order(what: str, values: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """Return the values of these names in their order; `ParameterError` unless there is one value per name."""
+    if set(values) != set(names):
+        raise ParameterError(f"{what} are named {', '.join(map(str, values))}: name them {', '.join(names)}")
+    return [values[name] for name in names]
 
 
 def cut(method: str | Fusion, k: int | None) -> Fusion:

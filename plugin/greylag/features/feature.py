@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from greylag.core.checks import check_sequences
 from greylag.core.hints import shown
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import FloatArray, Ranking, near_one
@@ -191,6 +192,7 @@ def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
     """Return `features` as a tuple; `ParameterError` if it is empty or has a duplicate or anything else."""
     if isinstance(features, Feature):
         raise ParameterError(f"{features} is one feature: give a tuple of features, ({features},)")
+    check_sequences(features=features)
     if not features:
         raise ParameterError("no features are given")
     for feature in features:

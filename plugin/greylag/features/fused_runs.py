@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from greylag.core import missing_documents
+from greylag.core.checks import check_sequences
 from greylag.errors import ParameterError
 from greylag.features.feature import Evidence, Values
 from greylag.fusion import FUSIONS, PooledRankings
@@ -48,6 +49,7 @@ class FusedRuns(Evidence):
     runs: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        check_sequences(runs=self.runs)
         if self.method not in FUSIONS or not self.runs:
             raise ParameterError(f"feature {self}: use fused:METHOD(FILE,...) with a method of {', '.join(FUSIONS)}")
         if wrong := [name for name in self.runs if not re.fullmatch(r"[^,()\n]+", name)]:

@@ -10,6 +10,7 @@ from typing import Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
+from greylag.core.checks import check_sequences
 from greylag.core.tables import html_text
 from greylag.errors import ModelError, ParameterError
 from greylag.features.column import Column
@@ -142,6 +143,8 @@ class RankingModel(SavedModel):
     by_length: LengthSlopes | None = None
 
     def __post_init__(self) -> None:
+        scores = self.training_scores
+        check_sequences(features=self.features, weights=self.weights, training_scores=scores, runs=self.runs)
         if len(self.features) != len(self.weights):
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
         if self.by_length is not None and len(self.by_length.slopes) != len(self.weights):

@@ -104,6 +104,11 @@ class FusionRanker:
         if not self.model.runs:
             raise ModelError("the model reranks a run and fuses none: use ModelRanker")
 
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs, in the order of the rankings to fuse."""
+        return self.model.runs
+
     def __call__(self, rankings: Sequence[Ranking], /) -> Ranking:
         """Fuse rankings, one of each run in the order of the model's runs, empty where a run has no documents."""
         names = self.model.runs

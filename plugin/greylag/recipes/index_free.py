@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from greylag.core.checks import check_ids
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, parse_measure
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
@@ -91,6 +92,7 @@ class IndexFreeRecipe(Recipe):
         **options: Any,
     ) -> IndexFreeRecipe:
         """Make the recipe of named columns of the data, by default all, for the rankings of `letor.listed_run`."""
+        check_ids(columns=columns)
         every, given = unique_features([replace(column, values=None) for column in bound_columns(data)]), validation
         if given is not None:
             if given.names != data.names:

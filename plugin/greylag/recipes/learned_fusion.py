@@ -25,6 +25,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
+from greylag.core.checks import check_sequences
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.errors import ParameterError
@@ -72,6 +73,11 @@ class HeldOutFusion:
 
     by_qid: Mapping[str, FusionRanker]
     others: FusionRanker
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs, in the order of the rankings to fuse."""
+        return self.others.runs
 
     def __call__(self, rankings: Sequence[Ranking], /) -> Ranking:
         """Fuse a query's rankings."""
@@ -148,7 +154,7 @@ def learn_fusion(
     Examples
     --------
     >>> fusion = learn_fusion({"bm25": bm25, "dense": dense}, qrels, folds=5)  # doctest: +SKIP
-    >>> fuse_runs([bm25, dense], fusion.held_out, tag="held-out")  # doctest: +SKIP
+    >>> fuse_runs({"bm25": bm25, "dense": dense}, fusion.held_out, tag="held-out")  # doctest: +SKIP
     """
     qrels = as_qrels(qrels)
     recipe = FusionRecipe(_named(runs), measure, seed=seed, penalty=penalty)
@@ -361,6 +367,7 @@ def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[
     if isinstance(runs, Mapping) and not isinstance(runs, Run):
         given = [(name, _run(run)) for name, run in runs.items()]
     else:
+        check_sequences(runs=runs)
         given = [(run.tag, run) for run in map(_run, runs)]
     if len(given) < 2:
         raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")

@@ -4,6 +4,7 @@ Tests `feature`, `named_files` and `spec`.
 """
 
 import os
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from greylag.errors import ParameterError
 from greylag.features.evidence import Prior, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import NORMALISATIONS, FeatureUnion, Normalised, PythonFeature, derive, supply
+from greylag.features.fused_runs import FusedRuns
 from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
 from greylag.features.spelling import parse_feature, parse_features
@@ -39,25 +41,45 @@ def test_the_pool() -> None:
     assert sum(spec.window.width == UNLIMITED for spec in pool) == 4
 
 
+def odd(result: object) -> object:
+    return FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))(RANKING)  # type: ignore[arg-type,return-value]
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("make", "parts"),
     [
-        ("SD/ordered", "not of the form"),
-        ("XX/term/LM", "unknown dependence model 'XX'"),
-        ("SD/pairs/LM-O-1", "unknown clique set 'pairs'"),
-        ("SD/ordered/TF-O-1", "unknown weighting"),
-        ("SD/ordered/LM-O-0", "unknown weighting"),
-        ("SD/ordered/LM", "needs a window"),
-        ("FI/term/LM-O-1", "takes no window"),
-        ("FI/ordered/LM-O-1", "under FI"),
-        ("SD/expansion/LM", "use FI"),
-        ("FI/expansion/LM-O-1", "takes no window"),
-        ("FI/term/LM,FI/term/LM", "given twice"),
+        (lambda: parse_features("SD/ordered"), "'SD/ordered' form"),
+        (lambda: parse_features("XX/term/LM"), "'XX' FI, SD, FD"),
+        (lambda: parse_features("SD/pairs/LM-O-1"), "'pairs' term, ordered, unordered, expansion"),
+        (lambda: parse_features("SD/ordered/TF-O-1"), "'TF-O-1' LM, BM25, early"),
+        (lambda: parse_features("SD/ordered/LM-O-0"), "'LM-O-0'"),
+        (lambda: parse_features("SD/ordered/LM"), "'ordered' needs window LM-O-1"),
+        (lambda: parse_features("FI/term/LM-O-1"), "'term' no window BM25-F-10"),
+        (lambda: parse_features("FI/ordered/LM-O-1"), "FI SD FD"),
+        (lambda: parse_features("SD/expansion/LM"), "use FI"),
+        (lambda: parse_features("FI/expansion/LM-O-1"), "'expansion' no window"),
+        (lambda: parse_features("FI/term/LM,FI/term/LM"), "FI/term/LM twice"),
+        (lambda: FeatureExtractor(INDEX, {Score(), BM25}), "features set"),  # type: ignore[arg-type]
+        (lambda: FeatureExtractor(INDEX, {BM25: 1.0}), "features dict"),  # type: ignore[arg-type]
+        (lambda: RankingModel({Score()}, (1.0,)), "features set"),  # type: ignore[arg-type]
+        (lambda: RankingModel((Score(),), {"score": 1.0}), "weights dict"),  # type: ignore[arg-type]
+        (lambda: FusedRuns("rrf", "ab"), "runs 'ab'"),  # type: ignore[arg-type]
+        (lambda: candidate_pool("fi"), "'fi' sd, fd, full"),  # type: ignore[arg-type]
+        (lambda: Score() ** (lambda ranking: ranking.scores), "'<lambda>'"),
+        (lambda: FeatureExtractor(INDEX, (PythonFeature("bert"),))(RANKING), "python:bert supply({'bert': function})"),
+        (lambda: supply(parse_features("python:bert@z"), {"bart": len}), "python:bart bert"),  # type: ignore[dict-item]
+        (lambda: Normalised(Score(), "l2"), "'l2' score@l2 minmax, z, rank"),  # type: ignore[arg-type]
+        (lambda: parse_feature("score@z@rank"), "score@z@rank twice"),
+        (lambda: odd([1.0]), "python:odd (1,) query q 3 documents"),
+        (lambda: odd([1.0, np.inf, 2.0]), "python:odd finite"),
+        (lambda: odd(["x", "y", "z"]), "python:odd list"),
+        (lambda: odd(None), "python:odd shape"),
     ],
 )
-def test_invalid_spellings(text: str, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        parse_features(text)
+def test_refusals(make: Callable[[], object], parts: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        make()
+    assert all(part in str(error.value) for part in parts.split())
 
 
 def test_windows_round_trip() -> None:
@@ -69,14 +91,12 @@ def test_windows_round_trip() -> None:
 
 def test_named_pools() -> None:
     assert {name: len(candidate_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
-    with pytest.raises(ParameterError, match="unknown pool 'fi': use sd, fd, full"):
-        candidate_pool("fi")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("width", ["1000000", "99999999999999999999", "9" * 5000, "\u0661", "01", "-1"])
 def test_widths_are_bounded(width: str) -> None:
     assert Window.parse(f"O-{width}") is None
-    with pytest.raises(ParameterError, match="up to 999999 tokens"):
+    with pytest.raises(ParameterError):
         FeatureSpec.parse(f"SD/ordered/LM-O-{width}")
     assert FeatureSpec.parse("SD/ordered/LM-O-999999").window.width == 999_999
 
@@ -137,10 +157,8 @@ def test_the_operator_puts_features_side_by_side() -> None:
     assert list(map(str, union)) == ["score", "FI/term/BM25", "python:lengths"]
     assert list(map(str, stage ** Score())) == ["python:MMR", "score"]
     assert union ** parse_feature("score@z") == FeatureUnion([*union, parse_feature("score@z")])
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(TypeError):
         Score() ** 2
-    with pytest.raises(ParameterError, match="'<lambda>' cannot name a feature"):
-        Score() ** (lambda ranking: ranking.scores)
 
 
 def test_a_union_is_extracted_as_any_features() -> None:
@@ -158,24 +176,7 @@ def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least() -> None
     assert extractor(RANKING)[:, 0].tolist() == [3.0, 5.0, 3.0]
 
 
-@pytest.mark.parametrize(
-    ("result", "reason"),
-    [
-        ([1.0], r"shape \(1,\)"),
-        ([1.0, np.inf, 2.0], "finite number, or NaN"),
-        (["x", "y", "z"], "a list: it must give numbers or a Ranking"),
-        (None, "shape"),
-    ],
-)
-def test_functions_that_do_not_give_a_number_for_each_document(result: object, reason: str) -> None:
-    extractor = FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))  # type: ignore[arg-type,return-value]
-    with pytest.raises(ParameterError, match=f"feature python:odd gave .*{reason}"):
-        extractor(RANKING)
-
-
-def test_a_missing_function_is_named() -> None:
-    with pytest.raises(ParameterError, match=r"feature python:bert .* model\.supply\(\{'bert': function\}\)"):
-        FeatureExtractor(INDEX, (PythonFeature("bert"),))(RANKING)
+def test_functions_are_not_compared() -> None:
     assert PythonFeature("bert") == PythonFeature("bert", lengths)
 
 
@@ -250,15 +251,6 @@ def test_functions_are_supplied_by_name() -> None:
     assert (str(bert), str(plain)) == ("python:bert@z", "python:bert")
     two = Ranking("q", "cat", ("d1", "d2"), np.zeros(2))
     assert FeatureExtractor(CATS, (bert, plain))(two).tolist() == [[-1.0, 0.0], [1.0, 1.0]]
-    with pytest.raises(ParameterError, match=r"python:bart\b.*\bbert\b"):
-        supply((bert,), {"bart": len})  # type: ignore[dict-item]
-
-
-def test_bad_normalisations() -> None:
-    with pytest.raises(ParameterError, match=r"'l2' .*score@l2.*minmax, z, rank"):
-        Normalised(Score(), "l2")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="feature score@z@rank is normalised twice"):
-        parse_feature("score@z@rank")
 
 
 def test_files_of_features_are_named() -> None:
