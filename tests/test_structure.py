@@ -157,15 +157,6 @@ def test_recipes_are_not_told_apart_by_class_or_name() -> None:
         assert not found, f"{path}: {found}"
 
 
-PRIVATE = {
-    "greylag_papers.beyond.general": {
-        "DEPTHS", "collection_weights", "rankings_by_depth", "spaced", "weights_at", "without_texts",
-    },
-    "greylag_papers.beyond.ranker_curve": {"cross_folds", "source_gains", "title"},
-}  # fmt: skip
-"""The names that studies beyond the papers use although they are not public: how weights and choices are made."""
-
-
 @pytest.mark.parametrize("module", sorted(REPRODUCTIONS))
 def test_reproductions_import_public_names_only(module: str) -> None:
     private = {
@@ -174,7 +165,7 @@ def test_reproductions_import_public_names_only(module: str) -> None:
         if other.split(".")[0] == "greylag" and other not in PUBLIC_MODULES
         if other not in PUBLIC or name not in {*homes(other), "__version__"}
     }
-    assert private == PRIVATE.get(module, set())
+    assert private == set()
 
 
 def test_importing_greylag_loads_nothing_heavy() -> None:

@@ -117,17 +117,6 @@ def curve_gains() -> str:
     )
 
 
-def sources() -> str:
-    """What is lost without a source of features, with the fewest and the most topics."""
-    rows, names = [], [""]
-    for title, figures in curve_points().items():
-        losses = {name: row for name, row in figures.items() if name.endswith("loss without")}
-        for name in [*losses][:1] + [*losses][-1:]:
-            names = ["", "topics", *losses[name]]
-            rows.append([title, name.split()[0], *(_number(value, "+.3f") for value in losses[name].values())])
-    return _table(names, rows)
-
-
 def few_topics() -> str:
     """What few judged topics gain over the general model, nDCG@10 of held-out topics."""
     figures, gain, rows = expected("few_topics"), f"{AUTOMATIC} less general", []
@@ -308,6 +297,5 @@ MADE: Mapping[str, Callable[[], str]] = {
     "general-gain": general_gain,
     "general-means": general_means,
     "general-weights": general_weights,
-    "sources": sources,
 }
 """What makes each block."""

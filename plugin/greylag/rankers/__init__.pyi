@@ -1,5 +1,6 @@
 from .explanation import explain as explain
 from .export import engine_model as engine_model
+from .model import LengthSlopes as LengthSlopes
 from .model import RankingModel as RankingModel
 from .stages import EstimatorRanker as EstimatorRanker
 from .stages import FusionRanker as FusionRanker

@@ -94,6 +94,16 @@ class LengthSlopes:
         """Return the factor of the slopes, log(L / sqrt(shortest longest))."""
         return float(np.log(np.clip(length, self.shortest, self.longest) / self.middle))
 
+    @classmethod
+    def line(cls, weights: Sequence[FloatArray], lengths: Sequence[float]) -> FloatArray:
+        """Fit a line through the weights, shape (f,), of collections of some lengths: weight and slope, shape (2, f).
+
+        It is the line of least squares with a ridge penalty of 1 on its slope: with few collections, weights stay near
+        their mean.
+        """
+        rows = np.array([[1.0, cls(()).place(length)] for length in lengths])
+        return np.asarray(np.linalg.solve(rows.T @ rows + np.diag([0.0, 1.0]), rows.T @ np.array(weights)))
+
 
 @dataclass(frozen=True, repr=False)
 class RankingModel(SavedModel):

@@ -5,9 +5,7 @@ from .baselines import BaselineRecipe as BaselineRecipe
 from .choice import Choice as Choice
 from .fitted import Fitted as Fitted
 from .general import GeneralRanker as GeneralRanker
-from .general import general_data as general_data
 from .general import general_model as general_model
-from .general import learn_general as learn_general
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMART as LambdaMART
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe

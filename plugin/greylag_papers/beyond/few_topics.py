@@ -60,7 +60,7 @@ class _Curve(ranker_curve.Settings, PartSettings):
 
 def _curve(settings: Settings, name: str) -> _Curve:
     own = {field: getattr(settings, field) for field in ("sizes", "most_topics", "measure", "folds", "seed")}
-    fields = {**dict(settings.collections[name]), **own, "name": name, "general_without": name, "sources": False}
+    fields = {**dict(settings.collections[name]), **own, "name": name, "general_without": name}
     return _Curve(**fields, data_folder=settings.data_folder, file_folder=settings.file_folder)
 
 

@@ -1,8 +1,14 @@
 """The general model: weights that are learned on some collections and applied, unchanged, to another one.
 
-Weights are learned by `greylag.recipes.learn_general`, and each collection in turn is ranked by those of the others.
-The models of `greylag.GeneralRanker` are those of all collections: one of all features, and one without those of words
-as they are written, for indexes that do not store texts.
+With w(c, k) the weights by `ListwiseRegression` on the documents of collection c, cut at the k-th depth,
+
+    w(c) = mean over k of w(c, k) / |w(c, k)|.
+
+So every collection counts the same, however many topics it has: the fewer there are, the shorter are the weights that
+the penalty leaves. The model's weights follow the mean length of an index's documents, by the line of `LengthSlopes`
+through all w(c), and each collection is ranked by the line through the others. The models of `greylag.GeneralRanker`
+are those of all collections: one of all features, and one without those of words as they are written, for indexes that
+do not store texts.
 """
 
 from __future__ import annotations
@@ -15,16 +21,15 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.stats import t as student
 
-from greylag.errors import FormatError
+from greylag import __version__
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Comparison, Scores, compare, parse_measure, split_folds
 from greylag.features import Feature, FeatureParameters, FeatureText, parse_features
-from greylag.learning import CountedRankings, RankingData, judged_topics, linear_scores
-from greylag.learning.data import spaced
+from greylag.learning import CountedRankings, ListwiseRegression, RankingData, judged_topics, linear_scores
 from greylag.learning.linesearch import Objective
-from greylag.rankers import RankingModel
+from greylag.rankers import LengthSlopes, RankingModel
 from greylag.ranking import FloatArray, Run
-from greylag.recipes import baselines, general_model, learn_general
-from greylag.recipes.general import DEPTHS, collection_weights, rankings_by_depth, weights_at, without_texts
+from greylag.recipes import baselines, general_model
 from greylag.reports import Section, to_dict
 from greylag.studies import (
     Collection,
@@ -52,6 +57,8 @@ from greylag_papers.texts import read_texts
 
 GENERAL, POSITIONS = "general", "general-positions"
 FIRST, TUNED, RM3, DEPENDENCE = "BM25", "tuned BM25", "RM3", "SDM"
+DEPTHS: Mapping[int, int] = {100: 500, 1000: 100}
+"""Documents per topic that weights are learned from, and the most topics with as many."""
 _RM3 = "stage:rm3"
 _TEXTS = read_texts(__file__)
 
@@ -96,6 +103,11 @@ class Settings(Experiment):
         return self
 
 
+def spaced(items: Sequence[str], most: int) -> list[str]:
+    """Select at most so many of the items, at equal distances."""
+    return [items[place] for place in np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)]
+
+
 class PartSettings(CollectionSettings):
     """A collection of which only the topics that are used are searched for."""
 
@@ -134,8 +146,20 @@ class Opened:
     """A collection's rows by depth."""
 
     rows: Mapping[int, Rows]
+    documents: int
     length: float
     fingerprint: str
+
+    def weights(self, features: Sequence[Feature], settings: Settings) -> FloatArray:
+        """Learn the collection's weights of these features, shape (f,)."""
+        units = []
+        for data in self.parts(features):
+            learner = ListwiseRegression(settings.measures[0], penalty=settings.penalty)
+            weights = learner.fit(data).over(data)
+            if not weights.any():
+                raise ParameterError("no feature tells relevant documents from others")
+            units.append(weights / float(np.sqrt(np.sum(weights**2))))
+        return np.asarray(np.mean(units, axis=0))
 
     def parts(self, features: Sequence[Feature]) -> list[RankingData]:
         """What is learned from, with these features alone."""
@@ -174,18 +198,21 @@ def _open(settings: Settings, name: str, part: Part, context: Context) -> Opened
         names = tuple(f"BM25 {place}" for place in range(len(grid)))
         return Rows(data, replace(grid[0], specs=names, features=np.hstack([one.features for one in grid])), learned)
 
-    # Fewer topics are learned from at 1000 documents than are ranked.
-    by_depth = rankings_by_depth(opened.first, opened.qrels)
-    judged = judged_topics(opened.first, opened.qrels)
-    cut = {depth: Run(tuple(opened.first[qid].head(depth) for qid in judged)) for depth in by_depth}
-    by_depth_rows = {depth: rows(cut[depth], tuple(run)) for depth, run in by_depth.items()}
-    return Opened(by_depth_rows, opened.index.average_length, opened.index.fingerprint)
+    judged, longest = judged_topics(opened.first, opened.qrels), max(map(len, opened.first.rankings), default=0)
+    by_depth = {}
+    for depth, before in zip(DEPTHS, (0, *DEPTHS), strict=False):
+        if longest > before:  # no ranking is the same at two depths
+            run = Run(tuple(opened.first[qid].head(depth) for qid in judged))
+            # Fewer topics are learned from at 1000 documents than are ranked.
+            by_depth[depth] = rows(run, tuple(spaced(judged, DEPTHS[depth])))
+    index = opened.index
+    return Opened(by_depth, index.n_documents, index.average_length, index.fingerprint)
 
 
 def models_of(settings: Settings) -> dict[str, tuple[Feature, ...]]:
     """The features of each model."""
     features = parse_features(settings.features)
-    return {GENERAL: features, POSITIONS: without_texts(features)}
+    return {GENERAL: features, POSITIONS: tuple(one for one in features if not str(one).startswith("written:"))}
 
 
 def related_names(settings: Settings) -> dict[str, str]:
@@ -236,18 +263,17 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     """Rank each collection by weights of the others, and learn the model from all."""
     models, related = models_of(settings), related_names(settings)
     learned = {
-        model: {
-            name: collection_weights(one.parts(features), settings.measures[0], penalty=settings.penalty)
-            for name, one in opened.items()
-        }
+        model: {name: one.weights(features, settings) for name, one in opened.items()}
         for model, features in models.items()
     }
     compared: dict[str, dict[str, dict[str, Scores]]] = {}
     for name, one in opened.items():
         others = [other for other in opened if related[other] != related[name]]
         lengths = [opened[other].length for other in others]
+        place = np.array([1.0, LengthSlopes(()).place(one.length)])
         of_others = {
-            model: weights_at([own[other] for other in others], lengths, one.length) for model, own in learned.items()
+            model: place @ LengthSlopes.line([own[other] for other in others], lengths)
+            for model, own in learned.items()
         }
         for depth, rows in one.rows.items():
             for measure, scores in scores_of(rows, of_others, settings).items():
@@ -255,13 +281,6 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
     compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
     sections = [_section(label, scores, related) for label, scores in compared.items()]
-    shared = {name: other for name, other in related.items() if name != other}
-
-    def model_of(features: Sequence[Feature]) -> RankingModel:
-        parts = {name: one.parts(features) for name, one in opened.items()}
-        model = learn_general(parts, settings.measures[0], penalty=settings.penalty)
-        return replace(model, provenance={**model.provenance, "related": shared})
-
     return Outcome(
         scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()},
         results={
@@ -274,8 +293,38 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
         },
         title="A model for which nothing has to be judged",
         sections=[Section("Leave one collection out", _TEXTS["general: collections"]), *sections],
-        models={name: model_of(features) for name, features in models.items()},
+        models={name: general(settings, opened, features, learned[name]) for name, features in models.items()},
         provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
+    )
+
+
+def general(
+    settings: Settings, opened: Mapping[str, Opened], features: Sequence[Feature], learned: Mapping[str, FloatArray]
+) -> RankingModel:
+    """Make the model of all collections' weights."""
+    lengths = {name: round(one.length, 2) for name, one in opened.items()}
+    line = LengthSlopes.line([*learned.values()], [*lengths.values()])
+    # In the same unit, so that the ratios of weights and slopes are kept.
+    weights, slopes = (line / np.abs(line[0]).sum()).round(4).tolist()
+    indexes = {
+        name: {"documents": one.documents, "average_length": lengths[name], "fingerprint": one.fingerprint}
+        for name, one in opened.items()
+    }
+    provenance = {
+        "greylag": __version__,
+        "learner": f"listwise regression with penalty {settings.penalty:g}, in unit length, "
+        "and a line in the log of length",
+        "collections": {name: max(len(part.qids) for part in one.parts(features)) for name, one in opened.items()},
+        "indexes": indexes,
+        "related": {name: other for name, other in related_names(settings).items() if name != other},
+        "weights": {name: weights.round(6).tolist() for name, weights in learned.items()},
+    }
+    return RankingModel(
+        tuple(features),
+        tuple(weights),
+        objective=settings.measures[0],
+        provenance=provenance,
+        by_length=LengthSlopes(tuple(slopes)),
     )
 
 

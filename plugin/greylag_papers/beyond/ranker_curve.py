@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from greylag import ModelRanker, ParameterError, Run, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure, split_folds
+from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure
 from greylag.features import candidate_pool, parse_features
 from greylag.fusion import PooledSources
 from greylag.learning import (
@@ -34,8 +34,6 @@ from greylag.learning.linesearch import Objective
 from greylag.rankers import RankingModel
 from greylag.ranking import FloatArray
 from greylag.recipes import Automatic, AutomaticRecipe, LambdaMART, LambdaMARTRecipe, general_model, train_on_data
-from greylag.recipes.choice import cross_folds, title
-from greylag.recipes.source_gains import source_gains
 from greylag.reports import Figure, Panel, Section, line_figure, to_dict
 from greylag.studies import (
     CollectionSettings,
@@ -99,8 +97,6 @@ class Settings(CollectionSettings, Curve):
     """The topics that are held out; by default, those of each fold in turn."""
     general_without: str | None = None
     """The collection's name among those that the general model was learned from, whose weights are left out."""
-    sources: bool = True
-    """Whether the loss without each source of features is measured, too."""
 
 
 class FeatureSettings(Curve):
@@ -130,7 +126,6 @@ class Learned:
     values: dict[str, list[float]]  # the measure of each test topic, by system
     chosen: str  # by the automatic choice
     seconds: dict[str, float]  # of CPU; features are computed for the automatic choice, and used by all
-    losses: dict[str, float] = field(default_factory=dict)  # without each source of features, by `source_gains`
 
 
 def open_curve(settings: Settings, context: Context) -> Opened:
@@ -175,13 +170,7 @@ def open_curve(settings: Settings, context: Context) -> Opened:
 
         trained = dict(timed(models))
         values = {name: score(model) for name, ((model, _), _) in trained.items()}
-        losses = {}
-        if settings.sources:
-            rows = features.training(features.tune(training), training)
-            parts = split_folds(rows.qids, min(settings.folds, len(rows.qids)), settings.seed)
-            gains = source_gains(cross_folds(rows, parts), recipe.measure)["without"]
-            losses = {source: -gain["difference"] for source, gain in gains.items()}
-        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()}, losses)
+        return Learned(values, trained[AUTOMATIC][0][1], {name: spent for name, (_, spent) in trained.items()})
 
     return Opened(training, test, learn, BM25, opened.index.fingerprint)
 
@@ -241,7 +230,8 @@ def learners(
     """The scores of held-out documents by what each system learns from `rows`; the automatic one says what it chose."""
     measure, seed = settings.measure, settings.seed
     selection, choice = Automatic(measure, seed=seed).choose(rows, n_jobs=n_jobs)
-    yield AUTOMATIC, (linear_scores(held_out, selection.columns, np.array(selection.weights)), title(choice.chosen))
+    scores = linear_scores(held_out, selection.columns, np.array(selection.weights))
+    yield AUTOMATIC, (scores, " + ".join(map(str, choice.chosen)))
     for name, learner in (
         (GREEDY, GreedySelection(measure)),
         (LISTWISE, ListwiseRegression(measure)),
@@ -281,7 +271,6 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     measure, n_test = parse_measure(settings.measure), sum(len(test) for test, _ in parts)
     every_score = {size: pooled(measure, parts, [found.values for found in point]) for size, point in learned.items()}
     scores = {size: {name: of[name] for name in SYSTEMS if name in of} for size, of in every_score.items()}
-    losses = mean_losses(learned)
     names = list(next(iter(scores.values())))
     every = [(size, found) for size, point in learned.items() for found in point]
     chosen: list[tuple[Any, ...]] = [(size, found.chosen) for size, found in every]
@@ -297,9 +286,8 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
     means = means_table(f"{measure} by number of training topics, {n_test} held-out topics", by_size)
     spent = [(size, *map(found.seconds.get, names)) for size, found in every]
     times = Table("CPU seconds", ("topics", *names), spent, 1)
-    sources = means_table(f"{measure} lost in training without a source of features", losses)
     return Outcome(
-        scores=rows | {f"{size}, loss without": row for size, row in losses.items()},
+        scores=rows,
         results={
             "points": {str(size): to_dict(by_system) for size, by_system in scores.items()},
             "chosen": [found.chosen for _, found in every],
@@ -309,7 +297,6 @@ def run(settings: Curve, opened: Opened, context: Context) -> Outcome:
         sections=[
             Section("Learning curve", _TEXTS["ranker_curve: curve"], [figure]),
             Section("Differences", _TEXTS["ranker_curve: differences"], [*against, choices]),
-            *([Section("Sources", _TEXTS["ranker_curve: sources"], [sources])] if losses else []),
             Section("Time", _TEXTS["ranker_curve: time"], [times]),
         ],
         seconds={"points": [{"topics": size, **found.seconds} for size, found in every]},
@@ -354,17 +341,6 @@ def point_rows(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dic
             figures = {"difference": one.difference, "low": low, "high": high, "p": one.corrected_p}
             rows[f"{size} topics, {AUTOMATIC} less {name}"] = figures
     return rows
-
-
-def mean_losses(learned: Mapping[int, Sequence[Learned]]) -> dict[str, dict[str, float]]:
-    """For each number of topics, the mean loss without each source over the parts that were trained on."""
-    return {
-        f"{size} topics": {
-            source: float(np.mean([part.losses[source] for part in point])) for source in point[0].losses
-        }
-        for size, point in learned.items()
-        if point[0].losses
-    }
 
 
 COLLECTION = Study(Settings, open_curve, run)

@@ -16,12 +16,10 @@ from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
 from greylag.index.lucene import build_index
 from greylag.index.positional import PositionalIndex
-from greylag.learning import ListwiseRegression, training_data
-from greylag.rankers import ModelRanker, RankingModel, engine_model
-from greylag.rankers.model import LengthSlopes
-from greylag.ranking import FloatArray, Ranking, Run
-from greylag.recipes import GeneralRanker, general_data, general_model, learn_general
-from greylag.recipes.general import general_model_for, length_line, rankings_by_depth
+from greylag.rankers import LengthSlopes, ModelRanker, RankingModel, engine_model
+from greylag.ranking import FloatArray, Ranking
+from greylag.recipes import GeneralRanker, general_model
+from greylag.recipes.general import general_model_for
 from tests.greylag.diversity import samples
 
 INDEX = samples.index(4, 30)
@@ -139,49 +137,6 @@ def test_a_query_is_ranked_alone_as_in_a_batch() -> None:
 
 
 FEATURES = parse_features("score@z,FI/term/early@z,document:length@z")
-QRELS = {"q": {"d3": 1, "d7": 2}, "r": {"d1": 1}, "s": {"d9": 0}}
-
-
-def judged_run(n: int = 30) -> Run:
-    return Run(tuple(Ranking(qid, text, (ranked(text, n)).docids, ranked(text, n).scores)
-                     for qid, text in (("q", "w1x w2x"), ("r", "w2x"), ("s", "w1x"))))  # fmt: skip
-
-
-def test_a_general_model_is_the_mean_of_weights_of_unit_length() -> None:
-    extract = FeatureExtractor(INDEX, FEATURES)
-    parts = {"one": [["q"], ["q", "r"]], "two": [["r"]]}
-    run = judged_run()
-    data = {
-        name: [training_data([run[qid] for qid in qids], QRELS, extract) for qids in of_one]
-        for name, of_one in parts.items()
-    }
-    by_hand = []
-    for of_one in data.values():
-        units = []
-        for rows in of_one:
-            selection = ListwiseRegression("nDCG@10", penalty=7).fit(rows)
-            weights = np.zeros(3)
-            weights[list(selection.columns)] = selection.weights
-            units.append(weights / np.linalg.norm(weights))
-        by_hand.append(np.mean(units, axis=0))
-    # A line through both at one length: the ridge penalty as a row of its own, whose slope is to be 0.
-    place = np.log(INDEX.average_length / np.sqrt(7 * 100))
-    rows, values = [[1.0, place], [1.0, place], [0.0, 1.0]], [*by_hand, np.zeros(3)]
-    weights, slopes = np.linalg.lstsq(np.array(rows), np.array(values))[0]
-    model = learn_general(data, penalty=7)
-    np.testing.assert_allclose(model.weights, weights / np.abs(weights).sum(), atol=6e-5)
-    assert model.by_length is not None
-    np.testing.assert_allclose(model.by_length.slopes, slopes / np.abs(weights).sum(), atol=6e-5)
-    expected = np.mean(by_hand, axis=0)
-    np.testing.assert_allclose(
-        model.at_length(INDEX.average_length).weights, expected / np.abs(expected).sum(), atol=2e-3
-    )
-    assert model.features == FEATURES
-    assert model.fingerprint == ""
-    assert model.provenance["collections"] == {"one": 2, "two": 1}
-    assert model.provenance["indexes"]["one"] == {
-        "documents": 30, "average_length": round(INDEX.average_length, 2), "fingerprint": INDEX.fingerprint
-    }  # fmt: skip
 
 
 def test_weights_follow_the_length_of_documents_between_two_lengths() -> None:
@@ -208,16 +163,13 @@ def test_a_line_of_collections_with_other_lengths_goes_between_their_weights() -
     places = [np.log(min(max(length, 7), 100) / np.sqrt(700)) for length in lengths]
     rows = np.array([*([1.0, place] for place in places), [0.0, 1.0]])
     expected = np.linalg.lstsq(rows, np.vstack([*learned, np.zeros(4)]))[0]
-    np.testing.assert_allclose(length_line(learned, lengths), expected)
+    np.testing.assert_allclose(LengthSlopes.line(learned, lengths), expected)
 
 
-def test_models_by_length_survive_their_files_and_those_without_are_the_same_for_all(tmp_path: Path) -> None:
+def test_models_by_length_survive_their_files(tmp_path: Path) -> None:
     model = general_model()
     model.save(tmp_path / "model.json")
     assert RankingModel.load(tmp_path / "model.json") == model
-    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
-    data = replace(training_data([run["q"]], QRELS, extract), origin=None)
-    assert learn_general({"one": [data]}).by_length is None
 
 
 def test_related_collections_are_left_out_together() -> None:
@@ -226,52 +178,11 @@ def test_related_collections_are_left_out_together() -> None:
     without = general_model(without="xquad_de")
     assert without == general_model(without="xquad_zh")
     others = [name for name in provenance["weights"] if not name.startswith("xquad")]
-    line = length_line(
+    line = LengthSlopes.line(
         [np.array(provenance["weights"][name]) for name in others],
         [provenance["indexes"][name]["average_length"] for name in others],
     )
     np.testing.assert_allclose(without.weights, line[0] / np.abs(line[0]).sum(), atol=6e-5)
-
-
-def test_collections_count_alike_however_often_their_topics_are_repeated() -> None:
-    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
-    one, two = ([training_data([run[qid]], QRELS, extract)] for qid in "qr")
-    both = learn_general({"one": one, "two": two})
-    assert both.weights == learn_general({"two": two, "one": one}).weights
-    assert learn_general({"one": one * 3, "two": two}).weights == both.weights
-
-
-def test_data_are_cut_at_both_depths_and_leave_out_topics_without_relevant_documents() -> None:
-    assert {depth: list(run) for depth, run in rankings_by_depth(judged_run(), QRELS).items()} == {100: ["q", "r"]}
-    long = Run(
-        tuple(Ranking(f"q{i}", "w1x", tuple(f"d{j}" for j in range(150)), np.arange(150.0, 0, -1)) for i in range(120))
-    )
-    cut = rankings_by_depth(long, {f"q{i}": {"d1": 1} for i in range(120)})
-    assert {depth: (len(run), len(run.rankings[0])) for depth, run in cut.items()} == {
-        100: (120, 100),
-        1000: (100, 150),
-    }
-    (data,) = general_data(judged_run(), QRELS, INDEX)
-    assert data.specs == general_model().features
-
-
-def test_what_cannot_be_learned_from_is_an_error_that_names_the_collection() -> None:
-    extract, run = FeatureExtractor(INDEX, FEATURES), judged_run()
-    data = [training_data([run["q"]], QRELS, extract)]
-    with pytest.raises(ParameterError, match="none are given"):
-        learn_general({})
-    with pytest.raises(ParameterError, match="collection two: no data"):
-        learn_general({"one": data, "two": []})
-    with pytest.raises(ParameterError, match="collection two has other features"):
-        learn_general({"one": data, "two": [data[0].select_features([0])]})
-    unfound = [training_data([run["q"].head(1)], {"q": {"d9": 1}}, extract)]
-    with pytest.raises(ParameterError, match=r"collection two: .*relevant"):
-        learn_general({"one": data, "two": unfound})
-    equal = [replace(data[0], features=np.zeros_like(data[0].features))]
-    with pytest.raises(ParameterError, match="collection two: no feature tells"):
-        learn_general({"one": data, "two": equal})
-    with pytest.raises(ParameterError, match="none of 3 topics"):
-        general_data(run, {"other": {"d1": 1}}, INDEX)
 
 
 def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_each_collection_is_a_curve_of_its_spaced_topics_without_its_own_weights
     monkeypatch.setattr(few_topics, "open_curve", lambda curve, context: curves.append(curve) or context.folder)
     assert list(open_all(settings(most_topics=3), Context(tmp_path)).values()) == [tmp_path / name for name in RELATED]
     assert [curve.general_without for curve in curves] == list(RELATED)
-    assert {(curve.first_stage.hits, curve.sources) for curve in curves} == {(100, False)}
+    assert {curve.first_stage.hits for curve in curves} == {100}
     topics = list(read_topics(DEMO / "topics.tsv"))
     (read,) = {curve.read()[2] for curve in curves}
     assert len(read) == 3

@@ -71,10 +71,19 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_pat
         for depth in {100, 1000} & {int(label.split()[-1]) for label in outcome.results["scores"]}:
             found = outcome.scores[f"{test}, nDCG@10, top {depth}"]["general"]
             assert found == pytest.approx(means[depth], abs=1e-6)
-    together, index = np.mean(learned, axis=0), PositionalIndex.from_lucene(tmp_path / "index")
-    model = outcome.models["general"]
-    fixed = model.at_length(index.average_length)  # of both parts, so that the slopes hardly count there
-    np.testing.assert_allclose(fixed.weights, together / np.abs(together).sum(), atol=2e-3)
+    index, model = PositionalIndex.from_lucene(tmp_path / "index"), outcome.models["general"]
+    # A line through both at one length: the ridge penalty as a row of its own, whose slope is to be 0.
+    place = np.log(np.clip(round(index.average_length, 2), 7, 100) / np.sqrt(7 * 100))
+    rows, values = [[1.0, place], [1.0, place], [0.0, 1.0]], [*learned, np.zeros(3)]
+    weights, slopes = np.linalg.lstsq(np.array(rows), np.array(values))[0]
+    np.testing.assert_allclose(model.weights, weights / np.abs(weights).sum(), atol=2e-4)
+    np.testing.assert_allclose(model.by_length.slopes, slopes / np.abs(weights).sum(), atol=2e-4)
+    assert model.provenance["collections"] == {"one": 14, "two": 10}
+    assert model.provenance["indexes"]["one"] == {
+        "documents": index.n_documents, "average_length": round(index.average_length, 2),
+        "fingerprint": index.fingerprint,
+    }  # fmt: skip
+    assert model.provenance["related"] == {}
     gains = [row["general"] - row["BM25"] for row in (outcome.scores[f"{p}, nDCG@10, top 100"] for p in ("one", "two"))]
     row = outcome.scores["all, nDCG@10, top 100, general less BM25"]
     half = scipy.stats.t.ppf(0.975, 1) * np.std(gains, ddof=1) / np.sqrt(2)
