@@ -31,7 +31,7 @@ from greylag.runtime.folders import read_mark, scratch_folder
 from greylag.runtime.inputs import Names
 from greylag.studies.config import Experiment, InputFile, Positive, Settings, readable_by
 from greylag.studies.study import Context
-from greylag.trec import Qrels, read_run
+from greylag.trec import Qrels, SubtopicQrels, read_run
 
 IRDS, RUN = "irds:", "run:"  # before the name of a data set of ir_datasets, and the file of a run
 
@@ -72,11 +72,6 @@ class Collection(Settings):
         return self
 
 
-def source_files(text: str) -> list[str]:
-    """Return the file of a first stage that is a run."""
-    return [text.removeprefix(RUN)] if text.startswith(RUN) else []
-
-
 def read_source(text: str) -> Search | None:
     """Read the search that a first stage names; None for ``run:FILE``."""
     return None if text.startswith(RUN) else Search.parse(text)
@@ -96,7 +91,9 @@ def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str,
     ]
 
 
-SourceText = Annotated[str, readable_by(read_source), Names(source_files)]
+SourceText = Annotated[
+    str, readable_by(read_source), Names(lambda text: [text.removeprefix(RUN)] if text.startswith(RUN) else [])
+]
 """A search as `Search.parse` reads it, or ``run:FILE``."""
 
 
@@ -208,13 +205,11 @@ class CollectionSettings(Experiment):
         return tuple(runs)
 
     def check(self, topics: Sequence[str]) -> None:
-        """Check what can be checked before any work. Studies add to it.
+        """Check what can be checked with the topics before any work."""
 
-        Parameters
-        ----------
-        topics : sequence of str
-            The topics of the collection.
-        """
+    def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
+        """Read judgements by subtopic, of these topics; a study without any has none."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -238,6 +233,8 @@ class OpenCollection:
         The topics that the results are of.
     sources : tuple of Run, default ()
         The rankings that `first` is the union of, or `first` alone.
+    subtopics : SubtopicQrels, default {}
+        The judgements by subtopic, if the study has any.
     """
 
     lucene: LuceneIndex | PositionalIndex
@@ -249,60 +246,53 @@ class OpenCollection:
     texts: Callable[[AnyOf[str]], dict[str, str]] = field(default=lambda docids: {}, repr=False)
     tested: tuple[str, ...] = ()
     sources: tuple[Run, ...] = ()
+    subtopics: SubtopicQrels = field(default_factory=dict)
 
 
 def open_collection(settings: CollectionSettings, context: Context) -> OpenCollection:
     """Read topics and judgements, check the settings, open the index (building it if necessary), and search."""
-    form = QueryForm(settings.queries.first_sentence, stop_words_of(settings))
-    texts_of, qrels, test = settings.read()
+    stop = settings.queries.stop_words
+    words = frozenset() if stop is None else read_stop_words(stop if stop in STOP_LISTS else settings.path(stop))
+    form = QueryForm(settings.queries.first_sentence, words)
+    texts_of, qrels, tested = settings.read()
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
     settings.check(list(topics))  # before indexing, which may take hours
-    lucene = open_documents(settings, context)
+    subtopics = settings.read_subtopics(tested)
+    documents = settings.collection
+    lucene = open_documents(documents, settings.path, context)
     sources, stage = settings.search(lucene, topics, context), settings.first_stage
     first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion).head(stage.hits)
-    texts = partial(texts_of_documents, settings)
+    texts = partial(texts_of_documents, documents, settings.path)
     index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
-    return OpenCollection(lucene, index, topics, qrels, first, form, texts, test, sources)
+    return OpenCollection(lucene, index, topics, qrels, first, form, texts, tested, sources, subtopics)
 
 
-def open_documents(settings: CollectionSettings, context: Context) -> LuceneIndex | PositionalIndex:
-    """Open the index that the settings name, or that of the documents that they name, built if it is missing."""
-    # It is in memory if Java may be missing, and is.
-    named = settings.collection
+def open_documents(named: Collection, place: Callable[[str], Path], context: Context) -> LuceneIndex | PositionalIndex:
+    """Open an index, or that of documents, built if it is missing: in memory if Java may be missing, and is."""
     try:
         if named.java == "optional":
             start_jvm()
     except DependencyError:
-        texts = read_documents(settings.path(named.name), collection=named.type, fields=named.fields)
+        texts = read_documents(place(named.name), collection=named.type, fields=named.fields)
         index = PositionalIndex.from_texts(texts, language=named.language)
         how = "in memory and for BM25 alone, as Java is missing (greylag doctor says more)"
         context.progress(f"index: {index.n_documents} documents, {how}")
         return index
     if named.index is not None:
-        path = settings.path(named.index)
+        path = place(named.index)
         return LuceneIndex(folders(path if path.exists() else named.index, positions=True))
-    if named.name.startswith(IRDS):
-        return open_index(named.name, None, context, language=named.language)
-    return open_index(settings.path(named.name), named.type, context, fields=named.fields, language=named.language)
+    docs = named.name if named.name.startswith(IRDS) else place(named.name)
+    return open_index(docs, named.type, context, fields=named.fields, language=named.language)
 
 
-def texts_of_documents(settings: CollectionSettings, docids: AnyOf[str]) -> dict[str, str]:
+def texts_of_documents(named: Collection, place: Callable[[str], Path], docids: AnyOf[str]) -> dict[str, str]:
     """Read the texts of documents by docid again from where they were indexed; none of an index."""
-    named = settings.collection
     if named.docs is None:
         return {}
     if named.docs.startswith(IRDS):
         wanted = frozenset(docids)
         return {docid: text for docid, text in texts_from_ir_datasets(named.docs) if docid in wanted}
-    return read_texts(settings.path(named.docs), docids, collection=named.type, fields=named.fields)
-
-
-def stop_words_of(settings: CollectionSettings) -> frozenset[str]:
-    """Read the stop list that the settings name."""
-    name = settings.queries.stop_words
-    if name is None:
-        return frozenset()
-    return read_stop_words(name if name in STOP_LISTS else settings.path(name))
+    return read_texts(place(named.docs), docids, collection=named.type, fields=named.fields)
 
 
 def open_index(

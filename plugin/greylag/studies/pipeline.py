@@ -5,9 +5,10 @@ Rankers, searches, features and stages are spelt as on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from inspect import getsourcefile
+from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, Self, TypeVar
 
@@ -16,7 +17,7 @@ from pydantic import model_validator
 from greylag.core.checks import naming
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Scores, Significance, compare_collections, evaluate, evaluate_by_subtopic
+from greylag.evaluation import Significance, compare_collections, evaluate, evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText, stage_files
@@ -27,7 +28,6 @@ from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.searches import MODELS
 from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
-from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
 from greylag.recipes.baselines import TUNED
@@ -40,10 +40,10 @@ from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
 from greylag.stages import StageStep
 from greylag.studies import config
-from greylag.studies.collection import RUN, CollectionSettings, OpenCollection, by_name, open_collection
+from greylag.studies.collection import RUN, CollectionSettings, FirstStage, OpenCollection, by_name, open_collection
 from greylag.studies.pipeline_report import Ranked, comparisons, sections
 from greylag.studies.study import Context, Outcome, Study
-from greylag.studies.tables import means, merge_scores
+from greylag.studies.tables import means
 from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
 
 V = TypeVar("V")
@@ -150,7 +150,8 @@ class Settings(CollectionSettings):
     @property
     def systems(self) -> list[tuple[str, str]]:
         """The names and spellings of the baselines and, last, of the model."""
-        return by_name([*self.baselines, self.model], lambda text: tuned_name(read_call(text)[0]))
+        names = {name: f"tuned-{name}" for name in TUNED}
+        return by_name([*self.baselines, self.model], lambda text: names.get(name := read_call(text)[0], name))
 
     @property
     def after(self) -> list[tuple[str, str]]:
@@ -197,11 +198,10 @@ class Settings(CollectionSettings):
         return topics | texts, split, tuple(texts)
 
     def check(self, topics: Sequence[str]) -> None:
-        """Check the number of folds, the judgements by subtopic, and where stages come from."""
+        """Check the number of folds, and where stages come from."""
         if self.test_topics is None:
             with naming("training.folds"):
                 split_folds(topics, self.training.folds, self.training.seed)
-        self.subtopics(topics)
         for step in (step for text in self.stages for step in stages_of(text)):
             beside = self.file_folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
             source = getsourcefile(step.stage)
@@ -214,20 +214,12 @@ class Settings(CollectionSettings):
             return judgements
         return {qid: judgements[qid] for qid in tested if qid in judgements}
 
-    def subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
+    def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
         """Read the judgements by subtopic; empty if there are none."""
         if self.subtopic_qrels is None:
             return {}
         judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
         return self.of_test(judgements, tested)
-
-    def stage(self, text: str, opened: OpenCollection) -> Pipeline[Ranking]:
-        """Make the stages of a spelling, over the index."""
-        steps = [step.place_files(lambda file: str(self.path(file))) for step in stages_of(text)]
-        made: list[Stage] = [step.make(opened.index) for step in steps]
-        for stage in made:
-            stage.check_topics(opened.tested)
-        return Pipeline(tuple(made))
 
 
 SCORED_SEARCHES = ("bm25", "ql")
@@ -242,9 +234,10 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 
 def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked:
     """Rank by each system, and score all."""
-    stages = {name: settings.stage(text, opened) for name, text in settings.after}  # wrong options before any work
     first = opened.first.select_queries(opened.tested)
-    before = [first, *_beside(settings, opened, context)]
+    # Wrong options of stages are refused before any work.
+    stages = {name: _pipeline(text, settings.path, opened) for name, text in settings.after}
+    before = [first, *_beside(settings.first_stage, opened, context)]
     tuned = [cross_validate(settings, opened, context, system).run for system in range(len(settings.baselines))]
     validated = cross_validate(settings, opened, context)
     after = []
@@ -254,9 +247,12 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     runs = {run.tag: run for run in (*before, *tuned, validated.run, *after)}
     compared = [(one.tag, validated.run.tag) for one in (first, *tuned)]
     compared += [(validated.run.tag, run.tag) for run in after]
-    subtopics = settings.subtopics(opened.tested)
-    scores = score(settings, opened, runs, subtopics)
-    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, subtopics, {})
+    qrels = settings.of_test(opened.qrels, opened.tested)
+    scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
+    if settings.subtopic_qrels is not None:
+        subtopics, measures = opened.subtopics, settings.subtopic_measures
+        scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
+    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, {})
 
 
 def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significance]]:
@@ -272,32 +268,28 @@ def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significa
 
 def outcome(settings: Settings, ranked: Ranked) -> Outcome:
     """Report the rankings."""
-    opened, models = ranked.collection, [fitted.model for fitted in ranked.fitted]
+    opened, by_kind = ranked.collection, [means(scores) for scores in ranked.scores.values()]
+    # A saved model that reranks shortens queries as the study did.
+    models = [
+        model if model.runs else replace(model, query_form=opened.query_form)
+        for model in (fitted.model for fitted in ranked.fitted)
+    ]
     return Outcome(
-        scores=merge_scores(map(means, ranked.scores.values())),
+        scores={
+            system: {measure: mean for part in by_kind for measure, mean in part[system].items()}
+            for system in by_kind[0]
+        },
         results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
         tables=[*map(table, ranked.scores.values()), *comparisons(ranked)],
         title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
         runs=ranked.runs,
         models={
-            f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: _kept(model, opened)
+            f"fold-{number}" if settings.test_topics is None else settings.systems[-1][0]: model
             for number, model in enumerate(models, 1)
         },
         provenance={"fingerprint": opened.index.fingerprint},
     )
-
-
-def score(
-    settings: Settings, opened: OpenCollection, runs: Mapping[str, Run], subtopics: SubtopicQrels
-) -> dict[str, dict[str, Scores]]:
-    """Score by kind (relevance, diversity) and system."""
-    qrels = settings.of_test(opened.qrels, opened.tested)
-    scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
-    if settings.subtopic_qrels is not None:
-        measures = settings.subtopic_measures
-        scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
-    return scores
 
 
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
@@ -322,29 +314,27 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
     )
 
 
-def _beside(settings: Settings, opened: OpenCollection, context: Context) -> list[Run]:
+def _pipeline(text: str, place: Callable[[str], Path], opened: OpenCollection) -> Pipeline[Ranking]:
+    """Make the stages of a spelling, over the index."""
+    steps = [step.place_files(lambda file: str(place(file))) for step in stages_of(text)]
+    stages: list[Stage] = [step.make(opened.index) for step in steps]
+    for stage in stages:
+        stage.check_topics(opened.tested)
+    return Pipeline(tuple(stages))
+
+
+def _beside(stage: FirstStage, opened: OpenCollection, context: Context) -> list[Run]:
     """Return the rankings that are scored beside the first stage: its own inputs, or other searches."""
     if len(opened.sources) > 1:
         return [run.select_queries(opened.tested) for run in opened.sources]
-    if settings.first_stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
+    if stage.model[0].startswith(RUN) or not isinstance(opened.lucene, LuceneIndex):
         return []
     topics = {qid: opened.topics[qid] for qid in opened.tested}
     others = [name for name in SCORED_SEARCHES if name != opened.first.tag]
-    hits = settings.first_stage.hits
     return [
-        MODELS[name](opened.lucene, k=hits).run(topics, n_jobs=context.n_jobs, tag=name)
+        MODELS[name](opened.lucene, k=stage.hits).run(topics, n_jobs=context.n_jobs, tag=name)
         for name in each(others, "models")
     ]
-
-
-def _kept(model: RankingModel, opened: OpenCollection) -> RankingModel:
-    """Return the model to save: one that reranks shortens queries as the study did."""
-    return model if model.runs else replace(model, query_form=opened.query_form)
-
-
-def tuned_name(model: str) -> str:
-    """Name a model's run; tuned baselines are named as such."""
-    return f"tuned-{model}" if model.partition("(")[0] in TUNED else model
 
 
 STUDY = Study(Settings, open_collection, run)

@@ -20,7 +20,6 @@ from greylag.reports.queries import QueryChanges, most_changed, no_reasons, quer
 from greylag.reports.report import Section
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
-from greylag.trec import SubtopicQrels
 
 TOP_K = 10  # documents of a ranking
 SHOWN_QUERIES = 500  # of a list; a report of thousands is slow to open
@@ -59,7 +58,6 @@ class Ranked:
     folds: Sequence[Sequence[str]]
     # The system of these models
     main: str
-    subtopics: SubtopicQrels
     # Of each step, by kind
     tests: Mapping[str, Significance]
 
@@ -159,14 +157,14 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
     lists = []
     for before, after in steps:
         caption = f"Queries before ({before}) and after ({after})"
-        by_subtopic = after != main and bool(ranked.subtopics)
+        by_subtopic = after != main and bool(collection.subtopics)
         scores = ranked.scores["diversity" if by_subtopic else "relevance"]
         pair = most_changed(ranked.runs[before], ranked.runs[after], scores, SHOWN_QUERIES)
         if len(pair[1]) < len(ranked.runs[after]):
             caption = f"{caption}: the {SHOWN_QUERIES} that changed most"
         if by_subtopic:
-            grades = highest_grades(ranked.subtopics)
-            lists.append(changes(caption, *pair, scores, grades, subtopics=ranked.subtopics))
+            grades = highest_grades(collection.subtopics)
+            lists.append(changes(caption, *pair, scores, grades, subtopics=collection.subtopics))
         else:
             why = explained if after == main else no_reasons
             lists.append(changes(caption, *pair, scores, collection.qrels, why=why))

@@ -36,7 +36,7 @@ from greylag.reports.report import write_report
 from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
-from greylag.runtime.software import TREC_EVAL, code, code_files, entry_files, versions
+from greylag.runtime.software import TREC_EVAL, code, versions
 from greylag.runtime.yaml_text import write_yaml
 from greylag.studies.config import Experiment, check_file_name
 from greylag.studies.study import Context, Outcome, Progress, Study, load
@@ -69,11 +69,21 @@ def run_study(
     """Run a study and write its files to `out`, or reuse an earlier outcome that would be the same."""
     # One process at a time works in `out`; a second one waits. `progress` gets a line for each finished step. After any
     # error, or if a foreign file in `out` is in the way, the files of an earlier outcome are unchanged.
-    key, context = dependencies(settings, metadata), Context(out, n_jobs, progress)
+    inputs = list(input_files(settings))
+    key, context = dependencies(settings, inputs, metadata), Context(out, n_jobs, progress)
     if finished := _reuse(key, context):
         return finished
     with alone(out / WORK):
-        return _reuse(key, context) or _run(study, settings, key, context, metadata)
+        if finished := _reuse(key, context):  # the work of a process that was waited for
+            return finished
+        earlier = _earlier_files(out)
+        # What every study writes, before hours of work; the names of other files are known only after it.
+        _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
+        with resuming(out / WORK, lambda: key):
+            outcome = _marked(study.run(settings, study.open(settings, context), context), inputs)
+        files = outcome_files(outcome, settings, metadata)
+        _check_free(out, earlier, files)
+        return _write(outcome, files, key, out, earlier)
 
 
 def _reuse(key: str, context: Context) -> Finished | None:
@@ -85,19 +95,12 @@ def _reuse(key: str, context: Context) -> Finished | None:
     return Finished(earlier["scores"], earlier["summary"])
 
 
-def _run(
-    study: Study[Any, Any], settings: Experiment, key: str, context: Context, metadata: Mapping[str, Any] | None
+def _write(
+    outcome: Outcome, files: Mapping[str, Callable[[Path], object]], key: str, out: Path, earlier: Mapping[str, str]
 ) -> Finished:
-    out, earlier = context.folder, _earlier_files(context.folder)
-    # What every study writes, before hours of work; the names of other files are known only after it.
-    _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
-    with resuming(out / WORK, lambda: key):
-        opened = study.open(settings, context)
-        outcome = _marked(study.run(settings, opened, context), settings)
-    files = outcome_files(outcome, settings, metadata)
-    _check_free(out, earlier, files)
+    """Write the files of an outcome, and remove the earlier ones that it lacks and nobody has changed."""
     out.mkdir(parents=True, exist_ok=True)
-    # without a key until all files are there
+    # The record has no key until all files are there: a kill in between leaves no outcome that counts as finished.
     content = {"key": "", "scores": {}, "summary": "", "files": {**dict.fromkeys(files, ""), **earlier}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     for name, write in files.items():
@@ -106,30 +109,24 @@ def _run(
     for name in earlier.keys() - files.keys():
         if (out / name).is_file() and _digest(out / name) == earlier[name]:
             (out / name).unlink()
-    summary = "\n".join(map(as_text, outcome.tables))
-    if outcome.sections:
-        summary += f"\nThe report is {out / REPORT}\n"
-    content = {
-        "key": key,
-        "scores": outcome.scores,
-        "summary": summary,
-        "files": {name: _digest(out / name) for name in files},
-    }
+    report = f"\nThe report is {out / REPORT}\n" if outcome.sections else ""
+    finished = Finished(outcome.scores, "\n".join(map(as_text, outcome.tables)) + report)
+    content = {"key": key, **vars(finished), "files": {name: _digest(out / name) for name in files}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
-    return Finished(outcome.scores, summary)
+    return finished
 
 
-def _marked(outcome: Outcome, settings: Experiment) -> Outcome:
+def _marked(outcome: Outcome, inputs: Iterable[Path]) -> Outcome:
     """Mark the outcome if one of its input runs has topics that were trained on."""
-    seen = ", ".join(str(path) for path in _inputs(settings) if SEEN in run_tag(path))
+    seen = ", ".join(str(path) for path in inputs if SEEN in run_tag(path))
     if not seen:
         return outcome
     note = f"A model ranked topics that it was trained on, so these scores do not carry over to others: {seen}."
+    first = [replace(part, text=f"{part.text}\n\n{note}") for part in outcome.sections[:1]]
     return replace(
         outcome,
         tables=[*outcome.tables, f"{note}\n"],
-        sections=[replace(part, text=f"{part.text}\n\n{note}") for part in outcome.sections[:1]]
-        + [*outcome.sections[1:]],
+        sections=[*first, *outcome.sections[1:]],
         runs={name: replace(run, tag=marked(run.tag, SEEN)) for name, run in outcome.runs.items()},
     )
 
@@ -181,12 +178,12 @@ def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> 
             raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 
 
-def dependencies(settings: Experiment, metadata: Mapping[str, Any] | None = None) -> str:
+def dependencies(settings: Experiment, inputs: Iterable[Path], metadata: Mapping[str, Any] | None = None) -> str:
     """Digest all that an outcome depends on: settings, input files (by `file_stamp`), code, versions."""
     depends = {
         **({} if metadata is None else {"metadata": metadata}),
         "settings": settings.model_dump(mode="json"),
-        "inputs": [(str(path), file_stamps(path)) for path in _inputs(settings)],
+        "inputs": [(str(path), file_stamps(path)) for path in inputs],
         "code": code(),
         "versions": versions(),
     }
@@ -197,17 +194,16 @@ def _read_finished(out: Path) -> dict[str, Any]:
     """Read `FINISHED`, empty if there is none or it is damaged."""
     try:
         content = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-        whole = {"key", "scores", "summary", "files"} <= content.keys()
-        return content if whole and isinstance(content["files"], dict) else {}
+        complete = {"key", "scores", "summary", "files"} <= content.keys()
+        return content if complete and isinstance(content["files"], dict) else {}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}
 
 
-def _inputs(settings: Experiment) -> Iterator[Path]:
-    """Yield the files and folders that settings, and models and experiment files in them, name, and others' code."""
-    code = [*entry_files("study", settings.study), *code_files(type(settings).__module__)]
-    for path in followed([*settings.paths(), *map(Path, code)]):
+def input_files(settings: Experiment) -> Iterator[Path]:
+    """Yield the files and folders that the settings name, and those that models and experiment files in them name."""
+    for path in followed(settings.paths()):
         if path.is_file() or path.is_dir():
             yield path
             if path.suffix in {".yaml", ".yml"}:
-                yield from _inputs(load(path)[1])
+                yield from input_files(load(path)[1])

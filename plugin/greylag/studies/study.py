@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from greylag.core.checks import naming
 from greylag.core.registry import import_entry, registered, unknown
@@ -29,13 +28,6 @@ from greylag.studies.config import Experiment, check_fields
 S = TypeVar("S", bound=Experiment)
 T = TypeVar("T")
 Progress = Callable[[str], None]
-
-
-class Model(Protocol):
-    """A model that saves itself."""
-
-    def save(self, path: Path) -> None:
-        """Write the model to `path`."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class Outcome:
     sections: Sequence[Section] = ()
     runs: Mapping[str, Run] = field(default_factory=dict)
     descriptions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    models: Mapping[str, Model] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -122,17 +114,12 @@ def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
         return study, check_fields(path, fields, study.settings)
 
 
-def registered_studies() -> Mapping[str, EntryPoint]:
-    """Return the studies of all installed packages by name; each is imported when it is first used."""
-    return registered("study")
-
-
 def find_study(name: object) -> Study[Any, Any]:
     """Find the registered study of this name."""
-    studies = registered_studies()
-    if not isinstance(name, str) or name not in studies:
+    entry = registered("study").get(str(name))
+    if entry is None:
         raise unknown("study", str(name))
-    study: Study[Any, Any] = import_entry("study", studies[name])
+    study: Study[Any, Any] = import_entry("study", entry)
     return study
 
 

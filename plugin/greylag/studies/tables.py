@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from greylag.core.tables import Table as Table  # noqa: PLC0414 (public here)
 from greylag.core.tables import as_text as as_text  # noqa: PLC0414 (public here)
@@ -14,15 +14,6 @@ from greylag.rankers.model import RankingModel
 def means(scores: Mapping[str, Scores]) -> dict[str, dict[str, float]]:
     """Compute means by system and measure."""
     return {system: values.by_measure for system, values in scores.items()}
-
-
-def merge_scores(parts: Iterable[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """Merge mappings of system to measure to score, such as those of relevance and of diversity."""
-    merged: dict[str, dict[str, float]] = {}
-    for part in parts:
-        for system, values in part.items():
-            merged.setdefault(system, {}).update(values)
-    return merged
 
 
 def means_table(caption: str, scores: Mapping[str, Mapping[str, float]], *, decimals: int = 4) -> Table:

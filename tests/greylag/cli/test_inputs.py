@@ -22,11 +22,12 @@ from pydantic import BaseModel
 from greylag.cli import COMMANDS, running
 from greylag.cli.options import Shared
 from greylag.cli.running import OUTPUTS, RESUMED_COMMANDS, check_outputs, dependencies, input_files
+from greylag.core.registry import registered
 from greylag.errors import ParameterError
 from greylag.runtime.inputs import Names
 from greylag.stages import StageStep, registered_stages
 from greylag.studies.config import Experiment
-from greylag.studies.study import find_study, registered_studies
+from greylag.studies.study import find_study
 from tests.greylag.cli.conftest import Command
 
 WORDS = {
@@ -105,7 +106,7 @@ def forms(form: type[BaseModel]) -> set[type[BaseModel]]:
     return {form}.union(*map(forms, parts))
 
 
-@pytest.mark.parametrize("study", registered_studies())
+@pytest.mark.parametrize("study", registered("study"))
 def test_a_setting_with_text_names_files_by_its_type_or_has_none(study: str) -> None:
     """Settings with a check of their own, such as names of measures, have none unless their type says so."""
     for form in forms(find_study(study).settings):

@@ -23,7 +23,6 @@ from greylag.reports.explanation_tables import comparison_of_documents, explanat
 from greylag.reports.queries import Place, QueryChange, most_changed
 from greylag.reports.report import write_report
 from greylag.studies import comparison_table, means, means_table, models_table
-from greylag.studies.tables import merge_scores
 from tests.greylag.studies.samples import Page
 
 
@@ -211,11 +210,8 @@ def tables_scores(*values: tuple[float, float]) -> Scores:
 def test_means_and_their_table() -> None:
     found = means({"a": tables_scores((0.2, 0.5), (0.4, 0.7)), "b": tables_scores((1.0, 0.0), (0.0, 0.0))})
     assert found == {"a": {"AP": pytest.approx(0.3), "P@10": pytest.approx(0.6)}, "b": {"AP": 0.5, "P@10": 0.0}}
-    merged = merge_scores([found, {"b": {"S-recall@10": 0.9}, "c": {"AP": 0.1}}])
-    assert merged["b"] == {"AP": 0.5, "P@10": 0.0, "S-recall@10": 0.9}
-    assert list(merged) == ["a", "b", "c"]
-    assert "S-recall@10" not in found["b"]
-    table = means_table("Means", merged, decimals=1)
+    more = {"b": {**found["b"], "S-recall@10": 0.9}, "c": {"AP": 0.1}}
+    table = means_table("Means", found | more, decimals=1)
     assert as_text(table).splitlines() == [
         "Means",
         "    AP  P@10  S-recall@10",

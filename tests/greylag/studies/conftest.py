@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from greylag.core.registry import GROUPS
+from greylag.core.registry import GROUPS, registered
 from greylag.studies import study
 from tests.greylag.studies import samples
 
@@ -19,5 +19,5 @@ def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
 def sum_study(monkeypatch: pytest.MonkeyPatch) -> None:
     """The study of `samples` is in the registry as "sum"."""
     entry = EntryPoint("sum", f"{samples.__name__}:STUDY", GROUPS["study"])
-    everything = {**study.registered_studies(), "sum": entry}
-    monkeypatch.setattr(study, "registered_studies", lambda: everything)
+    everything = {**registered("study"), "sum": entry}
+    monkeypatch.setattr(study, "registered", lambda kind: everything)

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from greylag import FormatError, ParameterError
+from greylag.core.registry import registered
 from greylag.features.spelling import parse_feature
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, Ranking, Run
@@ -26,7 +27,6 @@ from greylag.runtime.software import code, versions
 from greylag.studies import Context, Experiment, Study, deviations, load, runner
 from greylag.studies.config import shipped_files
 from greylag.studies.runner import Finished, run_study
-from greylag.studies.study import registered_studies
 from greylag.trec import read_run, write_run
 from tests.greylag.studies import samples
 from tests.greylag.studies.samples import STUDY, Number, Settings
@@ -251,7 +251,7 @@ def test_a_study_without_a_report(settings: Settings, tmp_path: Path) -> None:
     assert set(files(tmp_path / "out")) == FILES - {"report.html"}
 
 
-@pytest.mark.parametrize("entry", registered_studies().values(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", registered("study").values(), ids=lambda entry: entry.name)
 def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
     study = entry.load()
     assert isinstance(study, Study)

@@ -9,7 +9,7 @@ import pytest
 
 from greylag import FormatError
 from greylag.studies import load
-from greylag.studies.runner import dependencies
+from greylag.studies.runner import dependencies, input_files
 from greylag_papers.metzler_2007 import learning, study
 from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.studies.samples import DEMO
@@ -82,6 +82,6 @@ def test_priors_are_input_files(tmp_path: Path) -> None:
         (str(prior), "raw"),
     ]
     assert prior in settings.paths()
-    before = dependencies(settings)
+    before = dependencies(settings, input_files(settings))
     prior.write_text("a 1\n")
-    assert dependencies(settings) != before
+    assert dependencies(settings, input_files(settings)) != before
