@@ -17,7 +17,7 @@ from greylag.core import foreign
 from greylag.core.checks import check_counts, check_sequences, naming
 from greylag.core.guidance import Guided, guided
 from greylag.core.hints import shown
-from greylag.core.spelling import nearest, read_call, spell
+from greylag.core.spelling import nearest, parameters, read_call, read_options
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
 from greylag.index.languages import ENGLISH, language_code
@@ -26,7 +26,7 @@ from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking
-from greylag.stages import check_options, find_stage, registered_stages, stage_parameters
+from greylag.stages import find_stage, registered_stages, stage_parameters
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
@@ -575,17 +575,16 @@ def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: s
 def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a stage's options from its spelling and from Python; raise if one is unknown or missing."""
     stage, of_query = find_stage(name), ("index", *DATA)
-    options = {
-        key: stage.readers[key](spell(value)) if key in stage.readers else value for key, value in parsed.items()
-    }
-    options |= named
-    known = stage_parameters(stage)
-    every = dict.fromkeys([*_OF_CALL, *(one for one in known if one != "index")])
-    for key in [key for key in named if key not in known]:
-        raise ParameterError(f"method {name!r}: there is no option {key}: {nearest(key, every)}")
+    # What is no file's content, and has a spelling, is checked as if it were spelt.
+    known = parameters(stage, *of_query)
+    spelt = {key: value for key, value in named.items() if key in known and not known[key].open}
+    others = {key: value for key, value in named.items() if key not in spelt}
     with naming(f"method {name!r}"):
-        check_options(stage, options, [key for key in known if key not in of_query], of_query)
-    return options
+        every = [key for key in stage_parameters(stage) if key not in of_query]
+        for key in [key for key in others if key not in every]:
+            raise ParameterError(f"{name} has no option {key!r}: {nearest(key, [*_OF_CALL, *every])}")
+        options = {key: value.item() if isinstance(value, np.generic) else value for key, value in spelt.items()}
+        return others | read_options(name, {**parsed, **options}, parameters(stage, *of_query, *others))
 
 
 def _language(language: str | None, background: PositionalIndex | None) -> str:

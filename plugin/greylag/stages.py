@@ -15,14 +15,12 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from greylag.core.checks import naming
 from greylag.core.hints import shown
 from greylag.core.registry import import_entry, load_entry, registered
-from greylag.core.spelling import Value, accepts, domain, nearest, read_call, read_value, spell
+from greylag.core.spelling import Value, parameters, read_call, read_options, read_value, spell
 from greylag.errors import ParameterError
 from greylag.pipeline import Stage
 from greylag.runtime.software import code_files, entry_files
@@ -99,10 +97,8 @@ class StageStep:
         # Without importing the stage, which may load SciPy and more; only its spelling is checked here.
         if ":" not in self.name and self.name not in registered_stages():
             find_stage(self.name)  # raises the error
-        names = [name for name, _ in self.options]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ParameterError(f"stage {self.name} has the option {twice} twice: keep one")
+        if len(dict(self.options)) < len(self.options):
+            raise ParameterError(f"stage {self.name} has an option twice: keep one")
         for name, value in self.options:
             text = spell(value)
             spelt = text and name.isidentifier() and read_value(text.strip()) == value
@@ -156,49 +152,22 @@ class StageStep:
     def make(self, index: PositionalIndex | None, **values: Any) -> Stage:
         """Make the stage over an index; `ParameterError` if an option is unknown, missing or outside its domain."""
         # A value in `values`, such as vectors, replaces the file of that name, unless it is spelt.
-        kind, options = self.stage, dict[str, Any](self.options)
-        member = options.pop("member", None)
+        kind, spelt = self.stage, dict(self.options)
+        member = spelt.pop("member", None)
+        options = {name: values[name] for name in self.readers if values.get(name) is not None}
         with naming(f"stage {self}"):
-            check_options(kind, options, _spelt_parameters(kind), added=("index",))
             # Files are read before parameters are filled in, so that an error names the option.
-            options |= {name: read(spell(options[name])) for name, read in self.readers.items() if name in options}
+            options |= read_options(self.name, spelt, parameters(kind, "index", *(options.keys() - spelt.keys())))
             if member is not None:
                 options["model"] = _member(options.get("model"), member)
-            options = {name: values[name] for name in self.readers if values.get(name) is not None} | options
-            if index is None and "index" in kind.needs:
-                raise ParameterError("it needs an index")
             # Vectors take the place of an index: a stage that compares documents takes one of the two.
             if index is not None and "vectors" not in options and "index" in stage_parameters(kind):
                 options["index"] = index
+            if index is None and "index" in kind.needs:
+                raise ParameterError("it needs an index")
+            if lacking := [name for name in required_parameters(kind) if name not in options]:
+                raise ParameterError(f"{lacking[0]} cannot be spelt: make the stage in Python")
             return kind(**options)
-
-
-@cache
-def _types(stage: type[Stage]) -> dict[str, Any]:
-    # Modules import the class of an index for type checkers alone, as it loads Numba.
-    return get_type_hints(stage, localns={"PositionalIndex": object})
-
-
-def _spelt_parameters(stage: type[Stage]) -> list[str]:
-    """Return the parameters that have a spelling; the others, and the index, are for Python."""
-    types = _types(stage)
-    parameters = [name for name in stage_parameters(stage) if name != "index"]
-    return [name for name in parameters if name in stage.readers or domain(types[name])]
-
-
-def check_options(stage: type[Stage], options: Mapping[str, Any], known: Sequence[str], added: Sequence[str]) -> None:
-    """Check that options are `known` parameters of a stage and of their types, and that none is missing."""
-    # Files and values without a spelling are not checked. The caller adds the parameters that are `added`.
-    types, readers = _types(stage), stage.readers
-    for name, value in options.items():
-        if name not in known:
-            raise ParameterError(f"there is no option {name}: {nearest(name, known)}")
-        plain = value.item() if isinstance(value, np.generic) else value
-        if name not in readers and domain(types[name]) and not accepts(types[name], plain):
-            raise ParameterError(f"{name} is {value!r:.60}: it must be {domain(types[name])}")
-    for name in required_parameters(stage):
-        if name not in options and name not in added:
-            raise ParameterError(f"{name}={'FILE' if name in readers else 'VALUE'} is missing")
 
 
 def _member(model: Any, number: Value) -> Any:

@@ -8,9 +8,10 @@ their types are its annotations, and their meanings stand in its docstring.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from inspect import cleandoc
 from types import UnionType
@@ -103,11 +104,20 @@ class Parameter:
     # MISSING if the option is required
     default: Any
     owner: type
+    # Of a parameter that is spelt as a file
+    open: Callable[[str], Any] | None = None
+
+    @property
+    def domain(self) -> str:
+        """The values that it takes, for errors."""
+        return domain(self.annotation) if self.open is None else "file"
 
     def read(self, value: Value) -> Any:
-        """Read the value of the parameter; raises `ParameterError` if it has another type."""
+        """Read the value, or the file that it names; raises `ParameterError` if it has another type."""
+        if self.open is not None:
+            return self.open(spell(value))
         if not accepts(self.annotation, value):
-            raise ParameterError(f"{self.name} is {spell(value)!r:.60}: it must be {domain(self.annotation)}")
+            raise ParameterError(f"{self.name} is {spell(value)!r:.60}: it must be {self.domain}")
         kind = _items(self.annotation)
         values = value if isinstance(value, tuple) else (value,)
         if float in _alternatives(kind or self.annotation):
@@ -127,17 +137,27 @@ class Parameter:
                     return replace(self, owner=owner).documented
                 first = cleandoc(meaning).partition("\n\n")[0]
                 return re.split(r", default|, optional", kind)[0], " ".join(first.replace("`", "").split())
-        return domain(self.annotation), ""
+        return self.domain, ""
 
 
 def parameters(kind: type, *without: str) -> dict[str, Parameter]:
-    """Return the options of a dataclass by name: the parameters that can be spelt, except those named."""
-    hints = get_type_hints(kind)
+    """Return the options of a dataclass by name: values and, of stages, files (`Stage.readers`), except those named."""
+    hints, files = _hints(kind), getattr(kind, "readers", {})
     return {
-        field.name: Parameter(field.name, hints[field.name], field.default, kind)
+        field.name: Parameter(field.name, hints[field.name], _default(field), kind, files.get(field.name))
         for field in fields(kind)
-        if field.init and field.name not in without and domain(hints[field.name])
+        if field.init and field.name not in without and (field.name in files or domain(hints[field.name]))
     }
+
+
+@cache  # reranking a few passages would take longer
+def _hints(kind: type) -> dict[str, Any]:
+    # Modules import the class of an index for type checkers alone, as it loads Numba.
+    return get_type_hints(kind, localns={"PositionalIndex": object})
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -147,7 +167,7 @@ def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Para
             raise ParameterError(f"{of} has no option {name!r:.60}: {nearest(name, known)}")
     for name, parameter in known.items():
         if parameter.default is MISSING and name not in options:
-            raise ParameterError(f"{of} needs the option {name}: {of}({name}={domain(parameter.annotation).upper()})")
+            raise ParameterError(f"{of} needs the option {name}: {of}({name}={parameter.domain.upper()})")
     return {name: known[name].read(value) for name, value in options.items()}
 
 

@@ -71,13 +71,13 @@ def test_attributes(guess: Callable[[], Any], answer: str) -> None:
 @pytest.mark.parametrize(
     ("guess", "answer"),
     [
-        (lambda: rerank("cat", ["a cat"], top_n=1), "there is no option top_n: did you mean top_k"),
+        (lambda: rerank("cat", ["a cat"], top_n=1), "no option 'top_n': did you mean top_k"),
         (
             lambda: rerank("cat", ["a cat"], [1], lambda_mult=0.5),
-            "lambda_mult: did you mean relevance_weight",
+            "'lambda_mult': did you mean relevance_weight",
         ),
-        (lambda: Reranker("mmr", lang="de"), "no option lang: did you mean language"),
-        (lambda: langchain_compressor(top_n=1), "no option top_n: did you mean top_k"),
+        (lambda: Reranker("mmr", lang="de"), "no option 'lang': did you mean language"),
+        (lambda: langchain_compressor(top_n=1), "no option 'top_n': did you mean top_k"),
         (lambda: ANY.evaluate(RUN, {"1": {"d1": 1}})["AP"], "by_measure has the means"),
         (lambda: rerank("cat", [type("Document", (), {"page_content": "a"})()]), "take its .page_content"),
     ],

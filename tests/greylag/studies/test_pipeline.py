@@ -272,7 +272,7 @@ def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refuse
 
 def test_wrong_options_of_stages_are_found_before_any_work(several: Path) -> None:
     several.write_text(several.read_text().replace("keep=2", "kept=2"))
-    with pytest.raises(ParameterError, match="there is no option kept"):
+    with pytest.raises(ParameterError, match="no option 'kept'"):
         run_file(several, several.parent / "out")
     assert not (several.parent / "out" / "results.json").exists()
 
