@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 import typer
 
-from greylag.cli.model_inputs import load_linear, load_model
+from greylag.cli.model_inputs import load_model
 from greylag.cli.options import INDEX, TOPICS, Shared
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
@@ -88,7 +88,7 @@ def explain(
         shown_model = _general(index) if built_in else load_model(model)
         write_line("\n".join([shown_model.summary(), *_cited(shown_model)]))
         return
-    learned = _general(index) if built_in else load_linear(model, "breakdown of scores")
+    learned = _general(index) if built_in else RankingModel.load(model)
     if learned.runs:
         raise ParameterError(
             f"{model} fuses runs, and its scores are not broken down: `greylag explain {model}` shows its weights"

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.model_inputs import load_linear
 from greylag.cli.terminal import write_line
 from greylag.rankers.export import ENGINES, engine_model
+from greylag.rankers.model import RankingModel
 
 
 def export(
@@ -23,4 +23,4 @@ def export(
     A model is refused if the engine would compute a feature to another value: those of FI/term/BM25, score, prior:FILE
     and column:NAME can be exported.
     """
-    write_line(engine_model(load_linear(model, "export"), engine, text_field))
+    write_line(engine_model(RankingModel.load(model), engine, text_field))

@@ -15,6 +15,7 @@ from greylag.cli.options import (
     Index,
     InputRun,
     PartText,
+    PoolOption,
     Shared,
     Topics,
 )
@@ -32,12 +33,6 @@ from greylag.runtime.parallel import parallel_map
 from greylag.trec.parts import Part
 
 FEATURE_PARAMETERS = parameters(FeatureParameters)
-PoolOption = Annotated[
-    Pool | None,
-    typer.Option(
-        "--pool", help="Pool of features to add: those of sequential dependence, of full dependence, or both."
-    ),
-]
 
 
 def features(

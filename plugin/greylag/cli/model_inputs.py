@@ -40,18 +40,6 @@ def load_model(path: Path) -> Model:
     raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
 
 
-def load_linear(path: Path, lack: str) -> RankingModel:
-    """Load a model that is a sum of features; `ModelError` with what another kind has not."""
-    from greylag.rankers.model import RankingModel
-
-    model = load_model(path)
-    if not isinstance(model, RankingModel):
-        raise ModelError(
-            f"{path} is a model that diversifies, and has no {lack}; `greylag explain {path}` describes it"
-        )
-    return model
-
-
 def model_kind(spelling: str) -> str | None:
     """Return the name in the spelling of a model to train, such as mrf(mu=500); None if there is no such model."""
     from greylag.diversity.recipe import DIVERSITY_MODELS  # slow to import, for errors alone

@@ -16,6 +16,7 @@ from greylag.core.spelling import Parameter, spell
 from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
+from greylag.features.spec import Pool
 from greylag.ranking import Run
 from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
@@ -176,6 +177,12 @@ Features = Annotated[
         help="Comma-separated features, besides those of a --pool: SD/ordered/LM-O-4,score@z,run:FILE,prior:FILE.",
     ),
     FEATURE_FILES,
+]
+PoolOption = Annotated[
+    Pool | None,
+    typer.Option(
+        "--pool", help="Pool of features to add: those of sequential dependence, of full dependence, or both."
+    ),
 ]
 LETOR = "LETOR text (topics, documents, features and grades)"
 """Of the option ``--letor``, in several commands."""

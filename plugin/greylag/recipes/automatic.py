@@ -32,8 +32,9 @@ from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.sources import FeatureSources, PreparedSources, TunedRM3
 
-BM25, QL, SDM, RM3 = BASELINE_SYSTEMS = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
+BASELINE_SYSTEMS: tuple[System, ...] = tuple(map(System, ("BM25", "QL", "SDM", "RM3")))
 """The tuned baselines that models are held against."""
+BM25, QL, SDM, RM3 = BASELINE_SYSTEMS
 GENERAL = System("general")
 """The general model, with weights that were learned on other collections."""
 ADAPTED, REFITTED = "adapted", "refitted"
@@ -134,7 +135,6 @@ class AutomaticRecipe(Recipe):
     """
 
     proposes_measure = True
-    baselines = tuple(f"tuned {system}" for system in BASELINE_SYSTEMS)
 
     objective: Objective | str = "AP"
     _: KW_ONLY

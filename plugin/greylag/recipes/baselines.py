@@ -101,8 +101,6 @@ BASELINES: Mapping[str, Baseline] = {
     "bm25": BM25, "ql": LM, "sdm": SDM, "mrf-lm": MRF_LM, "mrf-bm25": MRF_BM25
 }  # fmt: skip
 """The baselines by the names of commands and experiment files."""
-TUNED = (*BASELINES, "rm3")
-"""The names of all models whose parameters are tuned, and nothing else."""
 
 
 def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) -> list[FeatureParameters]:
@@ -217,11 +215,15 @@ def tuned_fit(
     judged = {ranking.qid for ranking in rankings}
     queries = [qid for qid in qids if qid in judged]
     noted = {"greylag": __version__, **model.provenance, "training_score": score, "queries": queries}
-    # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
-    ends = {name: (min(grid[name]), max(grid[name])) for name in tuned if len(grid[name]) > 1}
-    at_ends = {name: both for name, both in ends.items() if tuned[name] in both and (name, tuned[name]) not in _LIMITS}
     chosen = tuple(f"{name} {value:g}" for name, value in tuned.items())
-    return Fitted(replace(model, provenance=noted), tuple(queries), score, chosen, ends=at_ends)
+    return Fitted(replace(model, provenance=noted), tuple(queries), score, chosen, ends=values_at_ends(grid, tuned))
+
+
+def values_at_ends(grid: Grid, chosen: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """List the parameters whose chosen value is the lowest or highest that was tried, with both."""
+    # A grid of one value was chosen by the user, and the ends of a parameter's domain have nothing beyond them.
+    ends = {name: (min(grid[name]), max(grid[name])) for name in chosen if len(grid[name]) > 1}
+    return {name: both for name, both in ends.items() if chosen[name] in both and (name, chosen[name]) not in _LIMITS}
 
 
 @dataclass(frozen=True)

@@ -63,11 +63,6 @@ class Recipe(ABC):
         """The number of documents of a query that are learned from; None, the default, for all."""
         return None
 
-    @property
-    def baselines(self) -> tuple[str, ...]:
-        """The names of the baselines that it tunes beside the model; none by default."""
-        return ()
-
     def over(self, sources: Sequence[Run]) -> Recipe:
         """Return the recipe for a first stage that pools these runs, by default the same."""
         return self

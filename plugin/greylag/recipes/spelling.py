@@ -24,7 +24,7 @@ from greylag.learning.learner import Learner
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import EQUAL_WEIGHTS, MMRPreselection
 from greylag.rankers.stages import RM3Stage
-from greylag.recipes.automatic import AutomaticRecipe
+from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.baselines import BASELINES, GRID, BaselineRecipe, TunedMRFRecipe
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from greylag.recipes.recipe import MRFRecipe, Recipe
@@ -113,6 +113,8 @@ class Ranker:
     takes: tuple[Asked, ...] = ()
     # Whether its candidates, where no run is given, are those of BM25 and BM25+RM3
     union: bool = False
+    # The baselines that it tunes beside the model
+    baselines: tuple[str, ...] = ()
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -293,6 +295,7 @@ _RANKERS: Mapping[str, Ranker] = {
         partial(_from_sources, AutomaticRecipe),
         _TAKES,
         union=True,
+        baselines=tuple(f"tuned {system}" for system in BASELINE_SYSTEMS),
     ),
     "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
     "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
@@ -320,3 +323,5 @@ RANKERS: Mapping[str, Ranker] = {
     },
 }
 """The models that rank, by name: greylag's, and a model for each learner of other packages."""
+TUNED = (*BASELINES, "rm3")
+"""The names of all models whose parameters are tuned, and nothing else."""

@@ -63,12 +63,15 @@ class TrainingResult:
     baselines : mapping of str to Run
         With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
         "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
+    depth : int or None
+        The number of documents of each query that were learned from; None for all.
     """
 
     fitted: Fitted
     held_out: CrossValidation | None = field(default=None, compare=False)
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
     baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
+    depth: int | None = None
 
     @property
     def model(self) -> RankingModel:
@@ -129,13 +132,33 @@ class TrainingResult:
         return visible(f"<{type(self).__name__}: {self.fitted}>")
 
     def __str__(self) -> str:
-        if self.choice is None:
-            return "\n".join(filter(None, [str(self.fitted), self.verdict, fill(self.advice, LINE_WIDTH)]))
-        reasons = (f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items())
-        gains = self.fitted.gains
-        tables = [self.choice.table(), *([sources_table(gains, self.model.objective)] if gains else [])]
-        sentences = [fill(text, LINE_WIDTH) for text in (self.verdict, self.advice) if text]
-        return visible("\n".join([*map(as_text, tables), *reasons, *sentences]))
+        fitted, scores = self.fitted, self.model.training_scores
+        lines, advice = [], self.advice
+        if self.depth is not None:
+            lines.append(f"Training scores cover the top {self.depth} documents, which are learned from.")
+        if self.choice is not None:
+            lines.append(as_text(self.choice.table()))
+            if fitted.gains:
+                lines.append(as_text(sources_table(fitted.gains, self.model.objective)))
+            lines += [f"left out: {system}: {reason}" for system, reason in self.choice.left_out.items()]
+        elif fitted.adapted or not scores:  # features that were named beforehand
+            lines.append(str(fitted))
+            for name, (low, high) in fitted.ends.items():
+                lines.append(
+                    f"{name} is at an end of its values, {low} to {high}: try more, as in {name}=[VALUE,VALUE]"
+                )
+        else:
+            weights = [f"{w:+.6g}  {spec}" for spec, w in zip(self.model.features, self.model.weights, strict=True)]
+            if len(scores) > 1 and len(set(scores)) == 1:  # features that were not added one by one
+                lines += [f"{self.model.objective} {scores[0]:.4f} on training topics with", *weights]
+            else:
+                lines += [f"{self.model.objective} {s:.4f}  {w}" for s, w in zip(scores, weights, strict=True)]
+            if not self.scores and fitted.validation is None:
+                advice = "These are training scores; folds (--folds 5) add held-out ones."
+        if fitted.validation is not None:
+            mean, topics = fitted.validation.means[0], len(fitted.validation.qids)
+            lines.append(f"{self.model.objective} {mean:.4f} on {topics} topics for validation")
+        return visible("\n".join([*lines, *(fill(text, LINE_WIDTH) for text in (self.verdict, advice) if text)]))
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
@@ -231,7 +254,8 @@ def train(
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
     fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
     fitted = replace(fitted, model=replace(fitted.model, query_form=form))
-    return TrainingResult(fitted, held_out, scores, of_baselines)
+    depth = recipe.depth if any(len(ranking) > (recipe.depth or len(ranking)) for ranking in first.rankings) else None
+    return TrainingResult(fitted, held_out, scores, of_baselines, depth)
 
 
 def sample_topics(qids: Sequence[str], limit: int, *, seed: int = 0) -> list[str]:

@@ -30,10 +30,9 @@ from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
-from greylag.recipes.baselines import TUNED
 from greylag.recipes.learned_fusion import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
-from greylag.recipes.spelling import model_files, parse_model
+from greylag.recipes.spelling import TUNED, model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.reports import table, to_dict
 from greylag.runtime.inputs import Names

@@ -1,3 +1,8 @@
+"""Training on the command line.
+
+Tests `train` and `train_diversifier`.
+"""
+
 from __future__ import annotations
 
 import json
@@ -41,13 +46,15 @@ def test_models_have_the_same_bytes_on_any_number_of_threads(
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_what_was_learned_is_shown(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
-    out = tmp_path / "model.json"
-    words = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", out]
+@pytest.mark.parametrize("model", ["mrf(max_features=2)", "listwise", "bm25(k1=[0.6,0.9],b=0.4)"])
+def test_what_was_learned_is_shown_as_in_python(
+    command: Command, made: Path, ranked: list[object], tmp_path: Path, model: str
+) -> None:
+    words = ["--qrels", made / "qrels.txt", "--model", model, "--out", tmp_path / "model.json"]
     code, told, _ = command("train", *ranked, *words)
-    assert code == 0
-    assert re.match(r"AP 0\.9\d+  [+-]\d\S*  SD/", told)
-    assert told.endswith("Scores are those of training topics: --folds 5 holds topics out.\n")
+    index, first = PositionalIndex.from_lucene(made / "index"), read_run(made / "bm25.run")
+    first = Run(tuple(replace(r, query=read_topics(made / "topics.tsv")[r.qid]) for r in first.rankings), first.tag)
+    assert (code, told) == (0, f"{train_by(first, read_qrels(made / 'qrels.txt'), index, model)}\n")
 
 
 def test_coordinate_ascent_over_named_features(
@@ -59,7 +66,8 @@ def test_coordinate_ascent_over_named_features(
     words = [*ranked, "--qrels", made / "qrels.txt", "--features", named, "--out", model]
     code, told, _ = command("train", *words, *spelt("coordinate-ascent", "restarts=2 seed=7"))
     assert code == 0
-    whole, *weighted = told.splitlines()
+    whole, *weighted, hint = told.splitlines()
+    assert "--folds 5" in hint
     assert re.fullmatch(r"AP 0\.\d{4} on training topics with", whole)
     assert [line.split()[-1] for line in weighted] == named.split(",")
     provenance = json.loads(model.read_text())["provenance"]
@@ -169,7 +177,7 @@ def test_a_model_of_tuned_sources(
     assert learned.provenance["held_out"]["folds"] == 4
     assert "the top 200" not in told, "of rankings of 30 documents, all are learned from"
     assert len(read_run(tmp_path / "held-out.run")) == 8
-    assert told.splitlines()[-1].endswith(f"  +1  {learned.features[0]}")
+    assert f"  +1  {learned.features[0]}\n" in told
     assert command("rerank", *few, "--model", model, "--out", out, "--transfer")[0] == 0
     assert len(read_run(out)) == 8
     assert "give a --run" in refused("rerank", *few[:4], "--model", model, "--out", out), "it was trained on a run"

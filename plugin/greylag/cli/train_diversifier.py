@@ -1,0 +1,60 @@
+"""Training of models that diversify, by ``greylag train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from greylag.cli.model_inputs import seen_topics
+from greylag.cli.options import Shared
+from greylag.cli.terminal import write_line
+from greylag.core.spelling import read_call
+from greylag.diversity.recipe import parse_diversity, title_files, train_to_diversify
+from greylag.errors import ParameterError
+from greylag.evaluation import compare
+from greylag.features.feature import Feature
+from greylag.index.positional import PositionalIndex
+from greylag.ranking import marked
+from greylag.reports import table
+from greylag.trec import write_run
+from greylag.trec.texts import read_fields
+
+
+def train_diversifier(
+    shared: Shared,
+    model: str,
+    index: list[Path] | None,
+    topics: Path | None,
+    qrels: Path | None,
+    run: Path | None,
+    features: tuple[Feature, ...],
+    folds: int | None,
+    out: Path,
+    out_run: Path | None,
+) -> None:
+    """Train a model that diversifies, write it, and say what was learned."""
+    recipe, titles, [name, _] = parse_diversity(model, tuple(map(str, features))), title_files(model), read_call(model)
+    if index is None or qrels is None:
+        raise ParameterError(f"--model {name} needs --index and --qrels")
+    if run is None:
+        raise ParameterError(f"--model {name} needs a --run, whose top documents it learns to pick from")
+    if topics is None and (asking := [feature for feature in features if feature.reads_query]):
+        raise ParameterError(f"give --topics: the feature {asking[0]} needs the queries' texts")
+    positions, first = PositionalIndex.from_lucene(index), shared.run(run, topics)
+    seen = seen_topics(shared.inputs, first, positions.fingerprint)
+    learned, held_out, scores = train_to_diversify(
+        recipe,
+        first,
+        shared.subtopic_qrels(qrels),
+        positions,
+        titles=None if not titles else read_fields(titles[0]),
+        folds=folds,
+        tag=marked(f"{first.tag}-held-out", seen),
+        n_jobs=shared.jobs,
+    )
+    if held_out is not None and out_run is not None:
+        write_run(held_out, out_run)
+    learned.model.save(out)
+    write_line(f"{recipe.preset} on {learned}")
+    if scores:
+        tests = None if held_out is None else compare(scores, "first stage")  # C was chosen on the queries otherwise
+        write_line(f"\n{table(scores, tests)}")
