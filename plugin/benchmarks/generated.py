@@ -13,6 +13,7 @@ import numpy as np
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.index.lucene.documents import read_documents
+from greylag.index.shards import Parts
 from greylag.ranking import IntArray, Query
 
 WORDS = 1_000_000
@@ -39,7 +40,7 @@ def indexed(n_documents: int) -> Iterator[LuceneIndex]:
 
 def without_statistics(index: PositionalIndex) -> PositionalIndex:
     """The index as one that keeps no statistics of windows between extractors, so that each counts them anew."""
-    return replace(index, parts=tuple(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts))
+    return replace(index, parts=Parts(replace(part, shard=replace(part.shard, folder=None)) for part in index.parts))
 
 
 def write_documents(path: Path, n_documents: int, seed: int = 0) -> None:

@@ -67,7 +67,7 @@ def bandwidth_rows(index: PositionalIndex, rankings: list[Ranking]) -> Iterator[
         own = np.concatenate([part.words[start:end] for start, end in zip(*bounds, strict=True)])
         different = np.unique(own)  # whose n-grams are read once
         grams += own.nbytes + part.grams.itemsize * int(np.diff(part.gram_offsets)[different].sum())
-        folded += projection[0].nbytes * int(np.count_nonzero(places[index.entries(documents)[1]] >= 0))
+        folded += projection[0].nbytes * int(np.count_nonzero(places[index.parts.entries(documents)[1]] >= 0))
     each, shape = len(rankings), f"{len(rankings[0])} documents"
     counting = cpu_seconds(lambda: [words.coverage(r.query, "characters", index.documents(r.docids)) for r in rankings])
     folding = cpu_seconds(lambda: [latent.documents(r.docids) for r in rankings])

@@ -17,6 +17,7 @@ from benchmarks.harness import DATA, FULL, Row, once, seconds
 from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool, parse_features
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex
+from greylag.index.shards import Parts
 from greylag.learning import CountedRankings, training_data
 from greylag.ranking import Query
 from greylag.recipes import baselines
@@ -110,7 +111,7 @@ def query_rows(lucene: LuceneIndex) -> Iterator[Row]:
     rankings = lucene.bm25().run(topics).rankings
     for limit in (2, 3):
         kept = PositionalIndex.from_lucene(lucene)
-        parts = tuple(replace(part, shard=replace(part.shard, folder=None)) for part in kept.parts)
+        parts = Parts(replace(part, shard=replace(part.shard, folder=None)) for part in kept.parts)
         index = replace(kept, parts=parts)  # keeps no statistics between runs
         extract = FeatureExtractor(index, candidate_pool(), FeatureParameters(max_clique=limit))
         lengths = np.array([len(index.query_terms(ranking.query)) for ranking in rankings])

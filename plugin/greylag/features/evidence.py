@@ -12,7 +12,7 @@ import numpy as np
 from greylag.core import missing_documents
 from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
-from greylag.index.kept_rows import KeptRows
+from greylag.index.row_caches import RowCache
 from greylag.index.vectors.dense import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.index.vectors.vector_files import open_vectors
@@ -141,25 +141,25 @@ class DocumentStatistic(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
-        statistics = index.kept(_statistics)
+        statistics = index.cache(_statistics)
         column = ("length", "entropy", "common").index(self.name)
         return lambda ranking: statistics(index.documents(ranking.docids))[:, column]
 
 
-def _statistics(index: PositionalIndex) -> KeptRows:
+def _statistics(index: PositionalIndex) -> RowCache:
     """Make the three statistics of documents, in the order of `DocumentStatistic`."""
     common = index.document_frequencies > MAX_DF_SHARE * index.n_documents
 
     def compute(documents: IntArray) -> FloatArray:
         lengths = index.document_lengths[documents].astype(np.float64)
-        starts, terms, tf = index.entries(documents)
+        starts, terms, tf = index.parts.entries(documents)
         rows = np.repeat(np.arange(len(documents)), np.diff(starts))
         shares = tf / lengths[rows]
         parts = -shares * np.log(shares), shares * common[terms]
         sums = (np.bincount(rows, weights=part, minlength=len(documents)) for part in parts)
         return np.column_stack([np.log1p(lengths), *sums])
 
-    return KeptRows(index.n_documents, 3, compute)
+    return RowCache(index.n_documents, 3, compute)
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class LatentCosine(Evidence):
         """Bind the cosines of a ranking's documents, shape (n,)."""
         from greylag.index.vectors.latent import LatentVectors  # slow to import
 
-        vectors, units = LatentVectors(index), index.kept(_latent_units)
+        vectors, units = LatentVectors(index), index.cache(_latent_units)
 
         def values(ranking: Ranking) -> FloatArray:
             of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
@@ -298,13 +298,13 @@ class LatentCosine(Evidence):
         return values
 
 
-def _latent_units(index: PositionalIndex) -> KeptRows:
+def _latent_units(index: PositionalIndex) -> RowCache:
     """Make the documents' latent vectors of unit length."""
     from greylag.index.vectors.latent import LatentVectors  # slow to import
 
     vectors = LatentVectors(index)
     width = vectors.query("", "").shape[1]
-    return KeptRows(index.n_documents, width, lambda documents: unit_rows(vectors.numbered(documents)))
+    return RowCache(index.n_documents, width, lambda documents: unit_rows(vectors.numbered(documents)))
 
 
 def _vectors(file: str, shared: dict[str, Any]) -> ArrayVectors:

@@ -344,11 +344,11 @@ class FeatureExtractor:
             CliqueTable(group.match.ordered, of_group.terms, group.windows, p.profile)
             for group, of_group in zip(groups, cliques, strict=True)
         ]
-        located = self._opened.locate(query.of_query, numbers[rows])
+        located = self._opened.parts.locate(query.of_query, numbers[rows])
         counted = []
         for group, of_group, table in zip(groups, cliques, tables, strict=True):
             if group.match.expands:  # without positions, as the expansion may have many terms
-                frequencies = self._opened.frequencies(of_group.terms[:, 0], numbers[rows])
+                frequencies = self._opened.parts.frequencies(of_group.terms[:, 0], numbers[rows])
                 occurring = term_occurrences(frequencies, len(group.windows))
             else:
                 first, lead = group.match.first, group.match.lead

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from greylag.features.feature import Evidence, Values, unit_ranges
-from greylag.index.kept_rows import Entries, KeptEntries
+from greylag.index.row_caches import Entries, EntryCache
 from greylag.index.tables import Int32Array, numbered, offsets
 from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.compilation import compiled
@@ -38,7 +38,7 @@ class NeighbourScore(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the means of a ranking's documents, shape (n,)."""
-        vectors = index.kept(_unit_vectors)
+        vectors = index.cache(_unit_vectors)
 
         def values(ranking: Ranking) -> FloatArray:
             scores = unit_ranges(ranking.scores)[:NEIGHBOURS]
@@ -47,14 +47,14 @@ class NeighbourScore(Evidence):
         return values
 
 
-def _unit_vectors(index: PositionalIndex) -> KeptEntries:
+def _unit_vectors(index: PositionalIndex) -> EntryCache:
     """Make the documents' TF-IDF vectors, which have unit length."""
 
     def compute(documents: IntArray) -> Entries:
-        starts, terms, tf = index.entries(documents)
+        starts, terms, tf = index.parts.entries(documents)
         return Entries(np.array([starts[:-1], starts[1:]]), terms, index.unit_weights(starts, terms, tf))
 
-    return KeptEntries(index.n_documents, int(index.document_frequencies.sum()), compute)
+    return EntryCache(index.n_documents, int(index.document_frequencies.sum()), compute)
 
 
 def neighbour_means(vectors: Entries, n_terms: int, scores: FloatArray) -> FloatArray:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,28 +20,11 @@ from greylag.ranking import IntArray, Query, Ranking
 EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of greater ones, four binary digits
 
 
-class _Postings(Protocol):
-    """The attributes of `PositionalIndex` that BM25 uses."""
-
-    @property
-    def document_lengths(self) -> IntArray: ...
-    @property
-    def docid_order(self) -> Int32Array: ...
-    @property
-    def n_documents(self) -> int: ...
-    @property
-    def average_length(self) -> float: ...
-    @property
-    def query_terms(self) -> Callable[[str], IntArray]: ...
-    def postings(self, term: int, /) -> tuple[IntArray, IntArray]: ...
-    def docids_of(self, documents: IntArray, /) -> list[str]: ...
-
-
 @dataclass(frozen=True)
 class PositionalBM25(Source):
     """The source of `PositionalIndex.bm25`, with the scores of `greylag.index.lucene.BM25` in every digit."""
 
-    index: _Postings
+    index: Any  # a PositionalIndex, whose module imports this one
     _: KW_ONLY
     k: int = 1000
     k1: float = 0.9
@@ -58,7 +40,7 @@ class PositionalBM25(Source):
         index, scores = self.index, np.zeros(self.index.n_documents)
         counts = Counter(number for number in index.query_terms(query.text).tolist() if number >= 0)
         for term, count in counts.items():
-            documents, tfs = index.postings(term)
+            documents, tfs = index.parts.postings(term)
             df = np.float64(len(documents))
             idf = np.float32(np.log(1 + (self._n - df + 0.5) / (df + 0.5)))
             # Every step in the precision that Lucene has there: single for terms, double for the sum, single for the
@@ -79,8 +61,9 @@ class PositionalBM25(Source):
     @cached_property
     def _places(self) -> Int32Array:
         """The place of each document in the ascending order of docids, shape (N,)."""
-        places = np.empty_like(self.index.docid_order)
-        places[self.index.docid_order] = np.arange(len(places), dtype=places.dtype)
+        order: Int32Array = self.index.docid_order
+        places = np.empty_like(order)
+        places[order] = np.arange(len(places), dtype=places.dtype)
         return places
 
     @cached_property

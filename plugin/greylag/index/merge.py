@@ -19,8 +19,8 @@ import numpy as np
 from greylag.errors import CollectionError
 from greylag.index.array_folder import ArraySource, Writer, named, open_arrays, places, verify_arrays
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.shards import Part, Shard
-from greylag.index.tables import DTYPES, Bytes, Int32Array, offsets, ranges
+from greylag.index.shards import Part, Parts, Shard
+from greylag.index.tables import DAMAGE_ERROR, DTYPES, Bytes, Int32Array, offsets, ranges
 from greylag.ranking import BoolArray, IntArray
 from greylag.runtime.compilation import compiled
 
@@ -34,7 +34,7 @@ _NUMBERS = "numbers"  # in the collection, of the terms of each shard, one shard
 _DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 
 
-def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], tuple[Part, ...]]:
+def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], Parts]:
     """Open a collection's `Tables`, made first if they are missing or damaged, and its shards."""
     # `shards` are the exports of the folders of `source`, in the same order.
     tables = open_arrays(_arrays_of(source, shards))
@@ -42,7 +42,12 @@ def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str,
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
     if sizes != (len(tables["document_lengths"]), len(numbers)):
         raise CollectionError(f"{tables['folder']} is not of the shards {source.name}: remove it")
-    return tables, parts_of(shards, numbers)
+    parts = parts_of(shards, numbers)
+    # Compiled functions use these numbers unchecked, and the terms that a shard has are found by bisection.
+    bounds = [np.concatenate([[-1], own.numbers, [len(tables["collection_frequencies"])]]) for own in parts]
+    if not all((np.diff(numbers) > 0).all() for numbers in bounds):
+        raise CollectionError(DAMAGE_ERROR)
+    return tables, parts
 
 
 def verify_merged(source: LuceneIndex) -> list[str]:
@@ -76,10 +81,10 @@ def _arrays_of(source: LuceneIndex, shards: Sequence[Shard]) -> ArraySource:
     )
 
 
-def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> tuple[Part, ...]:
+def parts_of(shards: Sequence[Shard], numbers: Int32Array) -> Parts:
     """Make shards parts of their collection, given the numbers of their terms in it, one shard after another."""
     documents, terms = [offsets([getattr(s, name) for s in shards]) for name in ("n_documents", "n_terms")]
-    return tuple(
+    return Parts(
         Part(shard, int(first), numbers[begin:end])
         for shard, first, (begin, end) in zip(shards, documents, pairwise(terms), strict=False)
     )

@@ -22,11 +22,11 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.analysis import LuceneAnalysis
-from greylag.index.kept_rows import KeptEntries, KeptRows
 from greylag.index.languages import ENGLISH, warn_of_other_language
 from greylag.index.multilingual import analysis_of
-from greylag.index.shards import Located, Part, Shard, entries, frequencies, locate
-from greylag.index.tables import DAMAGE_ERROR, UNKNOWN, Int32Array, Tables
+from greylag.index.row_caches import EntryCache, RowCache
+from greylag.index.shards import Part, Parts, Shard
+from greylag.index.tables import DAMAGE_ERROR, Int32Array, Tables
 from greylag.index.tables import offsets as offsets_of
 from greylag.index.words import CollectionWords, PlacedWords, Words
 from greylag.ranking import BoolArray, FloatArray, IntArray
@@ -39,10 +39,9 @@ if TYPE_CHECKING:
     from greylag.index.lucene.lucene_index import LuceneIndex, Searcher
 
 _CACHED_DOCIDS = 1 << 20
-_RECENT_DOCIDS = 8  # a query's ranking by each stage that features go through
 
 Analyzer = Callable[[str], Sequence[str]]
-_Kept = TypeVar("_Kept", KeptRows, KeptEntries)
+_Cache = TypeVar("_Cache", RowCache, EntryCache)
 
 
 def _no_words() -> None:
@@ -73,7 +72,7 @@ class PositionalIndex(Tables):
         The folder of the files; None if the index is in memory.
     """
 
-    parts: tuple[Part, ...]  # the shards with the postings, in the order of documents
+    parts: Parts  # the shards with the postings
     analyze: Analyzer = field(repr=False)
     read_words: Callable[[], CollectionWords | None] = field(repr=False)  # for `words`
     background: PositionalIndex | None = field(default=None, repr=False)  # see `greylag.index.beside`
@@ -167,7 +166,7 @@ class PositionalIndex(Tables):
     ) -> PositionalIndex:
         """Return the index of a single shard."""
         tables = {part.name: getattr(shard, part.name) for part in fields(Tables)}
-        return cls(**tables, parts=(Part(shard),), analyze=analyze, read_words=read_words)
+        return cls(**tables, parts=Parts([Part(shard)]), analyze=analyze, read_words=read_words)
 
     @cached_property
     def words(self) -> CollectionWords | None:
@@ -194,19 +193,8 @@ class PositionalIndex(Tables):
 
     def documents(self, docids: Sequence[str]) -> IntArray:
         """Look up document numbers of docids, shape (len(docids),); -1 for a docid that is not in the index."""
-        for known, numbers in self._recent_documents.get("recent", ()):  # features look up the same few
-            if docids is known:
-                return numbers.copy()
-        numbers = self._look_up(docids)
-        if isinstance(docids, tuple):
-            recent = self._recent_documents.get("recent", ())[: _RECENT_DOCIDS - 1]
-            self._recent_documents["recent"] = ((docids, numbers.copy()), *recent)
-        return numbers
-
-    def _look_up(self, docids: Sequence[str]) -> IntArray:
-        """Look up the numbers of docids."""
         check_sequences(docids=docids)
-        cache = self._cached_documents
+        cache = self._document_numbers
         with suppress(KeyError):  # all are known, as a rule
             return np.fromiter(map(cache.__getitem__, docids), np.int64, len(docids))
         numbers = [cache.get(docid) for docid in docids]
@@ -227,24 +215,19 @@ class PositionalIndex(Tables):
         return self.documents(docids) >= 0
 
     @cached_property
-    def _recent_documents(self) -> dict[str, tuple[tuple[tuple[str, ...], IntArray], ...]]:
-        """The docids of the last calls, and their numbers; replaced as a whole, as threads share it."""
+    def _document_numbers(self) -> dict[str, int]:
+        """Numbers of recently looked-up documents: stages and features look up the same ones."""
         return {}
 
-    def kept(self, make: Callable[[PositionalIndex], _Kept]) -> _Kept:
+    def cache(self, make: Callable[[PositionalIndex], _Cache]) -> _Cache:
         """Return the rows or entries that a function makes of this index, once for all features that ask for them."""
-        if make not in self._kept:
-            self._kept[make] = make(self)
-        return cast(_Kept, self._kept[make])
+        if make not in self._caches:
+            self._caches[make] = make(self)
+        return cast(_Cache, self._caches[make])
 
     @cached_property
-    def _kept(self) -> dict[Any, KeptRows | KeptEntries]:
-        """What `kept` returns, by the function that made it."""
-        return {}
-
-    @cached_property
-    def _cached_documents(self) -> dict[str, int]:
-        """Numbers of recently looked-up documents, as the same ones are usually ranked several times."""
+    def _caches(self) -> dict[Any, RowCache | EntryCache]:
+        """Rows and entries by the function that computes them."""
         return {}
 
     def term_numbers(self, terms: Sequence[str]) -> IntArray:
@@ -256,26 +239,6 @@ class PositionalIndex(Tables):
     def query_terms(self) -> Callable[[str], IntArray]:
         """A cached function from a text to its term numbers, in order; -1 for a term that is not in the collection."""
         return lru_cache(maxsize=4096)(lambda text: self.term_numbers(self.analyze(text)))
-
-    def locate(self, terms: IntArray, documents: IntArray) -> Located:
-        """Locate terms (-1 for one that the collection lacks) in documents, which have ascending numbers."""
-        return locate(self.parts, terms, documents)
-
-    def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
-        """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
-        return frequencies(self.parts, terms, self._existing(documents))
-
-    def postings(self, term: int) -> tuple[IntArray, IntArray]:
-        """Return the documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
-        documents, tfs = [], []
-        for part in self.parts:
-            number = int(part.shard_terms(np.array([term]))[0])
-            if number >= 0:
-                of_part, tf = part.shard.postings(number)
-                documents.append(of_part + part.first)
-                tfs.append(tf)
-        empty = [np.empty(0, dtype=np.int64)]
-        return np.concatenate(documents or empty), np.concatenate(tfs or empty)
 
     def bm25(self, k: int = 1000, *, k1: float = 0.9, b: float = 0.4) -> PositionalBM25:
         """Return the source that ranks by BM25 without Java, with the docids and scores of `greylag.index.lucene.BM25`.
@@ -297,35 +260,22 @@ class PositionalIndex(Tables):
 
     def token_stream(self, document: int) -> tuple[IntArray, IntArray]:
         """Return the term numbers and positions of a document's tokens, ordered by position, each of shape (|D|,)."""
-        documents = self._existing(np.array([document]))
-        _, terms, _ = entries(self.parts, documents)
-        located = self.locate(terms.astype(np.int64), documents)
+        documents = np.array([document])
+        _, terms, _ = self.parts.entries(documents)
+        located = self.parts.locate(terms.astype(np.int64), documents)
         if (located.postings < 0).any():
             raise CollectionError(DAMAGE_ERROR)
         order = np.argsort(located.positions, kind="stable")
         tokens = np.repeat(terms.astype(np.int64), np.diff(located.starts))
         return tokens[order], located.positions[order].astype(np.int64)
 
-    def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-        """Return the terms of documents (-1 for a document without any), ascending within a document, and their tf.
-
-        The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
-        """
-        return entries(self.parts, self._existing(documents))
-
     def term_frequencies(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """Return tf, sparse, shape (len(documents), V). The row of a document -1 is empty."""
         from scipy.sparse import csr_matrix
 
         numbers = np.asarray(documents, dtype=np.int64)
-        indptr, terms, tf = self.entries(numbers)
+        indptr, terms, tf = self.parts.entries(numbers)
         return csr_matrix((tf.astype(np.float64), terms, indptr), shape=(len(numbers), self.n_terms))
-
-    def _existing(self, documents: IntArray) -> IntArray:
-        """Check that no document number is beyond the last one."""
-        if (greatest := documents.max(initial=UNKNOWN)) >= self.n_documents:
-            raise ParameterError(f"there is no document {greatest}: {self.n_documents} documents are numbered from 0")
-        return documents
 
     def tfidf(self, documents: Sequence[int] | IntArray) -> csr_matrix:
         """Compute TF-IDF vectors (1 + log tf) log(N / df), sparse, shape (len(documents), V)."""

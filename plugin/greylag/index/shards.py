@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from greylag.errors import ParameterError
 from greylag.index import streams
 from greylag.index.tables import UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
 from greylag.ranking import BoolArray, IntArray
@@ -65,8 +66,7 @@ class Shard(Tables):
             yield Located(*streams.locate_jointly(*arguments, begin, end, self.n_documents))
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-        """Return the terms of documents (-1 for none), ascending within a document, and their tf."""
-        # The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
+        """Return the terms of documents; see `Parts.entries`."""
         offsets_terms_tf: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
             self.forward_offsets, self.forward, documents, self.n_terms
         )
@@ -105,56 +105,81 @@ class Part:
         return (documents >= self.first) & (documents < self.first + self.shard.n_documents)
 
 
-def locate(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Located:
-    """Locate terms in documents; see `Shard.locate`."""
-    if len(parts) == 1:
-        return parts[0].shard.locate(terms, documents)
-    located = [
-        part.shard.locate(part.shard_terms(terms), documents[part.has(documents)] - part.first) for part in parts
-    ]
-    firsts = offsets([len(shard.starts) - 1 for shard in located]).tolist()
-    shifted = [shard.postings + (shard.postings >= 0) * first for shard, first in zip(located, firsts, strict=False)]
-    # Parts hold ascending ranges of documents, so that their columns follow one another.
-    postings = np.concatenate(shifted, axis=1)
-    of_terms, having = np.nonzero(postings >= 0)
-    return Located(
-        postings=postings,
-        sole=np.concatenate([shard.sole for shard in located], axis=1),
-        having=having,
-        offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
-        starts=offsets(np.concatenate([np.diff(shard.starts) for shard in located])),
-        positions=np.concatenate([shard.positions for shard in located]),
-    )
+class Parts(tuple[Part, ...]):
+    """The shards of a collection, in the order of its documents, read as one."""
 
+    def locate(self, terms: IntArray, documents: IntArray) -> Located:
+        """Locate terms (-1 for one that the collection lacks) in documents, which have ascending numbers."""
+        if len(self) == 1:
+            return self[0].shard.locate(terms, documents)
+        located = [
+            part.shard.locate(part.shard_terms(terms), documents[part.has(documents)] - part.first) for part in self
+        ]
+        firsts = offsets([len(shard.starts) - 1 for shard in located]).tolist()
+        shifted = [
+            shard.postings + (shard.postings >= 0) * first for shard, first in zip(located, firsts, strict=False)
+        ]
+        # Parts hold ascending ranges of documents, so that their columns follow one another.
+        postings = np.concatenate(shifted, axis=1)
+        of_terms, having = np.nonzero(postings >= 0)
+        return Located(
+            postings=postings,
+            sole=np.concatenate([shard.sole for shard in located], axis=1),
+            having=having,
+            offsets=offsets(np.bincount(of_terms, minlength=len(terms))),
+            starts=offsets(np.concatenate([np.diff(shard.starts) for shard in located])),
+            positions=np.concatenate([shard.positions for shard in located]),
+        )
 
-def entries(parts: Sequence[Part], documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
-    """Return the terms of documents and their tf; see `Shard.entries`."""
-    if len(parts) == 1:
-        return parts[0].shard.entries(documents)
-    rows, counts, terms, tfs = [], [], [], []
-    for part in parts:
-        of_part = np.flatnonzero(part.has(documents))
-        starts, numbers, tf = part.shard.entries(documents[of_part] - part.first)
-        rows.append(of_part)
-        counts.append(np.diff(starts))
-        terms.append(numbers if part.numbers is None else part.numbers[numbers])
-        tfs.append(tf)
-    sizes = np.zeros(len(documents), dtype=np.int64)
-    sizes[np.concatenate(rows)] = np.concatenate(counts)
-    starts = offsets(sizes)
-    places = ranges(starts[:-1][np.concatenate(rows)], np.concatenate(counts))
-    joined = np.empty((2, starts[-1]), dtype=np.int32)
-    joined[:, places] = np.concatenate(terms), np.concatenate(tfs)
-    return starts, joined[0], joined[1]
+    def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
+        """Return the terms of documents (-1 for a document without any), ascending within a document, and their tf.
 
+        The first array has the offsets: the entries of document i are ``offsets[i], ..., offsets[i + 1] - 1``.
+        """
+        self._check(documents)
+        if len(self) == 1:
+            return self[0].shard.entries(documents)
+        rows, counts, terms, tfs = [], [], [], []
+        for part in self:
+            of_part = np.flatnonzero(part.has(documents))
+            starts, numbers, tf = part.shard.entries(documents[of_part] - part.first)
+            rows.append(of_part)
+            counts.append(np.diff(starts))
+            terms.append(numbers if part.numbers is None else part.numbers[numbers])
+            tfs.append(tf)
+        sizes = np.zeros(len(documents), dtype=np.int64)
+        sizes[np.concatenate(rows)] = np.concatenate(counts)
+        starts = offsets(sizes)
+        places = ranges(starts[:-1][np.concatenate(rows)], np.concatenate(counts))
+        joined = np.empty((2, starts[-1]), dtype=np.int32)
+        joined[:, places] = np.concatenate(terms), np.concatenate(tfs)
+        return starts, joined[0], joined[1]
 
-def frequencies(parts: Sequence[Part], terms: IntArray, documents: IntArray) -> Int32Array:
-    """Count tf of terms in documents; see `Shard.frequencies`."""
-    if len(parts) == 1:
-        return parts[0].shard.frequencies(terms, documents)
-    out = np.zeros((len(terms), len(documents)), dtype=np.int32)
-    for part in parts:
-        shard_terms, of_part = part.shard_terms(terms), part.has(documents)
-        known = shard_terms >= 0
-        out[np.ix_(known, of_part)] = part.shard.frequencies(shard_terms[known], documents[of_part] - part.first)
-    return out
+    def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
+        """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
+        self._check(documents)
+        if len(self) == 1:
+            return self[0].shard.frequencies(terms, documents)
+        out = np.zeros((len(terms), len(documents)), dtype=np.int32)
+        for part in self:
+            shard_terms, of_part = part.shard_terms(terms), part.has(documents)
+            known = shard_terms >= 0
+            out[np.ix_(known, of_part)] = part.shard.frequencies(shard_terms[known], documents[of_part] - part.first)
+        return out
+
+    def postings(self, term: int) -> tuple[IntArray, IntArray]:
+        """Return the documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
+        documents, tfs = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for part in self:
+            number = int(part.shard_terms(np.array([term]))[0])
+            if number >= 0:
+                of_part, tf = part.shard.postings(number)
+                documents.append(of_part + part.first)
+                tfs.append(tf)
+        return np.concatenate(documents), np.concatenate(tfs)
+
+    def _check(self, documents: IntArray) -> None:
+        """Raise `ParameterError` if a document number is beyond the last one."""
+        n_documents = self[-1].first + self[-1].shard.n_documents
+        if (greatest := documents.max(initial=UNKNOWN)) >= n_documents:
+            raise ParameterError(f"there is no document {greatest}: {n_documents} documents are numbered from 0")

@@ -194,7 +194,7 @@ def _cliques(
     table = CliqueTable(ordered, terms, (feature.window,), model.parameters.profile)
     cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
     vocabulary = np.unique(terms[terms != FILLER])
-    located, rows = index.locate(vocabulary, np.array([document])), table.rows(vocabulary, np.arange(len(terms)))
+    located, rows = index.parts.locate(vocabulary, np.array([document])), table.rows(vocabulary, np.arange(len(terms)))
     offsets, _, codes, several = table.occurrences(located, rows, first=feature.positional, lead=feature.lead)
     tf, occurring = np.zeros(len(terms), dtype=np.int64), np.flatnonzero(np.diff(offsets))
     # A code is the least width that matches; below 0, it is -1 less the row of counts, as terms occur several times.

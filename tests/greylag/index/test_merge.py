@@ -15,12 +15,15 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
+from greylag.index import merge
 from greylag.index.expansion import RM3Search
+from greylag.index.invert import invert
 from greylag.index.lucene import lucene_index
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
+from greylag.index.shards import Shard
 from greylag.index.tables import offsets
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
@@ -83,7 +86,7 @@ def test_documents_beyond_the_last_are_refused(cuts: list[int]) -> None:
     for read in (
         lambda: index.term_frequencies([0, 2]),
         lambda: index.token_stream(2),
-        lambda: index.frequencies(terms, np.array([1, 2])),
+        lambda: index.parts.frequencies(terms, np.array([1, 2])),
     ):
         with pytest.raises(ParameterError, match=r"document 2\b.*\b2 documents"):
             read()
@@ -198,6 +201,18 @@ def test_tables_of_shards_that_changed_are_merged_again(tmp_path: Path, caplog: 
     assert caplog.messages == [
         f"{shards[1]} changed: exporting positions again", f"{shards[0]}, {shards[1]} changed: merging tables again"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [[0, 1, -1, 1], [0, 1, 1, 0], [0, 1, 0, 1 << 30]])
+def test_damaged_numbers_of_terms_are_refused(
+    demo: list[Path], numbers: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of the same size and time are not compared with checksums; compiled functions would read other memory."""
+    shards = [Shard(**invert({docid: "x y"})) for docid in "ab"]
+    tables = merge.merge(shards, ["a", "b"]) | {"folder": None, "numbers": np.array(numbers, np.int32)}
+    monkeypatch.setattr(merge, "open_arrays", lambda source: tables)
+    with pytest.raises(CollectionError, match="damaged"):
+        merge.open_merged(LuceneIndex(demo[1:3]), shards)
 
 
 def test_shards_pickle_by_reference(demo: list[Path]) -> None:

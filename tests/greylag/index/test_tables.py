@@ -19,7 +19,7 @@ from greylag.errors import CollectionError, ParameterError
 from greylag.index import analysis
 from greylag.index.invert import invert
 from greylag.index.renumber import drop_empty_columns, renumber
-from greylag.index.shards import Part, Shard, locate
+from greylag.index.shards import Part, Shard
 from greylag.index.tables import DTYPES, Tables, find, fingerprint, join, numbered, offsets
 from tests.greylag.index.samples import from_shards
 
@@ -167,7 +167,7 @@ def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
 def test_located_terms_of_several_shards() -> None:
     index = from_shards([{"a": "york new york", "b": "new"}, {}, {"c": "york"}, {"d": "city", "e": "new york"}])
     terms = np.append(index.term_numbers(["new", "york"]), -1)
-    located = locate(index.parts, terms, np.array([0, 2, 4]))
+    located = index.parts.locate(terms, np.array([0, 2, 4]))
     found = {
         (t, d): located.positions[located.starts[posting] : located.starts[posting + 1]].tolist()
         for (t, d), posting in np.ndenumerate(located.postings)

@@ -101,7 +101,7 @@ class Translation(LearnedFeature):
             order = np.argsort(documents)
             tf = np.empty((len(terms), len(documents)))
             matrix = csr_array((shares, (at, columns)), shape=(len(terms), len(vocabulary)))
-            tf[:, order] = matrix @ index.frequencies(vocabulary, documents[order])
+            tf[:, order] = matrix @ index.parts.frequencies(vocabulary, documents[order])
             return terms, times.astype(np.float64), tf
 
         return translate

@@ -64,7 +64,7 @@ class LatentVectors:
 
     def numbered(self, documents: IntArray) -> FloatArray:
         """Return vectors of documents with these numbers, shape (len(documents), m)."""
-        return self._fold(*self.index.entries(documents))
+        return self._fold(*self.index.parts.entries(documents))
 
     def query(self, qid: str, text: str) -> FloatArray:
         """Return the vector of a query's terms, shape (1, m)."""

@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 28
 """Of the rows or entries of all documents; of a larger collection, none are kept."""
 
 
-class KeptRows:
+class RowCache:
     """Rows of numbers of a collection's documents, computed when they are first asked for; safe to share."""
 
     def __init__(self, n_documents: int, width: int, compute: Callable[[IntArray], FloatArray]) -> None:
@@ -44,7 +44,7 @@ class Entries(NamedTuple):
     weights: FloatArray
 
 
-class KeptEntries:
+class EntryCache:
     """The entries of a collection's documents, computed when they are first asked for; safe to share."""
 
     def __init__(self, n_documents: int, n_entries: int, compute: Callable[[IntArray], Entries]) -> None:

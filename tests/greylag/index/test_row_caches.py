@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from greylag.index import kept_rows
-from greylag.index.kept_rows import Entries, KeptEntries, KeptRows
+from greylag.index import row_caches
+from greylag.index.row_caches import Entries, EntryCache, RowCache
 from greylag.index.tables import offsets, ranges
 from greylag.ranking import FloatArray, IntArray
 
@@ -14,14 +14,14 @@ from greylag.ranking import FloatArray, IntArray
 @pytest.mark.parametrize("kept", [True, False])
 def test_rows_are_those_that_were_computed(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not kept:
-        monkeypatch.setattr(kept_rows, "MAX_BYTES", 8 * 50 * 3 - 1)
+        monkeypatch.setattr(row_caches, "MAX_BYTES", 8 * 50 * 3 - 1)
     table, computed = np.random.default_rng(0).standard_normal((50, 3)), list[int]()
 
     def compute(documents: IntArray) -> FloatArray:
         computed.extend(documents.tolist())
         return table[documents]
 
-    rows = KeptRows(50, 3, compute)
+    rows = RowCache(50, 3, compute)
     for documents in ([4, 2, 49], [], [2, 7, 7, 0], [49, 7]):
         numbers = np.array(documents, dtype=np.int64)
         found = rows(numbers)
@@ -51,14 +51,14 @@ def check_entries(found: Entries, documents: IntArray) -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_entries_are_those_that_were_computed(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     size = 16 * 50 + 12 * len(NUMBERS)
-    monkeypatch.setattr(kept_rows, "MAX_BYTES", size if kept else size - 1)
+    monkeypatch.setattr(row_caches, "MAX_BYTES", size if kept else size - 1)
     computed = list[int]()
 
     def compute(documents: IntArray) -> Entries:
         computed.extend(documents.tolist())
         return compute_entries(documents)
 
-    entries = KeptEntries(50, len(NUMBERS), compute)
+    entries = EntryCache(50, len(NUMBERS), compute)
     for documents in ([4, 2, 49], [], [2, 7, 7, 0], [*range(50)]):
         numbers = np.array(documents, dtype=np.int64)
         check_entries(entries(numbers), numbers)
@@ -67,7 +67,7 @@ def test_entries_are_those_that_were_computed(kept: bool, monkeypatch: pytest.Mo
 
 def test_threads_share_entries() -> None:
     for seed in range(50):
-        entries = KeptEntries(50, len(NUMBERS), compute_entries)
+        entries = EntryCache(50, len(NUMBERS), compute_entries)
         asked = [np.random.default_rng([seed, n]).integers(0, 50, 30) for n in range(16)]
         with ThreadPoolExecutor(8) as pool:
             for documents, found in zip(asked, pool.map(entries, asked), strict=True):
