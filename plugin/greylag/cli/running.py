@@ -29,7 +29,6 @@ MAX_NAME = 255 - len("..greylag-work")
 """The bytes that an output's name may have, so that kept work can lie beside it."""
 CONNECTION_SECONDS = 10
 """Seconds to wait for a cluster."""
-_log = logging.getLogger("greylag")
 
 
 def surrounded(command: Callable[..., None]) -> Callable[..., None]:
@@ -158,7 +157,5 @@ def cluster(address: str) -> Iterator[None]:
         ) from None
     for name in ("distributed", "distributed.client", "tornado.application"):  # what fails there is told in one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    if sum(client.ncores().values()) == 1:  # joblib sends one worker of one thread nothing
-        _log.warning("the cluster at %s has one worker of one thread: the work is done in this process", address)
-    with client, parallel_config(backend="dask", client=client, wait_for_workers_timeout=CONNECTION_SECONDS):
+    with client, parallel_config(backend="dask", client=client):
         yield

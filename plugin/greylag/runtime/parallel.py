@@ -12,17 +12,18 @@ import os
 import pickle
 import platform
 import threading
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import islice
 from logging.handlers import QueueHandler
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Literal, Protocol, TypeVar
 
 from greylag.core import missing_documents
@@ -40,10 +41,10 @@ Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 WINDOW = 256
 """Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
 _MAX_WINDOW = 4096
-MAX_LOSSES = 3
-"""How often the functions that died with their workers are sent again, in a window."""
 WAITING_SECONDS = 10
-"""Seconds to wait for another worker of a cluster."""
+"""Seconds to wait for the first or another worker of a cluster."""
+BATCH_SECONDS = 0.2
+"""Seconds that a batch of a cluster's calls should take, at least."""
 _PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
 
@@ -176,8 +177,13 @@ def parallel_map(
         total = len(items)
     compute, size = _turns(function, shared, position, path), 1
     if not position.in_worker:
-        backend, workers, n_jobs = _backend(n_jobs, prefer)
-        threads = getattr(backend, "uses_threads", False)
+        backend, n_jobs = _backend(n_jobs, prefer)
+        cluster, threads = getattr(backend, "client", None), getattr(backend, "uses_threads", False)
+        if cluster is not None:
+            with _reaching():
+                workers = max(1, sum(cluster.ncores().values()))  # there may be none yet
+        else:
+            workers = max(1, backend.effective_n_jobs(n_jobs))
         # A window of items at a time: results are yielded in order, so that those of a fast worker wait for a slow one.
         # Without a bound, all results of a long run could be waiting.
         if not threads or (workers > 1 and not coarse):
@@ -185,12 +191,16 @@ def parallel_map(
             # Threads share the function itself. Other processes get it pickled, once for all items; with loky they may
             # outlive a change of the working folder, so that they get its path.
             call = _Call(function) if threads else _packed(function, moves=type(backend).__name__ == "LokyBackend")
-            compute = _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend)
+            compute = (
+                _workers(call, shared, {"n_jobs": n_jobs, "prefer": prefer}, backend)
+                if cluster is None
+                else _cluster(call, shared, cluster)
+            )
     return _mapped(compute, items, size, what, total, position.keeper, path)
 
 
-def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
-    """Choose joblib's backend, its number of workers, and its options."""
+def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int | None]:
+    """Choose joblib's backend and its option."""
     from joblib.parallel import get_active_backend
 
     backend, configured = get_active_backend(prefer=prefer)
@@ -199,11 +209,7 @@ def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int, int | None]:
             "joblib's backend 'multiprocessing' forks this process, which neither Java nor compiled code survives: "
             "use 'loky', 'threading', 'dask' or 'ray'"
         )
-    n_jobs = configured if n_jobs is None else n_jobs
-    try:
-        return backend, max(1, backend.effective_n_jobs(n_jobs)), n_jobs
-    except TimeoutError:
-        raise DependencyError("the cluster has no workers: start some, such as `dask worker ADDRESS`") from None
+    return backend, configured if n_jobs is None else n_jobs
 
 
 def _mapped(
@@ -253,7 +259,6 @@ def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Pos
 
 def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], backend: Any) -> Compute:
     """Compute in the workers of joblib's backend."""
-    cluster = getattr(backend, "client", None)  # of Dask
 
     def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
         from joblib import Parallel, delayed
@@ -263,47 +268,94 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], back
             return_as="generator_unordered" if backend.supports_return_generator else "list",  # of Ray, for one
             mmap_mode="c",  # scipy sorts the indices of sparse matrices in place
         )
-        left, losses = dict(items), 0
-        while left:
-            try:
-                content = call.content if cluster is None else _sent(cluster, call.content)
-                calls = [delayed(call)(content, *item, *shared) for item in left.items()]
-                for numbered, records in parallel(calls):
-                    # Worker processes have no handlers: their messages are logged here.
-                    for record in records:
-                        logging.getLogger(record.name).handle(record)
-                    del left[numbered[0]]
-                    yield numbered
-            except (OSError, CancelledError) as error:
-                if not type(error).__module__.startswith("distributed"):
-                    raise
-                losses += 1
-                if losses > MAX_LOSSES or cluster is None or not _has_workers(cluster):
-                    reason = f"the cluster is lost ({error}): start it, and run the command again"
-                    raise DependencyError(reason) from None
+        yield from map(_relayed, parallel(delayed(call)(call.content, *item, *shared) for item in items))
 
     return compute
 
 
-def _sent(cluster: Any, content: Any) -> Any:
-    """Return a future of the content of a call, which workers of a Dask cluster fetch from one another."""
-    # As the result of a task, and not scattered: if the only worker that has it dies, Dask computes it again.
+def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
+    """Compute on a Dask cluster."""
+    # Not through joblib, which does the work of a cluster of one thread in this process, with futures for values, and
+    # waits for ever for workers that are lost.
+
+    def compute(items: Items, _: progress.Step) -> Iterator[Numbered]:
+        done, running = SimpleQueue[Any](), dict[Any, Items]()
+        size, reached = 1, time.monotonic()
+        with _reaching():
+            # As results of tasks, and not scattered: if the only worker that has one dies, Dask computes it again.
+            sent = [_submit(client, _same, value) for value in (call.content, *shared)]
+        while items or running:
+            with _reaching():
+                threads = sum(client.ncores().values())
+                if threads:
+                    reached = time.monotonic()
+                elif time.monotonic() - reached > WAITING_SECONDS:
+                    raise TimeoutError("it has no workers")
+                # Also without a worker: an adaptive cluster starts one for the first calls.
+                while items and len(running) < max(1, 2 * threads):
+                    future = _submit(client, _batch, call, items[:size], *sent)
+                    running[future], items = items[:size], items[size:]
+                    future.add_done_callback(done.put)
+                try:
+                    future = done.get(timeout=1)
+                    if future.status != "error":
+                        results, seconds = future.result(timeout=1)
+                except Empty:
+                    continue
+                except TimeoutError:  # the worker died with the result, which is computed again
+                    done.put(future)
+                    continue
+            if future.status == "error":
+                raise _error(future.exception())
+            # As one call of milliseconds costs more to send than to do, but what takes long is kept one by one.
+            size = size * 2 if seconds < BATCH_SECONDS else max(1, size // 2) if seconds > 5 * BATCH_SECONDS else size
+            del running[future]
+            yield from map(_relayed, results)
+
+    return compute
+
+
+def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return cluster.submit(_same, content, pure=False)
+        return client.submit(function, *arguments, pure=False)
 
 
-def _same(content: Any) -> Any:
-    return content
+def _same(value: Any) -> Any:
+    return value
 
 
-def _has_workers(cluster: Any) -> bool:
-    """Wait a while for the workers of a Dask cluster; False if there are none or the scheduler does not answer."""
+def _batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Any], float]:
+    """Do several calls in a worker of a cluster; also the seconds that they took."""
+    began = time.perf_counter()
+    content, *shared = sent
+    return [call(content, *item, *shared) for item in items], time.perf_counter() - began
+
+
+def _relayed(result: tuple[Numbered, list[logging.LogRecord]]) -> Numbered:
+    """Log the messages of a worker, which has no handlers."""
+    for record in result[1]:
+        logging.getLogger(record.name).handle(record)
+    return result[0]
+
+
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """Say in one line that a cluster is lost, whatever Dask raises then."""
     try:
-        cluster.wait_for_workers(1, timeout=WAITING_SECONDS)
-    except (OSError, ValueError, TimeoutError):
-        return False
-    return True
+        yield
+    except Exception as error:
+        reason = f"the cluster is lost ({error}): start it, and run the command again"
+        raise DependencyError(reason) from None
+
+
+def _error(error: Exception) -> Exception:
+    """Return the error of a call, or what to do if it ends its workers."""
+    if type(error).__name__ != "KilledWorker":
+        return error
+    return DependencyError(
+        f"workers of the cluster died of the same work several times ({error}): give them more memory"
+    )
 
 
 class _Call:

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -262,16 +262,44 @@ def test_a_worker_with_other_software_is_refused(name: str) -> None:
         again(call.content, 0, 1)
 
 
-@pytest.mark.parametrize("kind", [OSError, CancelledError])
-def test_a_lost_cluster_is_said_in_one_line(kind: type[Exception]) -> None:
-    class Lost(kind):  # type: ignore[misc, valid-type]
-        __module__ = "distributed.client"
+@contextmanager
+def local(**options: Any) -> Iterator[Any]:
+    """A Dask cluster in this process, by default of one worker of one thread."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None, **options}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        yield cluster
 
-    def lost(_: int) -> None:
-        raise Lost("closed")
 
-    with pytest.raises(DependencyError, match=r"the cluster is lost \(closed\)"):
-        list(parallel_map(lost, range(3), what="items", n_jobs=2))
+def test_a_cluster_of_one_thread_does_the_work() -> None:
+    values, expected = np.arange(700.0), [n * n + 3 for n in range(700)]
+    with local():
+        assert list(parallel_map(square, range(700), 3, what="squares")) == expected
+        assert list(parallel_map(lambda n, all_of: all_of[n], range(9), values, what="values")) == [*range(9)]
+        threads = list(parallel_map(lambda _: threading.current_thread().name, range(3), what="threads"))
+        with pytest.raises(ZeroDivisionError):
+            list(parallel_map(lambda n: 1 // n, [1, 0], what="quotients"))
+    assert all("Dask" in name for name in threads)
+
+
+def test_an_adaptive_cluster_starts_without_a_worker() -> None:
+    with local(n_workers=0) as cluster:
+        cluster.adapt(minimum=0, maximum=2)
+        assert list(parallel_map(square, range(20), what="squares")) == [n * n for n in range(20)]
+
+
+def test_a_cluster_without_workers_or_scheduler_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "WAITING_SECONDS", 1)
+    with local(n_workers=0), pytest.raises(DependencyError, match="it has no workers"):
+        list(parallel_map(square, range(3), what="squares"))
+    with local() as cluster:
+        threading.Timer(0.5, cluster.close).start()
+        with pytest.raises(DependencyError, match="the cluster is lost"):
+            list(parallel_map(slow, range(100), what="items"))
 
 
 def slow(number: int) -> int:
@@ -283,14 +311,15 @@ def slow(number: int) -> int:
 @pytest.mark.parametrize(("workers", "delay"), [(1, 0.02), (1, 0.3), (2, 0.02), (2, 0.3)])
 def test_a_worker_that_dies_with_the_function_is_replaced(workers: int, delay: float) -> None:
     """The only one that has it, or one to which it is being sent."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=workers, threads_per_worker=2, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with local(n_workers=workers, processes=True) as cluster:
         victim = next(iter(cluster.workers.values())).process.process.pid
         killer = threading.Timer(delay, os.kill, (victim, signal.SIGKILL))
         killer.start()
         assert list(parallel_map(slow, range(20), what="items")) == [*range(20)]
         killer.join()
+
+
+@pytest.mark.long
+def test_work_that_ends_its_workers_is_said() -> None:
+    with local(processes=True), pytest.raises(DependencyError, match="give them more memory"):
+        list(parallel_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(3), what="items"))
