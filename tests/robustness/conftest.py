@@ -1,5 +1,5 @@
-"""Fixtures: the demonstration collection, indexed."""
+"""Fixtures: the demonstration collection, indexed, and commands on it."""
 
-from tests.greylag.cli.conftest import made
+from tests.greylag.cli.conftest import collection, command, made, ranked
 
-__all__ = ["made"]
+__all__ = ["collection", "command", "made", "ranked"]

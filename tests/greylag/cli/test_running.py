@@ -1,15 +1,13 @@
-"""Around commands: outputs are no inputs; interrupts say what is kept; a worker of a cluster dies; the bars."""
+"""Around commands: outputs are no inputs; interrupts say what is kept; the bars."""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -255,37 +253,6 @@ def test_no_cluster_and_no_dask(
     assert clients == []  # one that cannot connect takes 20 seconds to close
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in told("tcp://127.0.0.1:9")
-
-
-@pytest.fixture
-def workers() -> Any:
-    """A local cluster of two worker processes."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        yield cluster
-
-
-def kill_one(cluster: Any, ready: Callable[[], bool]) -> None:
-    while not ready():
-        time.sleep(0.005)
-    os.kill(next(iter(cluster.workers.values())).process.process.pid, signal.SIGKILL)
-
-
-@pytest.mark.long
-def test_a_worker_of_a_cluster_dies(
-    workers: Any, command: Command, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
-    words = ["rerank", *ranked, "--stage", "manifold", "--out"]
-    assert command(*words, tmp_path / "threads.run")[0] == 0
-    out = tmp_path / "cluster.run"
-    killer = threading.Thread(target=kill_one, args=(workers, beside(out).exists))
-    killer.start()
-    code, _, errors = command("--scheduler", workers.scheduler_address, *words, out)
-    assert code == 0, errors
-    killer.join(timeout=1)
-    assert not killer.is_alive()
-    assert out.read_bytes() == (tmp_path / "threads.run").read_bytes()
 
 
 SMALL = ["--model", "mrf(max_features=2)", "--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25"]

@@ -1,0 +1,179 @@
+"""Whole commands on Dask clusters of one thread, that grow, and whose parts die: the same bytes, or one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greylag.runtime import parallel
+from greylag.runtime.cache import beside
+from tests.greylag.cli.conftest import DEMO, Command
+from tests.greylag.cli.test_running import INTERRUPTED, start
+from tests.processes import SECONDS
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.long
+RANKED = "--index {made}/index --topics {made}/topics.tsv --run {made}/bm25.run"
+JUDGED = f"{RANKED} --qrels {{made}}/qrels.txt"
+COMMANDS = {
+    "search": "search --index {made}/index --topics {made}/topics.tsv --model bm25+rm3",
+    "rerank": f"rerank {RANKED} --stage manifold",
+    "train": f"train {JUDGED} --model bm25",
+    "folds": f"train {JUDGED} --model bm25 --folds 2 --out-run held",
+    "features": f"features {RANKED} --features FI/term/LM,stage:manifold",
+}
+SCHEDULER = """
+import sys, time
+from distributed import LocalCluster
+with LocalCluster(n_workers=int(sys.argv[1]), threads_per_worker=1, dashboard_address=":0") as cluster:
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def process(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """A process of Dask, which is killed at the end."""
+    given = [sys.executable, *map(str, words)]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+
+
+@contextmanager
+def scheduler(workers: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A scheduler in a process of its own, and its address."""
+    with process("-c", SCHEDULER, workers) as started:
+        assert started.stdout is not None
+        yield started, started.stdout.readline().strip()
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[Any]:
+    """A cluster of one worker of one thread."""
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def written(
+    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[bytes]]:
+    """Run a command of `COMMANDS`, and return the content of what it writes."""
+    monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(parallel, "WAITING_SECONDS", 3)
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str, *options: str) -> list[bytes]:
+        for path in (Path("out"), Path("held")):
+            path.unlink(missing_ok=True)
+        code, _, errors = command(*options, *COMMANDS[name].format(made=made).split(), "--out", "out")
+        if code:
+            *before, last = errors.splitlines()
+            assert code == 2
+            assert last.startswith("greylag: error: ")
+            assert all(line.startswith("greylag: info: kept in ") for line in before)
+            raise RuntimeError(last)
+        return [path.read_bytes() for path in (Path("out"), Path("held")) if path.exists()]
+
+    return run
+
+
+def killed(pid: Callable[[], int]) -> threading.Thread:
+    """Kill a process once work is kept."""
+
+    def kill() -> None:
+        while not beside(Path("out")).exists():
+            time.sleep(0.005)
+        os.kill(pid(), signal.SIGKILL)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    return thread
+
+
+def worker_of(cluster: Any) -> Callable[[], int]:
+    return lambda: int(next(iter(cluster.workers.values())).process.process.pid)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_one_thread_gives_the_same_bytes(name: str, one: Any, written: Callable[..., list[bytes]]) -> None:
+    assert written(name, "--scheduler", one.scheduler_address) == written(name)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_a_cluster_that_grows_gives_the_same_bytes(least: int, written: Callable[..., list[bytes]]) -> None:
+    with distributed.LocalCluster(n_workers=least, threads_per_worker=1, dashboard_address=":0") as cluster:
+        cluster.adapt(minimum=least, maximum=2, interval="100ms")
+        parallel.WAITING_SECONDS = 60  # as a new process takes its time
+        assert written("rerank", "--scheduler", cluster.scheduler_address) == written("rerank")
+
+
+@pytest.mark.parametrize(("name", "workers"), [("folds", 2), ("rerank", 2), ("rerank", 1)])
+def test_a_worker_with_a_successor_dies(name: str, workers: int, written: Callable[..., list[bytes]]) -> None:
+    with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster:
+        parallel.WAITING_SECONDS = 60
+        killer = killed(worker_of(cluster))
+        found = written(name, "--scheduler", cluster.scheduler_address)
+        killer.join(timeout=1)
+        assert not killer.is_alive()
+    assert found == written(name)
+
+
+def test_the_only_worker_dies_without_a_successor(written: Callable[..., list[bytes]]) -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        process("-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--nthreads=1", "--no-nanny") as worker,
+    ):
+        cluster.wait_for_workers(1, timeout=60)
+        killed(lambda: worker.pid)
+        with pytest.raises(RuntimeError, match="the cluster is lost"):
+            written("rerank", "--scheduler", cluster.scheduler_address)
+        assert beside(Path("out")).exists()
+    resumed = written("rerank")
+    assert resumed == written("rerank")
+
+
+def test_the_scheduler_dies(written: Callable[..., list[bytes]]) -> None:
+    with scheduler(2) as (started, address):
+        killed(lambda: started.pid)
+        with pytest.raises(RuntimeError, match="the cluster is lost"):
+            written("rerank", "--scheduler", address)
+    resumed = written("rerank")
+    assert resumed == written("rerank")
+
+
+def test_an_interrupt_on_a_cluster_says_what_is_kept(one: Any, ranked: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "out.run"
+    words = ["--scheduler", one.scheduler_address, "rerank", *ranked, "--stage", "manifold", "--out", out]
+    process = start(*words, before=INTERRUPTED)
+    errors = process.communicate(timeout=SECONDS)[1]
+    assert process.returncode == 130
+    assert f"greylag: interrupted; kept in {beside(out)}: run bm25-manifold (" in errors
+    assert "Traceback" not in errors
+
+
+def test_an_experiment_gives_the_same_bytes(one: Any, command: Command, tmp_path: Path) -> None:
+    for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
+        shutil.copy(DEMO / name, tmp_path)
+    text = "name: x\ncollection: {docs: docs.jsonl}\ntopics: topics.tsv\nqrels: qrels.txt\nmodel: sdm\n"
+    (tmp_path / "x.yaml").write_text(f"{text}training: {{folds: 2}}\nstages: [manifold]\n")
+    runs = []
+    for out, before in (("there", ["--scheduler", one.scheduler_address]), ("here", [])):
+        code, _, errors = command(*before, "experiment", tmp_path / "x.yaml", "--out", tmp_path / out)
+        assert code == 0, errors
+        runs.append([path.read_bytes() for path in sorted((tmp_path / out).glob("*.run"))])
+    assert runs[0] == runs[1] != []
