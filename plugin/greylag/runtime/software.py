@@ -14,8 +14,6 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from greylag.core.registry import load_entry, registered
-
 TREC_EVAL = {"trec_eval": "10.0"}
 """The version of trec_eval with whose figures ours agree."""
 OWN = "greylag", "greylag_papers"
@@ -39,6 +37,8 @@ def code() -> str:
 
 def entry_files(kind: str, name: str) -> list[str]:
     """List the code of a registered name, of a kind of `GROUPS`; see `code_files`."""
+    from greylag.core.registry import load_entry, registered  # workers need only `numerical`
+
     entry = registered(kind).get(name)
     if entry is None or entry.module.partition(".")[0] in OWN:  # which need not be imported to know this
         return []
