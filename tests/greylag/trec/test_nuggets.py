@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import Ranking, Run
 from greylag.trec import Nuggets, SubtopicQrels, read_subtopic_qrels
@@ -35,23 +35,6 @@ ASSIGNED = [
         ("b", "not_support", []),
     )
 ]
-BAD: list[tuple[list[dict[str, Any]], int, str]] = [
-    ([{"id": "7", "contents": "a text"}], 1, "neither a query of FreshStack"),
-    ([{"query_id": "7"}], 1, "nuggets is None: it must be a list of dict"),
-    ([{"query_id": True, "nuggets": []}], 1, "query_id is True: it must be a string or an integer"),
-    ([{"query_id": "7", "nuggets": [nugget("", [], [])]}], 1, "_id is ''"),
-    ([{"query_id": "7", "nuggets": [nugget("n", ["a"], []), nugget("n", ["b"], [])]}], 1, "two nuggets of one _id"),
-    ([{"query_id": "7", "nuggets": [{"_id": "n", "relevant_corpus_ids": "a", "non_relevant_corpus_ids": []}]}], 1,
-     "relevant_corpus_ids is 'a': it must be a list of str"),
-    ([*FRESHSTACK, {"query_id": "10", "nuggets": [nugget("n", ["a"], ["a"])]}], 4, "document 'a' is judged twice"),
-    ([{"qid": "7", "nuggets": [{"text": "drag", "assignment": "support"}]}], 1, "not assigned to a document"),
-    ([{"qid": "7", "docid": "a", "nuggets": [{"text": "drag", "importance": "vital"}]}], 1, "not assigned to a docu"),
-    ([{"qid": "7", "docid": "a", "nuggets": [{"text": "drag", "assignment": "failed"}]}], 1, "assignment 'failed'"),
-    ([assigned("a", importance="ok")], 1, "importance 'ok' is none of vital, okay"),
-    ([assigned("a", importance="okay"), assigned("b", importance="vital")], 2,
-     "nugget 'drag' is vital here and okay for another document"),
-    ([*ASSIGNED, ASSIGNED[0]], 3, "document 'a' is judged twice for query '7' and subtopic 'drag'"),
-]  # fmt: skip
 
 
 def read(tmp_path: Path, records: list[dict[str, Any]], *, lenient: bool = False) -> SubtopicQrels:
@@ -67,17 +50,6 @@ def test_the_two_forms(tmp_path: Path) -> None:
         "9": {},
     }
     assert read(tmp_path, ASSIGNED) == {"7": {"drag": {"a": 2, "b": 0}, "sight": {"a": 1}}}
-
-
-@pytest.mark.parametrize(("records", "line", "reason"), BAD)
-def test_faults(records: list[dict[str, Any]], line: int, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=rf"nuggets.jsonl:{line + 1}: .*{reason}"):
-        read(tmp_path, records)
-
-
-def test_lenient_reading_takes_the_judgement_that_freshstack_takes(tmp_path: Path) -> None:
-    twice = [{"query_id": "7", "nuggets": [nugget("n", ["a", "b"], ["a"])]}]
-    assert read(tmp_path, twice, lenient=True) == {"7": {"n": {"a": 0, "b": 1}}}
 
 
 def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path: Path) -> None:
