@@ -3,7 +3,6 @@ from .diversity import choose_diversifier as choose_diversifier
 from .errors import FormatError as FormatError
 from .errors import GreylagError as GreylagError
 from .errors import ParameterError as ParameterError
-from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
 from .fusion import fuse_runs as fuse_runs
 from .index import PositionalIndex as PositionalIndex
@@ -20,6 +19,7 @@ from .ranking import Run as Run
 from .recipes import GeneralRanker as GeneralRanker
 from .recipes import learn_fusion as learn_fusion
 from .recipes import train as train
+from .reports import compare as compare
 from .trec import read_qrels as read_qrels
 from .trec import read_run as read_run
 from .trec import read_topics as read_topics

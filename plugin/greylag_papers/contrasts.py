@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.evaluation import Scores, compare, holm, parse_measure
+from greylag.evaluation import Scores, compare_scores, holm, parse_measure
 
 _ANY = parse_measure("AP")  # two-sided tests do not depend on what values measure
 
@@ -27,7 +27,7 @@ def contrasts(
         name: Scores.single(_ANY, {str(i): float(unit) for i, unit in enumerate(np.ravel(units))})
         for name, units in values.items()
     }
-    found = [compare({b: scores[b], a: scores[a]}, b, test=test).comparisons[0] for a, b in pairs]
+    found = [compare_scores({b: scores[b], a: scores[a]}, b, test=test).comparisons[0] for a, b in pairs]
     corrected = holm([comparison.p for comparison in found]).tolist()
     return {
         f"{c.run} / {c.baseline}{where}": {

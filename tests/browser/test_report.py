@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from greylag.core.tables import Table
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports.charts import contributions_chart, result, rounds_chart
 from greylag.reports.figures import line_figure
 from greylag.reports.report import Section, write_report
@@ -40,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores = {name: Scores.single(measure, dict(zip("abc", row, strict=True))) for name, row in values.items()}
     drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", "AP", {"fold 1": (0.25, 0.5)})]
     drawn.append(contributions_chart("Parts", [("SD/unordered/BM25-U-unlimited", 2.0), ("score", -1.0), ("none", 0.0)]))
-    sections = [result([(scores, compare(scores, "old"))]), Section("Tables", "Words.", drawn), queries()]
+    sections = [result([(scores, compare_scores(scores, "old"))]), Section("Tables", "Words.", drawn), queries()]
     write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})
     return path
 

@@ -111,8 +111,8 @@ def test_a_stage_of_another_package_is_called_with_rankings() -> None:
             lambda: PositionalBM25(INDEX)({"1": "cat"}),
             "PositionalBM25 searches for a Query or a text, not dict .*: use .run",
         ),
-        (lambda: greylag.compare(["a", "b"]), r"scores are by name: pass {.bm25.: evaluate"),
-        (lambda: greylag.compare(QRELS, [RUN]), "scores are by name"),
+        (lambda: greylag.compare(["a", "b"], QRELS), r"runs are by name: compare\({'bm25': run"),
+        (lambda: greylag.compare({"a": greylag.evaluate(RUN, QRELS)}, QRELS), "see compare_scores"),
         (lambda: greylag.evaluate([RUN], QRELS, ["AP"]), r"a list is no run: pass a Run.*{qid: {docid: score}}"),
         (lambda: greylag.evaluate(RUN, [SCORED], ["AP"]), "judgements are a list: read them .*qrels_from_ir_datasets"),  # type: ignore[arg-type]
         (lambda: GeneralRanker(INDEX).run(SCORES), r"make scores a run by Run.from_dict\(scores, topics\)"),  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ from greylag import (
 )
 from greylag.diversity import CSSVM, PRESETS, CandidateMaker, DiversityModel, EssentialPages, SVMDiv, training_examples
 from greylag.diversity import train as train_diversity
+from greylag.evaluation import compare_scores
 from greylag.features import FeatureExtractor, candidate_pool
 from greylag.learning import CoordinateAscent, GreedySelection, RankingData, training_data
 from greylag.learning.linesearch import Objective
@@ -30,6 +31,7 @@ from greylag.manifold import ManifoldRanker
 from greylag.pipeline import Pipeline
 from greylag.rankers import RankingModel
 from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, baselines, cross_validate, train_on_data
+from greylag.reports import Evaluation
 from greylag.trec import read_subtopic_qrels
 
 
@@ -59,8 +61,10 @@ held_out: Run = cross_validate(recipe, run, qrels, index).run
 bm25: RankingModel = BaselineRecipe(baselines.BM25, grid={"k1": [0.9, 1.2], "b": [0.4]}).fit(run, qrels, index).model
 model.save("model.json")
 reranked: Run = ModelRanker(model, index, transfer=True).run(run)
+found: Evaluation = compare({"mmr": run, "mrf": "mrf.run"}, qrels, ["AP", "nDCG@10"], baseline="mmr", test="wilcoxon")
+mean: float = found.scores["mrf"].by_measure["AP"]
 scores = {name: evaluate(each, qrels, ["AP", "nDCG@10"]) for name, each in (("mmr", run), ("mrf", reranked))}
-p: list[float] = [comparison.p for comparison in compare(scores, "mmr", test="randomization").comparisons]
+p: list[float] = [comparison.p for comparison in compare_scores(scores, "mmr", test="randomization").comparisons]
 
 learners: list[CuttingPlane | Coulomb] = [CuttingPlane(C=10.0), Coulomb(M=3, alpha=0.1, C=100.0, assignment="best")]
 make = CandidateMaker(index, PRESETS["svmdiv2"], depth=50)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from greylag.cli.options import Shared, Topics
-from greylag.cli.repeated_runs import given_once, warn_of_identical
 from greylag.cli.terminal import write_line
 from greylag.errors import GreylagError, ParameterError
-from greylag.evaluation.agreement import alike
+from greylag.evaluation.agreement import few_names, group_equal, identical
 from greylag.evaluation.submission import DEPTH, Submission, check_submission
-from greylag.reports.scores import few_names
 
 _log = logging.getLogger("greylag")
 
@@ -41,7 +40,9 @@ def check(
 
         known = LuceneIndex(index).known_docids
     refused, found = [], dict[str, Submission]()
-    for path in given_once(runs):
+    for path, times in Counter(runs).items():
+        if times > 1:
+            _log.warning("%s is given %d times, and counts once", path, times)
         try:
             found[str(path)] = check_submission(path, asked, known=known, depth=depth)
         except GreylagError as error:  # such as an empty file; the runs after it are checked, too
@@ -53,8 +54,9 @@ def check(
             broken = [finding.rule for finding in findings if finding.broken]
         write_line(f"{path}: {'refused for ' + ', '.join(broken) if broken else 'follows the rules'}")
         refused += [str(path)] if broken else []
-    warn_of_identical({name: one.rankings for name, one in found.items() if one.rankings})
-    for names in alike({name: one.tag for name, one in found.items() if one.tag}):
+    for warning in identical({name: one.rankings for name, one in found.items() if one.rankings}):
+        _log.warning("%s", warning)
+    for names in group_equal({name: one.tag for name, one in found.items() if one.tag}):
         _log.warning(f"{few_names(names)} have the same tag, {found[names[0]].tag}: give each run one of its own")
     if refused:
         number = f"{len(refused)} of {len(runs)} runs" if len(runs) > 1 else "the run"

@@ -164,13 +164,13 @@ def run_names(
 
 def summary_lines(learned: LearnedFusion, folds: int | None) -> list[str]:
     """Describe a learned fusion in lines: its weights, and its scores beside those of the runs and of other fusions."""
-    from greylag.evaluation import compare
-    from greylag.reports import table
+    from greylag.evaluation import compare_scores
+    from greylag.reports import Evaluation
 
     scores, best = learned.scores, learned.best_run
     shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}
-    tests = compare(shown, pairs=[*((best, name) for name in shown if name != best), ("rrf", LEARNED)])
-    lines = [learned.model.summary(), table(shown, tests)]
+    tests = compare_scores(shown, pairs=[*((best, name) for name in shown if name != best), ("rrf", LEARNED)])
+    lines = [learned.model.summary(), Evaluation(shown, tests).format()]
     lines += [replace(c, run="Learned fusion").verdict for c in tests.comparisons if c.run == LEARNED]
     how = (
         f"in {folds} folds"

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 import typer
 
 from greylag.core.spelling import Parameter, spell
-from greylag.errors import FormatError, GreylagError, ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
 from greylag.features.spec import Pool
@@ -47,7 +47,6 @@ OTHER_NAMES = {
 }
 """What other programs call the options: the first whose option a command has, or that begins with none."""
 _log = logging.getLogger("greylag")
-K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -200,25 +199,6 @@ def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
         level = str(replace(lowest, rel=2))
         _log.warning(f"{lowest} counts grade 1 of {qrels} as relevant; published figures do not: give {level}")
     return [measure for _, measure in measures]
-
-
-def process_runs(runs: Iterable[K], process: Callable[[K], V]) -> dict[K, V]:
-    """Process every run before any is refused; several bad runs have a line each, and one with their number."""
-    done, errors = dict[K, V](), list[GreylagError]()
-    for run in (runs := list(runs)):
-        try:
-            done[run] = process(run)
-        except GreylagError as error:
-            errors.append(error)
-    if len(runs) == 1 and errors:
-        raise errors[0]
-    if len(errors) == 1:
-        raise ParameterError(f"{errors[0]} (1 of {len(runs)} runs; the others are fine)")
-    if errors:
-        for reason in errors:
-            _log.error("%s", reason)
-        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be scored: mend them or leave them out")
-    return done
 
 
 class Rule(NamedTuple):

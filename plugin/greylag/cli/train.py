@@ -39,7 +39,7 @@ from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import marked
 from greylag.recipes.spelling import RANKERS, TUNED, model_files
 from greylag.recipes.training import train as train_by
-from greylag.reports import table
+from greylag.reports import Evaluation
 from greylag.runtime.inputs import Names
 from greylag.trec import write_run
 
@@ -159,7 +159,7 @@ def train(
             for path, ranked in {out_run: result.held_out.run, **tuned}.items():
                 tag = marked(ranked.tag.replace(" ", "-"), result.held_out.run.tag)
                 write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [first.tag]))
-        write_line(f"\n{table(result.scores, result.significance)}")
+        write_line(f"\n{Evaluation(result.scores, result.significance)}")
     fitted = result.fitted
     if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
         fitted = fitted.noted({"searched": run is None})

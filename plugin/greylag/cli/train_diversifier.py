@@ -10,11 +10,11 @@ from greylag.cli.terminal import write_line
 from greylag.core.spelling import read_call
 from greylag.diversity.recipe import parse_diversity, title_files, train_to_diversify
 from greylag.errors import ParameterError
-from greylag.evaluation import compare
+from greylag.evaluation import compare_scores
 from greylag.features.feature import Feature
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import marked
-from greylag.reports import table
+from greylag.reports import Evaluation
 from greylag.trec import write_run
 from greylag.trec.texts import read_fields
 
@@ -56,5 +56,7 @@ def train_diversifier(
     learned.model.save(out)
     write_line(f"{recipe.preset} on {learned}")
     if scores:
-        tests = None if held_out is None else compare(scores, "first stage")  # C was chosen on the queries otherwise
-        write_line(f"\n{table(scores, tests)}")
+        tests = (
+            None if held_out is None else compare_scores(scores, "first stage")
+        )  # C was chosen on the queries otherwise
+        write_line(f"\n{Evaluation(scores, tests)}")

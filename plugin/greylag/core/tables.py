@@ -81,9 +81,13 @@ def as_text(table: Table | str) -> str:
 def as_tsv(table: Table) -> str:
     """Format a table as TSV below its header; numbers are unrounded and unmarked."""
     text = io.StringIO()
-    plain = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
-    csv.writer(text, "excel-tab", lineterminator="\n").writerows([table.header, *plain])
+    csv.writer(text, "excel-tab", lineterminator="\n").writerows([table.header, *unmarked(table)])
     return text.getvalue()
+
+
+def unmarked(table: Table) -> list[list[str | float | None]]:
+    """Return the rows of a table with its numbers unrounded and unmarked."""
+    return [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
 
 
 def as_markdown(table: Table) -> str:
@@ -190,6 +194,17 @@ def as_frame(columns: Mapping[str, type], rows: Iterable[Sequence[Any]], library
     kinds = {str: "object", float: "float64", int: "int64"}
     named = zip(columns.items(), values, strict=True)
     return pandas.DataFrame({name: pandas.Series(column, dtype=kinds[kind]) for (name, kind), column in named})
+
+
+def table_frame(table: Table, library: Library = "pandas") -> Any:
+    """Make a data frame of a table, with its numbers unrounded and unmarked."""
+    rows = unmarked(table)
+
+    def kind(column: Sequence[Any]) -> type:
+        return next((one for one in (str, int) if all(isinstance(cell, one) for cell in column)), float)
+
+    kinds = map(kind, zip(*rows, strict=True))
+    return as_frame(dict(zip(table.header, kinds, strict=True)), rows, library)
 
 
 def html_text(text: str) -> str:

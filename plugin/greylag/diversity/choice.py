@@ -19,7 +19,7 @@ from greylag.evaluation.measures import Measure, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate_by_subtopic
 from greylag.evaluation.selection_bias import BestOfMany, Rule, best_of_many, first_best
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, Comparison, Significance, compare_scores
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import Vectors
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking, Run, as_run
@@ -232,10 +232,10 @@ def _compared(
     # "chosen in training" is compared alone: it is none of the methods that the winner was chosen among.
     alone = {name: by_measure[name] for name in (NONE, *stages)}
     winner = best_of_many(alone, NONE, rule=rule_of({NONE: before.values[None], **pool}, tests, sign))
-    gains = compare({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if tuned else ()
+    gains = compare_scores({name: by_measure[name] for name in (NONE, CHOSEN)}, NONE).comparisons if tuned else ()
     if winner.all is not None:
         gains = (*winner.all.comparisons, *gains)
-    costs = compare(by_cost, NONE)
+    costs = compare_scores(by_cost, NONE)
     corrected = replace(costs, comparisons=gains, correction="max-t")
     seconds = {name: method.seconds for name, method in tried.items()}
     return DiversifierChoice(*measures, scores, corrected, winner, costs, stages, weights, seconds)

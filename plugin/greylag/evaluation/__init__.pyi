@@ -21,8 +21,7 @@ from .selection_bias import BestOfMany as BestOfMany
 from .selection_bias import best_of_many as best_of_many
 from .significance import Comparison as Comparison
 from .significance import Significance as Significance
-from .significance import compare as compare
-from .significance import compare_collections as compare_collections
+from .significance import compare_scores as compare_scores
 from .significance import equivalence_test as equivalence_test
 from .significance import holm as holm
 from .significance import paired_test as paired_test

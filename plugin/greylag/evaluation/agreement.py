@@ -1,4 +1,4 @@
-"""Whether a run and judgements belong together: mismatches that give scores near 0 for no fault of the run."""
+"""Detect judgements of other topics or documents, which make any run score near 0, and runs that are equal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.ranking import Run
 
+MOST_NAMES = 5  # in a sentence
 NEARLY_ALL = 0.9
 """The share of topics or documents from which on nearly all are meant."""
 
@@ -41,8 +42,20 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
     return []
 
 
-def alike(keys: Mapping[str, Hashable]) -> list[list[str]]:
-    """Group the names of runs with equal keys, such as their rankings or tags; those that are alone are left out."""
+def few_names(names: Sequence[str], last: str = ", ") -> str:
+    """List names; of many, the first. Before the last of two stands `last`."""
+    if len(names) <= MOST_NAMES:
+        return (last if len(names) == 2 else ", ").join(names)
+    return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} more"
+
+
+def identical(rankings: Mapping[str, Hashable]) -> list[str]:
+    """Return warnings for runs, by name, whose rankings are equal for every query."""
+    return [f"{few_names(names, ' and ')} are the same rankings" for names in group_equal(rankings)]
+
+
+def group_equal(keys: Mapping[str, Hashable]) -> list[list[str]]:
+    """Group the names of runs with equal keys, such as their rankings or tags; single ones are left out."""
     same: dict[Hashable, list[str]] = {}
     for name, key in keys.items():
         same.setdefault(key, []).append(name)

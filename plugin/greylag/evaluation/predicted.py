@@ -6,7 +6,6 @@ out.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -28,9 +27,8 @@ MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may diffe
 COLUMNS_NOTE = (
     "people: by their topics alone; predicted: by predicted judgements alone, of all topics; corrected: these without "
     "their bias; low, high: 95 % interval; weight: lambda of prediction-powered inference, 0 where predictions do not "
-    "help; worth: the number of topics judged by people that would give as narrow an interval, at most all topics."
+    "help; worth: how many topics people would have to judge to get an interval this narrow, at most all."
 )
-_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Estimate:
     corrected: float
     interval: tuple[float, float]  # of `corrected`, 95 %
     weight: float  # lambda
-    worth: float  # the topics judged by people that would give as narrow an interval, at most all topics
+    worth: float  # how many topics people would have to judge to get an interval this narrow, at most all
     p: float  # two-sided, that the corrected figure is 0
 
 
@@ -245,7 +243,7 @@ def evaluate_with_predictions(
     correction : {"holm", "bh"}, default "holm"
         Of the p-values of the differences.
     """
-    check_comparable(people)
+    check_comparable(people, baseline)
     check_comparable(predicted)
     first, names = next(iter(people.values())), list(people)
     if baseline is not None and names == [baseline]:
@@ -278,8 +276,8 @@ def evaluate_with_predictions(
     )
 
 
-def check_predictions(people: Qrels, predicted: Qrels) -> None:
-    """Raise `ParameterError` for predicted judgements that cannot be corrected by these of people."""
+def check_predictions(people: Qrels, predicted: Qrels) -> list[str]:
+    """Check that predicted judgements can be corrected by people's; return warnings, raise if they cannot."""
     if lacking := [qid for qid in people if qid not in predicted]:
         names = ", ".join(lacking[:3])
         raise ParameterError(
@@ -306,20 +304,22 @@ def check_predictions(people: Qrels, predicted: Qrels) -> None:
             f"grades contradict each other: people's go up to {highest}, predicted ones to {guessed}; give both on one "
             "scale"
         )
-    if highest != guessed:
-        _log.warning(f"people's grades go up to {highest}, predicted ones to {guessed}: are the scales the same?")
+    if highest == guessed:
+        return []
+    return [f"people's grades go up to {highest}, predicted ones to {guessed}: are the scales the same?"]
 
 
-def warn_of_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> None:
-    """Warn if predictions cover the run better, or worse, where people judged: then their bias there is another."""
+def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list[str]:
+    """Return a warning if predictions cover the run otherwise where people judged: then their bias there is another."""
     shares = evaluate(run, predicted, ["Judged@10"])
     judged = np.array([qid in people for qid in shares.qids])
     known, rest = (float(shares.values[where, 0].mean()) for where in (judged, ~judged))
-    if abs(known - rest) > MAX_JUDGED_DIFFERENCE:
-        _log.warning(
-            f"{known:.0%} of the top 10 documents of {name} have predicted judgements on topics that people judged, "
-            f"and {rest:.0%} on others: the correction supposes that both were predicted in the same way"
-        )
+    if abs(known - rest) <= MAX_JUDGED_DIFFERENCE:
+        return []
+    return [
+        f"{known:.0%} of the top 10 documents of {name} have predicted judgements on topics that people judged, and "
+        f"{rest:.0%} on others: the correction supposes that both were predicted in the same way"
+    ]
 
 
 def _cells(estimated: Estimate, form: str) -> list[Marked | float]:

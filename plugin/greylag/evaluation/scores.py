@@ -131,9 +131,7 @@ def evaluate(
     parsed = parse_measures(measures)
     run = _one_run(run)
     qrels = as_qrels(qrels)
-    for measure in parsed:
-        if measure.family.from_subtopics:
-            raise ParameterError(f"{measure} needs judgements by subtopic, but these are judgements of documents")
+    check_judged(parsed, by_subtopic=False)
     foreign = [measure for measure in parsed if measure.family.from_ir_measures]
     others = [measure for measure in parsed if not (measure.family.from_grades or measure.family.from_ir_measures)]
     columns = _trec_eval_columns(run, qrels, others) | _ir_measures_columns(run, qrels, foreign)
@@ -179,6 +177,14 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
                     ]
                 )
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
+
+
+def check_judged(measures: Sequence[Measure], *, by_subtopic: bool) -> None:
+    """Raise `ParameterError` for measures of subtopics, unless the judgements are by subtopic."""
+    if wrong := next((measure for measure in measures if measure.family.from_subtopics and not by_subtopic), None):
+        raise ParameterError(
+            f"{wrong} needs judgements by subtopic: give those of read_subtopic_qrels, or --subtopics in the shell"
+        )
 
 
 def _one_run(value: Any) -> Run:

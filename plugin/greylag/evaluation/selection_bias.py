@@ -20,7 +20,7 @@ from greylag.evaluation.significance import (
     Comparison,
     Significance,
     check_comparable,
-    compare,
+    compare_scores,
     figures,
 )
 from greylag.ranking import FloatArray, IntArray
@@ -174,7 +174,7 @@ def _corrected(
     from scipy import special
 
     named = {baseline: other, chosen: replace(other, values=by_all[:, None])}
-    (plain,) = compare(named, baseline).comparisons
+    (plain,) = compare_scores(named, baseline).comparisons
     n, gains = len(unseen), [np.round(values - other.values[:, 0], DIFFERENCE_DECIMALS) for values in (by_all, unseen)]
     # The scores of unseen queries share the queries that they were chosen by, and so vary too little.
     error = wider * max(float(gain.std(ddof=1)) for gain in gains) / np.sqrt(n)
@@ -196,7 +196,7 @@ def _corrected(
 
 def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) -> Significance:
     """Compare all systems with the baseline, with intervals and p that hold for all of them at once (max-t)."""
-    plain = compare(scores, baseline)
+    plain = compare_scores(scores, baseline)
     runs = [comparison.run for comparison in plain.comparisons]
     values = np.array([scores[name].values[:, 0] for name in runs])
     errors, peaks = max_t(np.round(values - scores[baseline].values[:, 0], DIFFERENCE_DECIMALS), seed)

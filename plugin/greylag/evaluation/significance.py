@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from greylag.core.checks import check_choice, check_positive, check_sequences
 from greylag.core.guidance import guided
-from greylag.core.tables import Cell, Library, Marked, Printed, Table, as_frame
+from greylag.core.tables import Cell, Library, Marked, Printed, Table, table_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
@@ -22,7 +22,7 @@ from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
-Correction = Literal["holm", "bh"]  # of `compare`
+Correction = Literal["holm", "bh"]  # of `compare_scores`
 
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
@@ -66,7 +66,7 @@ class Comparison:
     measure: Measure
     mean: float  # of the run
     difference: float  # the mean of the run minus the mean of the baseline
-    interval: tuple[float, float]  # of the difference, 95 %; by `compare`, Student's t, not corrected
+    interval: tuple[float, float]  # of the difference, 95 %; by `compare_scores`, Student's t, not corrected
     # the difference in standard deviations of the differences over queries; None if all are equal
     effect_size: float | None
     # the true differences that these queries show with a probability of 0.8 and of 0.5, corrected; None likewise
@@ -165,11 +165,8 @@ class Significance(Printed):
     def to_frame(self, library: Library = "pandas") -> Any:
         """Make a data frame of pandas or polars with the table's columns, unrounded, and the test's statistic."""
         whole = comparison_table("", self)
-        kinds = [str] * 3 + [float] * (len(whole.header) - 6) + [int] * 3
-        columns = {**dict(zip(("run", *whole.header[1:]), kinds, strict=True)), "statistic": float}
-        rows = [[cell.value if isinstance(cell, Marked) else cell for cell in row] for row in whole.rows]
-        whole_rows = [[*row, c.statistic] for row, c in zip(rows, self.comparisons, strict=True)]
-        return as_frame(columns, whole_rows, library)
+        rows = [(*row, c.statistic) for row, c in zip(whole.rows, self.comparisons, strict=True)]
+        return table_frame(replace(whole, header=("run", *whole.header[1:], "statistic"), rows=rows), library)
 
     def find(self, run: str, measure: Measure) -> Comparison | None:
         """Find the comparison of a run with the baseline by a measure; None for the baseline itself."""
@@ -226,7 +223,7 @@ def marked_p(p: float | None) -> Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """How runs are compared: the parameters of `compare` but what is compared."""
+    """How runs are compared: the parameters of `compare_scores` but what is compared."""
 
     test: Test = "t"
     alternative: Alternative = "two-sided"
@@ -238,10 +235,15 @@ class Design:
         check_choice("test", self.test, get_args(Test))
         check_choice("alternative", self.alternative, get_args(Alternative))
         check_choice("correction", self.correction, get_args(Correction))
+        if self.margin is not None:
+            check_positive(margin=self.margin)
+
+
+DEFAULT_DESIGN = Design()
 
 
 @guided
-def compare(
+def compare_scores(
     scores: Mapping[str, Scores],
     baseline: str | None = None,
     *,
@@ -303,36 +305,16 @@ def compare(
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
     design = Design(test, alternative, correction, seed, margin)
-    return _compare_all({"": scores}, baseline, pairs, design)[""]
+    return compare_collections({"": scores}, pairs, baseline, design)[""]
 
 
 def compare_collections(
-    collections: Mapping[str, Mapping[str, Scores]], pairs: Sequence[tuple[str, str]]
-) -> dict[str, Significance]:
-    """Compare pairs of runs on each collection as `compare` does, with p corrected over all collections together.
-
-    Parameters
-    ----------
-    collections : mapping
-        Scores by name of collection and of run.
-    pairs : sequence of tuple of str
-        Baselines and runs, which all collections have.
-
-    Returns
-    -------
-    dict of Significance
-        By name of collection.
-    """
-    return _compare_all(collections, None, pairs, Design())
-
-
-def _compare_all(
     collections: Mapping[str, Mapping[str, Scores]],
-    baseline: str | None,
     pairs: Sequence[tuple[str, str]] | None,
-    design: Design,
+    baseline: str | None = None,
+    design: Design = DEFAULT_DESIGN,
 ) -> dict[str, Significance]:
-    """Compare the runs of each collection; p is corrected over all together."""
+    """Compare the runs of each collection as `compare_scores` does; p is corrected over all collections together."""
     if pairs is not None:
         check_sequences(pairs=pairs)
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
@@ -368,9 +350,7 @@ def _compare_all(
 
 def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:
     """Raise `ParameterError` for scores that cannot be compared."""
-    check_comparable(scores)
-    if baseline is not None and baseline not in scores:
-        raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
+    check_comparable(scores, baseline)
     if baseline is None and alternative != "two-sided":
         raise ParameterError("all pairs are compared two-sided; name a baseline for another alternative")
     if len(scores) < 2:
@@ -445,7 +425,7 @@ def _direction(improvements: FloatArray, test: Test) -> int:
 def paired_test(
     improvements: FloatArray, test: Test = "t", alternative: Alternative = "two-sided", seed: int = 0
 ) -> tuple[float, float]:
-    """Return the statistic and p-value of a test that improvements are centred on 0; see `compare` for the tests.
+    """Return the statistic and p-value of a test that improvements are centred on 0; as `compare_scores` has them.
 
     Parameters
     ----------
@@ -564,7 +544,7 @@ def as_array(**values: ArrayLike) -> FloatArray:
     return np.asarray(array, dtype=np.float64)
 
 
-def check_comparable(scores: Mapping[str, Scores]) -> None:
+def check_comparable(scores: Mapping[str, Scores], baseline: str | None = None) -> None:
     """Raise `ParameterError` for anything but scores by name, on the same queries and by the same measures."""
     if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
         raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
@@ -576,3 +556,5 @@ def check_comparable(scores: Mapping[str, Scores]) -> None:
             raise ParameterError(
                 f"runs {name!r} and {other!r} are scored on different queries or by different measures"
             )
+    if baseline is not None and baseline not in scores:
+        raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from greylag.core.tables import Marked, Table
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.features.evidence import DocumentStatistic, LatentCosine, ReciprocalRank, RunScore, Score
 from greylag.features.feature import Feature
 from greylag.features.learned.translation import Translation
@@ -96,7 +96,7 @@ def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
         "mean": float(by_source[ALL_SOURCES].means[0]),
         "without": {
             comparison.run: {"difference": comparison.difference, "interval": list(comparison.interval)}
-            for comparison in compare(by_source, ALL_SOURCES).comparisons
+            for comparison in compare_scores(by_source, ALL_SOURCES).comparisons
         },
     }
 

@@ -16,7 +16,7 @@ from greylag.core.hints import shown
 from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, Significance, compare, evaluate
+from greylag.evaluation import Scores, Significance, compare_scores, evaluate
 from greylag.evaluation.folds import rerank_by_fold, split_folds
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
@@ -94,7 +94,7 @@ class TrainingResult:
         """With folds, the tests of all scores against `baseline`, and of "held out" against "general model"."""
         pairs = [(self.baseline, name) for name in self.scores if name != self.baseline]
         pairs += [(UNJUDGED, HELD_OUT)] if UNJUDGED in self.scores else []
-        return compare(self.scores, self.baseline, pairs=pairs)
+        return compare_scores(self.scores, self.baseline, pairs=pairs)
 
     @property
     def verdict(self) -> str:

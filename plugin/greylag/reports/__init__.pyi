@@ -1,4 +1,6 @@
 from .charts import change_chart as change_chart
+from .evaluation import Evaluation as Evaluation
+from .evaluation import compare as compare
 from .figures import Figure as Figure
 from .figures import Panel as Panel
 from .figures import line_figure as line_figure
@@ -6,5 +8,4 @@ from .queries import QueryChanges as QueryChanges
 from .queries import query_changes as query_changes
 from .queries import reasons as reasons
 from .report import Section as Section
-from .scores import table as table
 from .scores import to_dict as to_dict

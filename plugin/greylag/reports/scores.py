@@ -2,138 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import combinations_with_replacement
 from string import ascii_letters
-from typing import Any, Literal
+from typing import Any
 
-from greylag.core.citations import cite
-from greylag.core.tables import Cell, Marked, Row, Table, as_latex, as_markdown, as_text, as_tsv
-from greylag.evaluation.holes import Holes, holes_sentences, holes_table
+from greylag.core.tables import Cell, Marked, Row, Table
+from greylag.evaluation.agreement import MOST_NAMES, few_names
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores
-from greylag.evaluation.significance import (
-    COLUMNS_NOTE,
-    CORRECTION_NAMES,
-    TEST_NAMES,
-    Significance,
-    check_comparable,
-    comparison_table,
-    narrow_table,
-)
+from greylag.evaluation.significance import CORRECTION_NAMES, TEST_NAMES, Significance
 from greylag.runtime.software import TREC_EVAL
 
-Form = Literal["text", "tsv", "markdown", "latex", "json"]
 MOST_PAIRS = 45
 """The most pairs of runs, those of ten, whose comparisons are listed for a reader."""
 
-MOST_SHARES = 5
-"""The most runs that a note lists."""
 
-
-def table(
-    scores: Mapping[str, Scores],
-    significance: Significance | None = None,
-    *,
-    form: Form = "text",
-    per_query: bool = False,
-    unjudged: Mapping[str, float] | None = None,
-    holes: Holes | None = None,
-) -> str:
-    """Format scores: the mean of each run (rows) by each measure (columns), with notes.
-
-    Parameters
-    ----------
-    scores : mapping
-        Scores by name of run.
-    significance : Significance, optional
-        Adds a star to each mean that differs significantly from the baseline's or, if all pairs are compared, ranks by
-        the first measure and letters that runs share if they do not differ significantly. Adds a table of the
-        comparisons: the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected
-        p; of more than `MOST_PAIRS` only TSV and JSON have it.
-    form : {"text", "tsv", "markdown", "latex", "json"}, default "text"
-        LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
-        measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between tables.
-        Both have the letters, each measure's in a column of its own in TSV. JSON has everything.
-    per_query : bool, default False
-        Give the scores of each query instead.
-    unjudged : mapping, optional
-        The share of the top 10 documents without judgements, by name of run: in JSON, and in a note if it is not 0.
-    holes : Holes, optional
-        Adds tables of scores and differences with documents without judgements as relevant, and left out.
-    """
-    if form == "json":
-        content = to_dict(scores, significance)
-        content |= {"unjudged_at_10": unjudged} if unjudged else {}
-        content |= {"holes": holes.to_dict()} if holes else {}
-        return json.dumps(content, indent=1, default=str) + "\n"
-    tables = score_tables(
-        scores,
-        significance,
-        per_query=per_query,
-        unjudged=unjudged,
-        holes=holes,
-        wide=form == "tsv",
-        complete=form == "tsv",
-    )
-    cited = _cited(scores, None if per_query else significance) if form == "latex" else []
-    return format_tables(tables, form, cited)
-
-
-def format_tables(tables: Sequence[Table], form: Form, cited: Sequence[str] = ()) -> str:
-    """Format tables as text, TSV, Markdown, or LaTeX with works to cite in comments; in text, captions come last."""
-    if form == "text":
-        notes = [shown.caption for shown in tables if shown.caption]
-        return "\n".join([*(as_text(replace(shown, caption="")) for shown in tables), *notes]) + "\n" * bool(notes)
-    if form == "latex":
-        labelled = [as_latex(shown, f"tab:greylag-{number}") for number, shown in enumerate(tables, 1)]
-        return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
-    return "\n".join(map({"tsv": as_tsv, "markdown": as_markdown}[form], tables))
-
-
-def score_tables(
-    scores: Mapping[str, Scores],
-    significance: Significance | None = None,
-    *,
-    per_query: bool = False,
-    unjudged: Mapping[str, float] | None = None,
-    holes: Holes | None = None,
-    wide: bool = False,
-    complete: bool = False,
-) -> list[Table]:
-    """Make the tables of `table`, with all columns if `wide`, and with all pairs of runs if `complete`."""
-    check_comparable(scores)
-    tables = [_query_table(scores)] if per_query else [_means_table(scores, significance, complete)]
-    many = significance and not complete and _has_many_pairs(scores, significance)
-    if significance and not per_query and many:
-        note = (
-            f"{significance.method}{_equivalence_note(significance, counted=True)} TSV and JSON list all comparisons."
-        )
-        tables[0] = replace(tables[0], caption=f"{tables[0].caption}\n{note}")
-    elif significance and not per_query:
-        whole = comparison_table("", significance) if wide else narrow_table(significance)
-        tables.append(
-            replace(
-                whole,
-                caption=f"{significance.method}\n{COLUMNS_NOTE}.{_equivalence_note(significance)}",
-                header=("run", *whole.header[1:]),
-            )
-        )
-    notes = [*filter(None, [tables[0].caption]), *_coverage(unjudged or {})]
-    tables[0] = replace(tables[0], caption="\n".join(notes))
-    if holes and significance and many:
-        tables.append(replace(holes.table, caption="\n".join([holes.table.caption, *holes_sentences(significance)])))
-    elif holes:
-        tables += [holes.table, *([holes_table(significance)] if significance else [])]
-    return tables
-
-
-def _has_many_pairs(scores: Mapping[str, Scores], significance: Significance) -> bool:
+def has_many_pairs(scores: Mapping[str, Scores], significance: Significance) -> bool:
     """Return whether all pairs of more runs are compared than are listed for a reader."""
     return math.comb(len(scores), 2) > MOST_PAIRS and compares_all(scores, significance)
 
@@ -144,7 +33,7 @@ def compares_all(scores: Mapping[str, Scores], significance: Significance) -> bo
     return significance.baseline is None and len(pairs) == math.comb(len(scores), 2)
 
 
-def _equivalence_note(significance: Significance, *, counted: bool = False) -> str:
+def equivalence_note(significance: Significance, *, counted: bool = False) -> str:
     """Write a sentence on the column of equivalence, or on the number of pairs that are the same, if it was tested."""
     margin, measure = significance.comparisons[0].margin, significance.comparisons[0].measure
     if margin is None:
@@ -163,20 +52,20 @@ def _equivalence_note(significance: Significance, *, counted: bool = False) -> s
     )
 
 
-def _cited(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
-    """Return BibTeX for the measures and the tests, and for letters and effect sizes if they are shown."""
+def method_names(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
+    """Name the measures and the tests, and letters and effect sizes if they are shown, for references."""
     measures = next(iter(scores.values())).measures
     kinds = [measure.family for measure in measures]
     own = [kind.from_subtopics or kind.from_grades or kind.from_ir_measures for kind in kinds]
     names = [*map(str, measures), *([] if all(own) else ["trec_eval"])]
     if significance:
         names += [TEST_NAMES[significance.test], CORRECTION_NAMES[significance.correction]]
-        names += [] if _has_many_pairs(scores, significance) else ["effect size"]
+        names += [] if has_many_pairs(scores, significance) else ["effect size"]
         names += ["compact letter display"] if compares_all(scores, significance) else []
-    return cite(", ".join(names))
+    return names
 
 
-def _means_table(scores: Mapping[str, Scores], significance: Significance | None, lettered: bool) -> Table:
+def means_table(scores: Mapping[str, Scores], significance: Significance | None, lettered: bool) -> Table:
     """Tabulate means: in the order of the runs, or best first with ranks and groups if all pairs are compared.
 
     If `lettered`, the letters of the groups are columns, too.
@@ -256,7 +145,7 @@ def _groups(names: Sequence[str], differing: Sequence[tuple[str, str]]) -> list[
     return needed
 
 
-def _query_table(scores: Mapping[str, Scores]) -> Table:
+def query_table(scores: Mapping[str, Scores]) -> Table:
     """Tabulate the scores of every query, a row for each run and query."""
     rows: list[Row] = [
         (name, qid, *map(Marked, values))
@@ -314,12 +203,12 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     runs_of: dict[str, list[str]] = {}  # the runs that a note is about
     for name, run in scores.items():
         if run.missing:
-            text = f"{len(run.missing)} missing, scored as empty rankings ({_few(run.missing)})."
+            text = f"{len(run.missing)} missing, scored as empty rankings ({few_names(run.missing)})."
             runs_of.setdefault(text, []).append(name)
         if run.empty:
-            runs_of.setdefault(f"{len(run.empty)} with empty rankings ({_few(run.empty)}).", []).append(name)
+            runs_of.setdefault(f"{len(run.empty)} with empty rankings ({few_names(run.empty)}).", []).append(name)
         if run.unjudged:
-            text = f"{len(run.unjudged)} without judgements, ignored ({_few(run.unjudged)})."
+            text = f"{len(run.unjudged)} without judgements, ignored ({few_names(run.unjudged)})."
             runs_of.setdefault(text, []).append(name)
         if run.seen:
             text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
@@ -332,23 +221,12 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
     return notes
 
 
-def _coverage(unjudged: Mapping[str, float]) -> list[str]:
-    """Write a line on the shares of unjudged documents, if there are any."""
+def unjudged_note(unjudged: Mapping[str, float]) -> str:
+    """Write a line on the shares of unjudged documents; "" if there are none."""
     if not any(unjudged.values()):
-        return []
+        return ""
     shown = sorted(unjudged.items(), key=lambda item: -item[1])
     shares = [f"{name} {100 * share:.1f} %" for name, share in shown]
-    if len(shares) > MOST_SHARES:
-        shares = [*shares[: MOST_SHARES - 1], f"..., {shares[-1]}"]
-    return [f"Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."]
-
-
-def few_names(names: Sequence[str], last: str = ", ") -> str:
-    """List names of runs; of many, the first. Before the last of two stands `last`."""
-    if len(names) <= MOST_SHARES:
-        return (last if len(names) == 2 else ", ").join(names)
-    return f"{', '.join(names[: MOST_SHARES - 1])} and {len(names) - MOST_SHARES + 1} more"
-
-
-def _few(qids: Sequence[str]) -> str:
-    return ", ".join(qids[:10]) + (", ..." if len(qids) > 10 else "")
+    if len(shares) > MOST_NAMES:
+        shares = [*shares[: MOST_NAMES - 1], f"..., {shares[-1]}"]
+    return f"Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."

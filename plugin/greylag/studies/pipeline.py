@@ -17,8 +17,9 @@ from pydantic import model_validator
 from greylag.core.checks import naming
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Significance, compare_collections, evaluate, evaluate_by_subtopic
+from greylag.evaluation import Significance, evaluate, evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
+from greylag.evaluation.significance import compare_collections
 from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText, stage_files
 from greylag.features.spec import Pool
@@ -34,7 +35,7 @@ from greylag.recipes.learned_fusion import FusionRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import TUNED, model_files, parse_model
 from greylag.recipes.training import sample_topics
-from greylag.reports import table, to_dict
+from greylag.reports import Evaluation, to_dict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
 from greylag.stages import StageStep
@@ -279,7 +280,7 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
             for system in by_kind[0]
         },
         results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
-        tables=[*map(table, ranked.scores.values()), *comparisons(ranked)],
+        tables=[*(Evaluation(part).format() for part in ranked.scores.values()), *comparisons(ranked)],
         title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
         runs=ranked.runs,

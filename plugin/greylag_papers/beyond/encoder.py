@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag.errors import DependencyError
-from greylag.evaluation import Scores, compare, evaluate
+from greylag.evaluation import Scores, compare_scores, evaluate
 from greylag.fusion import fuse_runs
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.recipes import GeneralRanker
@@ -215,7 +215,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
             name: {system: float(of_one.means[0]) for system, of_one in own.items()} for name, own in scores.items()
         }
         rows.update({f"{name}, {measure}": row for name, row in means.items()})
-        tests = [compare(own, USUAL) for own in scores.values()]
+        tests = [compare_scores(own, USUAL) for own in scores.values()]
         for name, test in zip(scores, tests, strict=True):
             found = next(c for c in test.comparisons if c.run == SUM)
             rows[f"{name}, {measure}, {SUM} less {USUAL}"] = difference(found)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports import Section, to_dict
 from greylag.studies import (
     Context,
@@ -91,7 +91,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
     sections = [Section("Few topics", _TEXTS["few_topics: collections"])]
     for size, compared in by_size.items():
         means = {name: {system: float(of.means[0]) for system, of in own.items()} for name, own in compared.items()}
-        tests = {name: compare(own, GENERAL) for name, own in compared.items()}
+        tests = {name: compare_scores(own, GENERAL) for name, own in compared.items()}
         for name, row in means.items():
             found = next(c for c in tests[name].comparisons if c.run == AUTOMATIC)
             rows[f"{name}, {size} topics"] = row

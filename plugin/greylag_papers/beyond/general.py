@@ -23,7 +23,7 @@ from scipy.stats import t as student
 
 from greylag import __version__
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation import Comparison, Scores, compare, parse_measure, split_folds
+from greylag.evaluation import Comparison, Scores, compare_scores, parse_measure, split_folds
 from greylag.features import Feature, FeatureParameters, FeatureText, parse_features
 from greylag.learning import CountedRankings, ListwiseRegression, RankingData, judged_topics, linear_scores
 from greylag.learning.linesearch import Objective
@@ -333,7 +333,7 @@ def _rows(label: str, scores: Compared, related: Mapping[str, str]) -> dict[str,
     means = _means(scores)
     rows = {f"{name}, {label}": row for name, row in means.items()}
     for name, of_one in scores.items():
-        found = next(c for c in compare(of_one, FIRST).comparisons if c.run == GENERAL)
+        found = next(c for c in compare_scores(of_one, FIRST).comparisons if c.run == GENERAL)
         rows[f"{name}, {label}, {GENERAL} less {FIRST}"] = difference(found)
     for other in (FIRST, TUNED, RM3, DEPENDENCE, POSITIONS):
         gains = {name: row[GENERAL] - row[other] for name, row in means.items()}
@@ -367,7 +367,7 @@ def _means(scores: Compared) -> dict[str, dict[str, float]]:
 
 def _section(label: str, scores: Compared, related: Mapping[str, str]) -> Section:
     """Means, tests, and differences from BM25."""
-    means, tests = _means(scores), [compare(of_one, FIRST) for of_one in scores.values()]
+    means, tests = _means(scores), [compare_scores(of_one, FIRST) for of_one in scores.values()]
     gains = []
     for name, test in zip(scores, tests, strict=True):
         found = next(c for c in test.comparisons if c.run == GENERAL)

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ModelRanker, ParameterError, Run, read_qrels, read_topics
-from greylag.evaluation import Scores, Significance, compare, evaluate, parse_measure
+from greylag.evaluation import Scores, Significance, compare_scores, evaluate, parse_measure
 from greylag.features import candidate_pool, parse_features
 from greylag.fusion import PooledSources
 from greylag.learning import (
@@ -325,7 +325,7 @@ def compared(scores: Mapping[int, Mapping[str, Scores]], baseline: str) -> dict[
         best = max((name for name in by_system if name != AUTOMATIC), key=lambda name: by_system[name].means[0])
         other = best if baseline == BEST else baseline
         named = {name if name == other else f"{name}, {size} topics": values for name, values in by_system.items()}
-        found[size] = compare(named, other)
+        found[size] = compare_scores(named, other)
     return found
 
 

@@ -17,7 +17,7 @@ from greylag.evaluation import (
     Measure,
     Scores,
     Significance,
-    compare,
+    compare_scores,
 )
 from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
@@ -154,7 +154,7 @@ def compare_all(
     """Test whether systems are better than baselines, by one-tailed paired t-tests with Holm's correction over all."""
     # The detectable differences are those of this correction, too.
     pairs = [(baseline, system) for baseline in baselines for system in systems]
-    whole = compare(scores, alternative="greater", pairs=pairs)
+    whole = compare_scores(scores, alternative="greater", pairs=pairs)
     return tuple(
         replace(whole, baseline=baseline, comparisons=tuple(c for c in whole.comparisons if c.baseline == baseline))
         for baseline in baselines

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.evaluation import Scores, compare
+from greylag.evaluation import Scores, compare_scores
 from greylag.ranking import FloatArray
 from greylag.reports import Figure, Section, to_dict
 from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table, means_table
@@ -94,7 +94,7 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
         f"{CSSVM} below {other}, pick-best": lower_in(tables, CSSVM, other) for other in ENSEMBLES if other != CSSVM
     }
     trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
-    tests = {quantity: compare(losses, CSSVM, test="wilcoxon") for quantity, losses in trained.items()}
+    tests = {quantity: compare_scores(losses, CSSVM, test="wilcoxon") for quantity, losses in trained.items()}
     sections = [
         Section("Pick-best", _TEXTS["images: loss"], loss_parts(tables)),
         Section("Members", _TEXTS["images: members"], [*member_parts(tables), *controls]),

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.evaluation import Family, Measure, Scores, Significance, compare
+from greylag.evaluation import Family, Measure, Scores, Significance, compare_scores
 from greylag.learning.structured import ComparingModel, Coulomb, TrainingSet
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Panel, line_figure
@@ -140,7 +140,7 @@ def compare_methods(
     for baseline in baselines:
         # The others are compared with the first baseline alone: each test more would weaken all by Holm's correction.
         others = [name for name in methods if name in COULOMB or baseline == baselines[0]]
-        tests.append(compare({name: scores[name] for name in (baseline, *others)}, baseline, test="wilcoxon"))
+        tests.append(compare_scores({name: scores[name] for name in (baseline, *others)}, baseline, test="wilcoxon"))
     return tests
 
 
@@ -294,7 +294,7 @@ def control_tables(
             }
             scores[name] = Scores.single(LOSS, source.by_unit(name, unit))
         if len(scores[method].qids) > 1:  # a single ensemble tells nothing
-            tests.append(compare(scores, method, test="wilcoxon"))
+            tests.append(compare_scores(scores, method, test="wilcoxon"))
     shown = means_table(f"Random vectors that match in angle or training loss, {where}", rows)
     return [
         shown,

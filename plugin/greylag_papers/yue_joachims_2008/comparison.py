@@ -24,7 +24,7 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
-from greylag.evaluation import Scores, Significance, Subtopics, compare, parse_measure
+from greylag.evaluation import Scores, Significance, Subtopics, compare_scores, parse_measure
 from greylag.greedy import TIE_TOLERANCE, Gain, ModularGain, greedy_picks
 from greylag.learning.structured import CuttingPlane
 from greylag.ranking import FloatArray, IntArray
@@ -141,7 +141,7 @@ class LossTable:
     def compare(self, learned: str, methods: Sequence[str], k: int) -> Significance:
         """Compare each method except the oracle with `learned`, by Wilcoxon's signed-rank test."""
         others = [method for method in methods if method not in (learned, ORACLE)]
-        return compare(self.scores([learned, *others], k), learned, test="wilcoxon")
+        return compare_scores(self.scores([learned, *others], k), learned, test="wilcoxon")
 
 
 def measure_losses(

@@ -1,6 +1,6 @@
 """``greylag check``.
 
-Tests `check` and `repeated_runs`.
+Tests `check`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import yaml
 from greylag.cli.options import parse_measures
 from greylag.evaluation import correct_by_people, equivalence_test, evaluate, evaluate_by_subtopic
 from greylag.evaluation.significance import p_text
+from greylag.reports import compare
+from greylag.reports.evaluation import FORMS
 from greylag.trec import at_level, read_qrels, read_run, read_subtopic_qrels
 from tests.greylag.cli.conftest import Command, Refused, write_qrels
 from tests.greylag.studies.samples import Page
@@ -125,6 +128,32 @@ def test_a_level_is_proposed_where_published_figures_have_it(
     caplog.clear()
     parse_measures(["AP(rel=1)"], Path(name))
     assert not caplog.text
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    "--baseline BASE --margin 0.02 --test wilcoxon": {"baseline": "BASE", "margin": 0.02, "test": "wilcoxon"},
+    "--all-pairs --correction bh": {"all_pairs": True, "correction": "bh"},
+    "--baseline BASE --unjudged": {"baseline": "BASE", "unjudged": True},
+    "--baseline BASE --predicted PREDICTED": {"baseline": "BASE", "predicted": "PREDICTED"},
+    "--per-query": {},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("words", OPTIONS)
+def test_the_shell_and_python_print_the_same(
+    command: Command, made: Path, runs: list[Path], half: Path, predicted: list[object], form: str, words: str
+) -> None:
+    files: dict[str, Any] = {"BASE": runs[0], "QL": runs[1], "half": half}
+    qrels = predicted[1] if "predicted" in OPTIONS[words] else made / "qrels.txt"
+    options = {key: predicted[3] if value == "PREDICTED" else value for key, value in OPTIONS[words].items()}
+    found = compare(files, qrels, ["AP", "nDCG@10"], **options)
+    named = [f"{name}={path}" for name, path in files.items()]
+    given = [predicted[3] if word == "PREDICTED" else word for word in words.split()]
+    code, out, _ = command("evaluate", *named, "--qrels", qrels, "-m", "AP", "-m", "nDCG@10", "--format", form, *given)
+    assert (code, out.removesuffix("\n")) == (0, found.format(form, per_query="per-query" in words).removesuffix("\n"))
+    assert form != "text" or "per-query" in words or out == f"{found}\n"
 
 
 @pytest.fixture
@@ -243,7 +272,7 @@ def test_the_warning_of_many_runs_lists_few(command: Command, made: Path, half: 
     [
         (["nowhere.run"], "nowhere.run: cannot be read"),
         (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
-        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic: give --subtopics"),
+        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic"),
         (["RUN", "--subtopics"], "all judgements are of subtopic 0"),
         (["RUN", "--baseline", "RUN"], "give another run"),
         (["RUN", "--all-pairs"], "give another run"),
@@ -417,7 +446,7 @@ def test_judgements_that_do_not_belong_to_the_run(
         return ["evaluate", "--qrels", tmp_path / "q", made / "bm25.run"]
 
     told = refused(*words([[docid, "0", qid, grade] for qid, _, docid, grade in rows]))
-    assert f"{tmp_path / 'q'}: {made / 'bm25.run'}: the judgements' documents" in told
+    assert f"{made / 'bm25.run'}: the judgements' documents" in told
     assert "no document of the run is judged" in refused(*words([[qid, "0", f"x{d}", g] for qid, _, d, g in rows]))
     assert command(*words(rows))[::2] == (0, "")
     assert "240 of 264 judged topics" in command(*words([*rows, *([f"t{n}", "0", "x", "1"] for n in range(240))]))[2]

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from greylag.core.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from greylag.diversity.choice import DiversifierChoice
 from greylag.diversity.model import DiversityModel
-from greylag.evaluation import Scores, compare, evaluate, parse_measure
+from greylag.evaluation import Scores, compare_scores, evaluate, parse_measure
 from greylag.evaluation.measures import parse_measures
 from greylag.evaluation.selection_bias import BestOfMany
 from greylag.features import parse_features
@@ -22,7 +22,7 @@ from greylag.rankers.explanation import Explanation, FeatureShare
 from greylag.ranking import Ranking, Run
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import CrossValidation
-from greylag.reports import table
+from greylag.reports import Evaluation
 from tests.greylag.diversity import samples
 
 EVIL = "<script>alert('1')</script>&amp;"
@@ -71,7 +71,7 @@ def values(number: int) -> list[object]:
     run = Run(tuple(Ranking(qid, "text", docids, np.arange(number, 0.0, -1.0)) for qid in docids), "run")
     by_run = {name: Scores.single(parse_measure("AP"), dict.fromkeys(docids, 0.1 * place))
               for place, name in enumerate(docids)}  # fmt: skip
-    significance = compare(by_run, docids[0])
+    significance = compare_scores(by_run, docids[0])
     fitted = Fitted(LINEAR, docids, 0.5, ("score",))
     folds = CrossValidation(run, (fitted,) * number, tuple((qid,) for qid in docids), (0.0,) * number)
     share = FeatureShare(LINEAR.features[0], 1.0, 1.0, 1.0, ())
@@ -100,9 +100,9 @@ def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame() -
     scores = {
         name: Scores(parse_measures(["AP", "P@5"]), tuple("abcdef"), rng.random((6, 2)), (), ()) for name in "xyz"
     }
-    found = compare(scores, "x")
+    found = compare_scores(scores, "x")
     lines = str(found).splitlines()
-    shown = {tuple(line.split()) for line in table(scores, found).splitlines()}
+    shown = {tuple(line.split()) for line in str(Evaluation(scores, found)).splitlines()}
     assert sum(tuple(line.split()) in shown for line in lines) == 5  # the names of columns, two runs by two measures
     for library in ("pandas", "polars"):
         pytest.importorskip(library)

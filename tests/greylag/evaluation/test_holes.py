@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from greylag.evaluation import compare, evaluate
+from greylag.evaluation import compare_scores, evaluate
 from greylag.evaluation.holes import compare_with_holes, score_holes
 from greylag.ranking import Ranking, Run
-from greylag.reports import table
+from greylag.reports import Evaluation
 from tests.greylag.evaluation import samples
 
 DOCIDS = tuple(f"d{number}" for number in range(7))
@@ -92,7 +92,7 @@ def test_a_sentence_says_if_the_order_depends_on_them() -> None:
     }
     scores = {name: evaluate(run, qrels, ["P@1", "P@2"]) for name, run in runs.items()}
     holes = score_holes(runs, qrels, ["P@1", "P@2"])
-    found = compare_with_holes(compare(scores, "known"), holes)
+    found = compare_with_holes(compare_scores(scores, "known"), holes)
     at_1, at_2, worst_1, _ = found.comparisons
     assert at_1.holes
     assert at_2.holes
@@ -101,7 +101,7 @@ def test_a_sentence_says_if_the_order_depends_on_them() -> None:
     assert "-1.0000 if they count as not relevant, +0.0000 as relevant" in at_1.verdict
     assert (at_2.holes.not_relevant, at_2.holes.relevant, at_2.holes.left_out) == (0, 0.5, 0)
     assert "without judgements" not in worst_1.verdict
-    shown = table(scores, found, holes=holes)
+    shown = str(Evaluation(scores, found, holes=holes))
     assert at_1.holes.sentence("new", "known", "P@1") in shown
     assert "left out" in shown
 
@@ -111,7 +111,7 @@ def test_differences_are_of_the_measure_that_is_compared() -> None:
     runs, qrels = small_case(0)
     names = ["P(judged_only=True)@3", "P@3", "AP"]
     scores = {name: evaluate(run, qrels, names) for name, run in runs.items()}
-    found = compare_with_holes(compare(scores, "b"), score_holes(runs, qrels, names)).comparisons
+    found = compare_with_holes(compare_scores(scores, "b"), score_holes(runs, qrels, names)).comparisons
     assert [c.holes.not_relevant for c in found if c.holes][1:] == [c.difference for c in found][1:]
 
 
@@ -125,9 +125,9 @@ def test_of_many_pairs_the_number_stands_for_sentences(baseline: str | None) -> 
     }
     scores = {name: evaluate(run, qrels, ["P@1"]) for name, run in runs.items()}
     holes = score_holes(runs, qrels, ["P@1"])
-    found = compare_with_holes(compare(scores, baseline), holes)
+    found = compare_with_holes(compare_scores(scores, baseline), holes)
     told = [c for c in found.comparisons if c.holes and c.holes.sentence(c.run, c.baseline, "P@1")]
-    shown = table(scores, found, holes=holes)
+    shown = str(Evaluation(scores, found, holes=holes))
     assert f"the order of {len(told)} of {len(found.comparisons)} pairs of runs depends" in shown
     assert "The order of" not in shown
     assert (len(told), len(found.comparisons)) == ((6, 11) if baseline else (36, 66))

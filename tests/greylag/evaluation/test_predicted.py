@@ -12,7 +12,7 @@ from scipy import stats
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Estimate, correct_by_people, evaluate, evaluate_with_predictions
-from greylag.evaluation.predicted import check_predictions, warn_of_coverage
+from greylag.evaluation.predicted import check_coverage, check_predictions
 from greylag.ranking import FloatArray, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_run
 
@@ -263,21 +263,21 @@ def test_judgements_that_cannot_be_corrected() -> None:
         check_predictions({q: people[q] for q in "012"}, predicted)
 
 
-def test_scales_that_may_differ_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_scales_that_may_differ_are_pointed_out() -> None:
     _, people, predicted = judgements(20)
+    assert check_predictions(people, predicted) == []
     graded = {q: {d: 2 * g for d, g in j.items()} for q, j in people.items()}
-    check_predictions(graded, {q: {d: 3 * g for d, g in j.items()} for q, j in predicted.items()})
-    assert "people's grades go up to 2, predicted ones to 3" in caplog.text
+    [warning] = check_predictions(graded, {q: {d: 3 * g for d, g in j.items()} for q, j in predicted.items()})
+    assert "people's grades go up to 2, predicted ones to 3" in warning
 
 
-def test_predictions_of_other_pools_are_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_predictions_of_other_pools_are_pointed_out() -> None:
     """On the topics of people, the documents that they judged; on others, the top of the run."""
     runs, people, predicted = judgements(20)
-    warn_of_coverage("plain", runs["plain"], people, predicted)
-    assert not caplog.text
+    assert check_coverage("plain", runs["plain"], people, predicted) == []
     tops = {q: {d: predicted[q][d] for d in [*predicted[q]][:15]} for q in people}
-    warn_of_coverage("plain", runs["plain"], people, {**predicted, **tops})
-    assert "100% on others" in caplog.text
+    [warning] = check_coverage("plain", runs["plain"], people, {**predicted, **tops})
+    assert "100% on others" in warning
 
 
 def test_real_runs_and_judgements_with_simulated_errors(data: Callable[[str], Path]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare, evaluate, evaluate_by_subtopic, parse_measure, score_holes
+from greylag.evaluation import Scores, compare_scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
@@ -490,7 +490,7 @@ def test_totals_and_the_geometric_mean_equal_trec_evals(seed: int) -> None:
     relevant = sum(grade > 0 for grades in qrels.values() for grade in grades.values())
     assert whole.by_measure["num_rel"] == relevant  # also of queries that the run lacks
     with pytest.raises(ParameterError, match="num_rel is a sum over queries"):
-        compare({"a": evaluate(run, qrels, ["num_rel"]), "b": evaluate(run, qrels, ["num_rel"])}, "a")
+        compare_scores({"a": evaluate(run, qrels, ["num_rel"]), "b": evaluate(run, qrels, ["num_rel"])}, "a")
 
 
 @pytest.mark.parametrize("seed", range(6))

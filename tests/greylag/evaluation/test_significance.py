@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag.evaluation import Scores, compare, holm, parse_measure
+from greylag.evaluation import Scores, compare_scores, holm, parse_measure
 from greylag.evaluation.power import critical_t, detectable_difference
 from greylag.evaluation.significance import equivalence_test, paired_test
 
@@ -30,7 +30,7 @@ def test_t_and_wilcoxon_equal_scipy_on_the_scores(seed, alternative):
     run, baseline = rng.random((2, 40))
     for test, function in (("t", stats.ttest_rel), ("wilcoxon", stats.wilcoxon)):
         expected = function(run, baseline, alternative=alternative)
-        [found] = compare(
+        [found] = compare_scores(
             {"b": scores(baseline), "r": scores(run)}, "b", test=test, alternative=alternative
         ).comparisons
         assert (found.statistic, found.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-6)
@@ -76,7 +76,9 @@ def test_randomization_of_many_queries_is_near_the_t_test_and_repeats_with_its_s
 def test_interval_effect_size_and_direction_equal_scipys_and_the_definition(test, measure):
     """They are on the scale of the difference, whatever is better and whatever the test."""
     run, baseline = np.random.default_rng(3).random((2, 40)) + np.array([[0.3], [0.0]])
-    [found] = compare({"b": scores(baseline, (measure,)), "r": scores(run, (measure,))}, "b", test=test).comparisons
+    [found] = compare_scores(
+        {"b": scores(baseline, (measure,)), "r": scores(run, (measure,))}, "b", test=test
+    ).comparisons
     expected = stats.ttest_rel(run, baseline).confidence_interval(0.95)
     assert found.interval == pytest.approx((expected.low, expected.high))
     assert found.effect_size == pytest.approx((run - baseline).mean() / np.std(run - baseline, ddof=1))
@@ -87,7 +89,7 @@ def test_interval_effect_size_and_direction_equal_scipys_and_the_definition(test
 def test_the_power_at_the_detectable_difference_is_80_percent(n):
     """By SciPy's noncentral t; for many queries the normal approximation, (1.96 + 0.84) SD / sqrt(n)."""
     values = np.random.default_rng(n).normal(0, 0.06, n)
-    [found] = compare({"b": scores(np.zeros(n)), "r": scores(values)}, "b").comparisons
+    [found] = compare_scores({"b": scores(np.zeros(n)), "r": scores(values)}, "b").comparisons
     shift = found.detectable * math.sqrt(n) / values.std(ddof=1)
     assert stats.nct.sf(stats.t.isf(0.025, n - 1), n - 1, shift) == pytest.approx(0.8, abs=1e-6)
     if n >= 50:
@@ -137,7 +139,7 @@ def test_the_corrected_resampled_t_test_shows_it_as_often():
 def test_comparisons_have_the_differences_that_the_corrected_test_shows():
     rng = np.random.default_rng(4)
     runs = {name: scores(rng.random((20, 2)), (AP, P5)) for name in "abc"}
-    for c in compare(runs, "a").comparisons:
+    for c in compare_scores(runs, "a").comparisons:
         error = c.difference / c.effect_size / math.sqrt(20)
         critical = critical_t(20, comparisons=4)
         assert c.detectable == pytest.approx(detectable_difference(error, 20, critical=critical))
@@ -148,16 +150,16 @@ def test_comparisons_have_the_differences_that_the_corrected_test_shows():
 def test_wilcoxons_ranks_may_contradict_the_means():
     """Many small losses outrank one large gain, which decides the mean."""
     runs = {"b": scores([0.5] * 12), "r": scores([0.4] * 11 + [2.0])}
-    assert [compare(runs, "b", test=test).comparisons[0].direction for test in ("t", "wilcoxon")] == [1, 0]
+    assert [compare_scores(runs, "b", test=test).comparisons[0].direction for test in ("t", "wilcoxon")] == [1, 0]
 
 
 def test_all_pairs_are_the_comparisons_with_each_baseline():
     rng = np.random.default_rng(8)
     runs = {name: scores(rng.random((20, 2)), (AP, P5)) for name in "abc"}
-    found = compare(runs).comparisons
+    found = compare_scores(runs).comparisons
     assert [(c.baseline, c.run) for c in found[::2]] == [("a", "b"), ("a", "c"), ("b", "c")]
     for c in found:
-        [other] = [o for o in compare(runs, c.baseline).comparisons if (o.run, o.measure) == (c.run, c.measure)]
+        [other] = [o for o in compare_scores(runs, c.baseline).comparisons if (o.run, o.measure) == (c.run, c.measure)]
         same = {"corrected_p": 0, "detectable": 0, "even_odds": 0}  # by the size of the family
         assert replace(c, **same) == replace(other, **same)
     assert [c.corrected_p for c in found] == holm([c.p for c in found]).tolist()
@@ -166,7 +168,7 @@ def test_all_pairs_are_the_comparisons_with_each_baseline():
 def test_benjamini_and_hochbergs_correction_is_scipys():
     rng = np.random.default_rng(9)
     runs = {name: scores(rng.random((20, 2)) + 0.1 * n, (AP, P5)) for n, name in enumerate("abc")}
-    found = compare(runs, correction="bh").comparisons
+    found = compare_scores(runs, correction="bh").comparisons
     assert [c.corrected_p for c in found] == stats.false_discovery_control([c.p for c in found]).tolist()
 
 
@@ -174,7 +176,7 @@ def test_benjamini_and_hochbergs_correction_is_scipys():
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization"])
 def test_equal_scores_give_p_1(test, alternative):
     same = scores([0.1, 0.5, 0.9])
-    [found] = compare({"b": same, "r": same}, "b", test=test, alternative=alternative).comparisons
+    [found] = compare_scores({"b": same, "r": same}, "b", test=test, alternative=alternative).comparisons
     assert (found.difference, found.statistic, found.p, found.corrected_p) == (0, 0, 1, 1)
     assert (found.wins, found.ties, found.losses, found.direction) == (0, 3, 0, 0)
     assert (found.interval, found.effect_size, found.detectable) == ((0, 0), None, None)
@@ -182,7 +184,7 @@ def test_equal_scores_give_p_1(test, alternative):
 
 @pytest.mark.filterwarnings("error")
 def test_constant_difference_gives_infinite_t():
-    [found] = compare({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
+    [found] = compare_scores({"b": scores([0.1, 0.3]), "r": scores([0.2, 0.4])}, "b").comparisons
     assert (found.statistic, found.p, found.effect_size, found.detectable) == (math.inf, 0, None, None)
     assert found.interval == (found.difference, found.difference)
 
@@ -190,7 +192,7 @@ def test_constant_difference_gives_infinite_t():
 def test_equal_differences_tie_despite_rounding_errors():
     assert 0.3 - 0.2 != 0.2 - 0.1
     runs = {"b": scores([0.2, 0.2, 0.1, 0.6]), "r": scores([0.3, 0.1, 0.2, 0.8])}
-    [found] = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
+    [found] = compare_scores(runs, "b", test="wilcoxon", alternative="greater").comparisons
     assert found.statistic == 2 + 2 + 4  # the three of 0.1 share rank 2
 
 
@@ -211,7 +213,7 @@ def test_holm_corrects_over_all_runs_and_measures():
     runs = {
         name: scores(rng.random((30, 2)) + shift, (AP, P5)) for name, shift in zip("abc", (0, 0.2, 0.1), strict=True)
     }
-    found = compare(runs, "a")
+    found = compare_scores(runs, "a")
     assert (found.baseline, found.test, found.alternative) == ("a", "t", "two-sided")
     assert [(c.run, c.measure) for c in found.comparisons] == [("b", AP), ("b", P5), ("c", AP), ("c", P5)]
     assert found.find("c", AP) is found.comparisons[2]
@@ -230,7 +232,7 @@ def test_wins_and_sides_follow_the_direction_of_the_measure():
         "b": scores([[0.5, 0.5]] * 6, (AP, LOSS)),
         "r": scores([[0.6, 0.4]] * 4 + [[0.5, 0.5], [0.3, 0.7]], (AP, LOSS)),
     }
-    gain, loss = compare(runs, "b", test="wilcoxon", alternative="greater").comparisons
+    gain, loss = compare_scores(runs, "b", test="wilcoxon", alternative="greater").comparisons
     assert (gain.wins, gain.ties, gain.losses) == (loss.wins, loss.ties, loss.losses) == (4, 1, 1)
     assert gain.p == loss.p
     assert gain.difference == pytest.approx(-loss.difference)
@@ -281,7 +283,7 @@ def test_a_margin_adds_corrected_equivalence_to_every_comparison():
         "near": scores(base + rng.normal(0.004, 0.01, (300, 1))),
         "far": scores(base + rng.normal(0.004, 0.9, (300, 1))),
     }
-    near, far = compare(runs, "base", margin=0.01).comparisons
+    near, far = compare_scores(runs, "base", margin=0.01).comparisons
     raw = [equivalence_test((runs[name].values - base)[:, 0], 0.01) for name in ("near", "far")]
     assert [near.equivalence_p, far.equivalence_p] == pytest.approx(holm(raw).tolist())
     assert near.corrected_p < 0.05
@@ -289,14 +291,14 @@ def test_a_margin_adds_corrected_equivalence_to_every_comparison():
     assert "is better than base" in near.verdict
     assert "the same within 0.01" in near.verdict
     assert "is not shown" in far.verdict
-    assert [c.margin for c in compare(runs, "base").comparisons] == [None, None]
+    assert [c.margin for c in compare_scores(runs, "base").comparisons] == [None, None]
 
 
 def test_chosen_pairs_are_corrected_together() -> None:
     rng = np.random.default_rng(0)
     by_name = {name: Scores.single(AP, {str(q): float(v) for q, v in enumerate(rng.random(30))}) for name in "abc"}
-    alone = [compare({a: by_name[a], b: by_name[b]}, a).comparisons[0] for a, b in ("ab", "bc")]
-    together = compare(by_name, pairs=["ab", "bc"])
+    alone = [compare_scores({a: by_name[a], b: by_name[b]}, a).comparisons[0] for a, b in ("ab", "bc")]
+    together = compare_scores(by_name, pairs=["ab", "bc"])
     assert [(c.baseline, c.run) for c in together.comparisons] == [("a", "b"), ("b", "c")]
     assert [c.corrected_p for c in together.comparisons] == holm([c.p for c in alone]).tolist()
     assert all(c.detectable > one.detectable for c, one in zip(together.comparisons, alone, strict=True))

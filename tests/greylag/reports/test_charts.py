@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import DependencyError, ParameterError
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports.charts import (
     change_chart,
     changes_figure,
@@ -74,7 +74,7 @@ def test_a_figure_for_a_paper(tmp_path: Path) -> None:
     """A panel for each comparison, with its bars; a PDF and a PNG have the same bytes a second later."""
     rng = np.random.default_rng(1)
     runs = {name: scores("AP", rng.random(5).tolist()) for name in "abc"}
-    figure = changes_figure([(runs, compare(runs, "a"))])
+    figure = changes_figure([(runs, compare_scores(runs, "a"))])
     panels = list(ElementTree.fromstring(figure.svg).iter(f"{SVG}g"))
     assert len(panels) == 2
     for panel, run in zip(panels, "bc", strict=True):
@@ -118,7 +118,7 @@ def test_nothing_changes() -> None:
     figure = change_chart({"a": same, "b": same}, "a", "b")
     assert "2 equal" in figure.caption
     assert ElementTree.fromstring(figure.svg) is not None
-    sentence, *_ = result([({"a": same, "b": same}, compare({"a": same, "b": same}, "a"))]).parts
+    sentence, *_ = result([({"a": same, "b": same}, compare_scores({"a": same, "b": same}, "a"))]).parts
     assert sentence == "b has the same AP as a on every query."
 
 
@@ -126,10 +126,10 @@ def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline() 
     values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3]]
     runs = {name: scores("AP", row) for name, row in zip("abcd", values, strict=True)}
     for baseline, against in ((None, "c"), ("b", "b")):
-        tested = compare(runs, baseline)
+        tested = compare_scores(runs, baseline)
         figure = result([(runs, tested)]).parts[-1] if baseline is None else differences_chart(runs, tested)
         assert figure.caption.startswith(f"Difference of AP from {against}, with 95 % intervals")
-        expected = compare({against: runs[against], **runs}, against)
+        expected = compare_scores({against: runs[against], **runs}, against)
         rows = sorted(((c.run, c.difference, *c.interval) for c in expected.comparisons), key=lambda row: -row[1])
         assert [row[0] for row in figure.data.rows] == [row[0] for row in rows]
         shown = np.array([row[1:] for row in figure.data.rows])
@@ -178,11 +178,11 @@ def test_verdicts(measure: str, sign: float) -> None:
     by_name["near"] = by_name["close"] + sign * 1e-4
     by_name["far"] = by_name["close"] - sign * 1e-4
     all_scores = {name: scores(measure, values.tolist()) for name, values in by_name.items()}
-    found = {c.run: c.verdict for c in compare(all_scores, "base").comparisons}
+    found = {c.run: c.verdict for c in compare_scores(all_scores, "base").comparisons}
     better, worse = ("up", "down") if sign > 0 else ("down", "up")
     assert found[better].startswith(f"{better} is better than base: its mean")
     assert found[worse].startswith(f"{worse} is worse than base: its mean")
-    for c in compare(all_scores, "base").comparisons:
+    for c in compare_scores(all_scores, "base").comparisons:
         text = found[c.run]
         shown = c.run in ("up", "down")
         assert shown == c.significant == ("is not shown to be" not in text)

@@ -13,7 +13,7 @@ import pytest
 
 from greylag import Ranking, Run
 from greylag.core.tables import Table, as_html, as_text, cell_text, html_text
-from greylag.evaluation import Scores, compare, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.features.spelling import parse_feature
 from greylag.learning.data import RankingData, measure_spreads
 from greylag.rankers import RankingModel
@@ -227,7 +227,7 @@ def test_a_row_for_each_comparison() -> None:
         "b": tables_scores((0.5, 0.5), (0.4, 0.4)),
         "c": tables_scores((0.1, 0.6), (0.3, 0.6)),
     }
-    tests = [compare(runs, "a"), compare({name: runs[name] for name in "bc"}, "c")]
+    tests = [compare_scores(runs, "a"), compare_scores({name: runs[name] for name in "bc"}, "c")]
     table = comparison_table("Differences", *tests)
     assert [(*row[:3], *row[10:13]) for row in table.rows] == [
         ("b", "a", "AP", 1, 1, 0),

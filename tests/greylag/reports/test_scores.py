@@ -10,8 +10,8 @@ import pytest
 
 from greylag.core.tables import Marked, Table, as_latex, as_markdown, as_text
 from greylag.errors import ParameterError
-from greylag.evaluation import Comparison, Scores, Significance, compare, parse_measure
-from greylag.reports import table, to_dict
+from greylag.evaluation import Comparison, Scores, Significance, compare_scores, parse_measure
+from greylag.reports import Evaluation, to_dict
 from greylag.reports.scores import group_letters
 
 AP, P5, LOSS = map(parse_measure, ("AP", "P@5", "subtopic-loss@5"))
@@ -38,6 +38,10 @@ FOUND = Significance(
 )
 
 
+def table(scores, significance=None, form="text", per_query=False, **others):
+    return Evaluation(scores, significance, **others).format(form, per_query=per_query)
+
+
 def test_table():
     assert table(RUNS).splitlines() == [
         "run           AP     P@5",
@@ -46,7 +50,7 @@ def test_table():
         "",
         "Means over 2 judged queries.",
         "mrf: 1 missing, scored as empty rankings (2).",
-        "mrf: 12 without judgements, ignored (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, ...).",
+        "mrf: 12 without judgements, ignored (x0, x1, x2, x3 and 8 more).",
     ]
 
 
@@ -79,16 +83,16 @@ def test_three_runs_by_three_measures_fit_100_columns():
         name: Scores(measures, tuple("abcde"), rng.random((5, 3)), (), ())
         for name in ("tuned-bm25.run", "tuned-rm3.run", "held-out.run")
     }
-    shown = table(runs, compare(runs)).split("\n\nMeans")[0]
+    shown = table(runs, compare_scores(runs)).split("\n\nMeans")[0]
     assert max(map(len, shown.splitlines())) <= 100
     assert len(shown.splitlines()) == 1 + 3 + 2 + 9
 
 
 def test_the_footer_says_what_was_corrected():
     runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"], "c": RUNS["mrf"]}
-    note = table(runs, compare(runs, correction="bh")).splitlines()[-2]
+    note = table(runs, compare_scores(runs, correction="bh")).splitlines()[-2]
     assert "two-sided, Benjamini & Hochberg's correction over 6 comparisons" in note
-    note = table(runs, compare(runs, "a", alternative="greater")).splitlines()[-2]
+    note = table(runs, compare_scores(runs, "a", alternative="greater")).splitlines()[-2]
     assert "paired t-test, one-sided, better than the baseline, Holm's correction over 4 comparisons" in note
 
 
@@ -97,7 +101,7 @@ def test_all_pairs_are_ranked_and_grouped():
     base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.001, 0.0, 0.002, 0.0])
     values = {"a": base, "b": base + 0.1 + noise, "c": base + 0.1 + noise[::-1] + [0.001, 0, 0, 0]}
     runs = {name: Scores((AP, LOSS), tuple("1234"), np.column_stack([v, v]), (), ()) for name, v in values.items()}
-    shown = table(runs, compare(runs)).splitlines()
+    shown = table(runs, compare_scores(runs)).splitlines()
     assert [line.split() for line in shown[:4]] == [
         ["rank", "run", "AP", str(LOSS)],
         ["1", "c", "0.5510", "a", "0.5510", "a"],
@@ -106,7 +110,9 @@ def test_all_pairs_are_ranked_and_grouped():
     ]
     assert "Runs without a common letter differ significantly, corrected p below 0.05." in shown
     same = dict.fromkeys("xyz", runs["a"])
-    assert [line.split()[:2] for line in table(same, compare(same)).splitlines()[1:4]] == [["1", n] for n in "xyz"]
+    assert [line.split()[:2] for line in table(same, compare_scores(same)).splitlines()[1:4]] == [
+        ["1", n] for n in "xyz"
+    ]
 
 
 def test_pairs_that_were_not_compared_are_not_grouped():
@@ -116,7 +122,7 @@ def test_pairs_that_were_not_compared_are_not_grouped():
         name: Scores((AP,), tuple("1234"), (base + gain)[:, None], (), ())
         for name, gain in zip("abc", (0, 0.1, 0.2), strict=True)
     }
-    shown = table(runs, compare(runs, pairs=[("a", "b"), ("a", "c")]))
+    shown = table(runs, compare_scores(runs, pairs=[("a", "b"), ("a", "c")]))
     assert [line.split() for line in shown.splitlines()[:4]] == [
         ["run", "AP"], ["a", "0.4500"], ["b", "0.5500"], ["c", "0.6500"],
     ]  # fmt: skip
@@ -133,7 +139,7 @@ def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed: int) -> None:
         name: Scores((AP,), tuple("abcdefghijkl"), row[:, None], (), ())
         for name, row in zip(names, values, strict=True)
     }
-    tested = compare(runs)
+    tested = compare_scores(runs)
     letters = {
         name: set(text.split(",") if "," in text else text) for (name, _), text in group_letters(runs, tested).items()
     }
@@ -152,7 +158,7 @@ def test_sixty_runs_fit_a_page() -> None:
         name: Scores(measures, tuple(map(str, range(50))), rng.random((50, 2)) + n / 30, (), ())
         for n, name in enumerate(names)
     }
-    tested = compare(runs)
+    tested = compare_scores(runs)
     shown = table(runs, tested, unjudged=dict.fromkeys(names, 0.5)).splitlines()
     assert len(shown) < 70
     assert max(map(len, shown[:61])) <= 100
@@ -162,7 +168,9 @@ def test_sixty_runs_fit_a_page() -> None:
     assert len(latex.splitlines()) < 90
     assert ("piepho2004" in latex, "sakai2018" in latex) == (True, False)  # letters, and no effect size
     few = table(
-        {name: runs[name] for name in names[:3]}, compare({n: runs[n] for n in names[:3]}, names[0]), form="latex"
+        {name: runs[name] for name in names[:3]},
+        compare_scores({n: runs[n] for n in names[:3]}, names[0]),
+        form="latex",
     )
     assert ("piepho2004" in few, "sakai2018" in few) == (False, True)
 
@@ -174,7 +182,7 @@ def test_many_pairs_have_their_letters_and_ranks_in_every_form() -> None:
         f"r{n}": Scores((AP, P5), tuple(map(str, range(30))), rng.random((30, 2)) / 2 + n / 30, (), ())
         for n in range(12)
     }
-    tested = compare(runs, margin=0.3)
+    tested = compare_scores(runs, margin=0.3)
     means = list(csv.DictReader(table(runs, tested, form="tsv").split("\n\n")[0].splitlines(), delimiter="\t"))
     found = json.loads(table(runs, tested, form="json"))["runs"]
     shown = [line.split() for line in table(runs, tested).splitlines()[1:13]]
@@ -188,7 +196,7 @@ def test_many_pairs_have_their_letters_and_ranks_in_every_form() -> None:
     same = sum((c.equivalence_p or 0) < 0.05 for c in tested.comparisons if c.measure == AP)
     assert 0 < same < 66
     assert f"By AP, {same} of 66 pairs are the same within 0.3: two one-sided t-tests" in table(runs, tested)
-    assert "letters" not in to_dict(runs, compare(runs, "r0"))["runs"]["r1"]
+    assert "letters" not in to_dict(runs, compare_scores(runs, "r0"))["runs"]["r1"]
 
 
 def test_notes_list_few_of_many_runs() -> None:

@@ -15,7 +15,7 @@ from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
 from greylag.pipeline import Stage
 from greylag.ranking import SEEN, Query, Ranking, Run
-from greylag.reports import table
+from greylag.reports import Evaluation
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, write_rankings, write_run
 from greylag.trec.runs import FLOAT32_MAX, RunFile, strictly_decreasing
@@ -148,7 +148,7 @@ def test_training_topics_are_told_wherever_the_run_goes(tmp_path, caplog):
         write_rankings(Identity(), before, own, tag="mine")
         assert read_run(own).tag == f"mine{SEEN}"
     names = {"other": other, "run": run}
-    told = table({name: evaluate(each, {"1": {"b": 1}}, ["AP"]) for name, each in names.items()})
+    told = str(Evaluation({name: evaluate(each, {"1": {"b": 1}}, ["AP"]) for name, each in names.items()}))
     assert [line.startswith("run:") for line in told.splitlines() if "trained on" in line] == [True]
 
 

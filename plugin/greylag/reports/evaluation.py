@@ -1,0 +1,329 @@
+"""The evaluation of runs: one value with scores, tests and views of judgements, and the forms that it prints in."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greylag.core.checks import check_choice, naming
+from greylag.core.citations import cite
+from greylag.core.foreign import as_qrels
+from greylag.core.guidance import guided
+from greylag.core.tables import (
+    Library,
+    Table,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_text,
+    as_tsv,
+    table_frame,
+    visible,
+)
+from greylag.errors import GreylagError, ParameterError
+from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
+from greylag.evaluation.holes import Holes, compare_with_holes, holes_sentences, holes_table, score_holes
+from greylag.evaluation.measures import Measure, parse_measures
+from greylag.evaluation.predicted import Corrections, check_coverage, check_predictions, evaluate_with_predictions
+from greylag.evaluation.scores import DEFAULT_MEASURES, Scores, check_judged, evaluate, evaluate_by_subtopic
+from greylag.evaluation.significance import (
+    COLUMNS_NOTE,
+    Correction,
+    Design,
+    Significance,
+    Test,
+    check_comparable,
+    compare_collections,
+    comparison_table,
+    narrow_table,
+)
+from greylag.ranking import Run, as_run
+from greylag.reports.scores import (
+    equivalence_note,
+    has_many_pairs,
+    means_table,
+    method_names,
+    query_table,
+    to_dict,
+    unjudged_note,
+)
+from greylag.runtime.software import TREC_EVAL, versions
+from greylag.trec import read_qrels, read_run
+
+SUBTOPIC_MEASURES = "alpha-nDCG@10", "ERR-IA@10", "S-recall@10"
+MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
+_log = logging.getLogger("greylag")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluation:
+    """The scores of runs, with tests and views of the judgements; ``str`` is what ``greylag evaluate`` prints.
+
+    Parameters
+    ----------
+    scores : mapping
+        Scores by name of run.
+    significance : Significance, optional
+        Adds a star to each mean that differs significantly from the baseline's or, if all pairs are compared, ranks by
+        the first measure and letters that runs share if they do not differ significantly. Adds a table of the
+        comparisons: the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected
+        p; of more than 45 pairs only TSV and JSON have it.
+    unjudged : mapping, optional
+        The share of the top 10 documents without judgements, by name of run.
+    holes : Holes, optional
+        Adds tables of scores and differences with documents without judgements as relevant, and left out.
+    corrections : Corrections, optional
+        Means and differences corrected by people's judgements; they take the place of all tables.
+    warnings : tuple of str, default ()
+        Reasons why scores may not mean what they seem to.
+    """
+
+    scores: Mapping[str, Scores]
+    significance: Significance | None = None
+    unjudged: Mapping[str, float] | None = None
+    holes: Holes | None = None
+    corrections: Corrections | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_comparable(self.scores)
+
+    def format(self, form: str = "text", *, per_query: bool = False) -> str:
+        """Format the tables with their notes.
+
+        Parameters
+        ----------
+        form : {"text", "tsv", "markdown", "latex", "json", "html"}, default "text"
+            LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
+            measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between
+            tables. Both have the letters, each measure's in a column of its own in TSV. JSON has everything. HTML is a
+            page with charts.
+        per_query : bool, default False
+            Give the scores of each query instead of the means and comparisons.
+        """
+        check_choice("form", form, FORMS)
+        return FORMS[form](self, per_query)
+
+    def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
+        """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
+        if self.corrections:
+            return self.corrections.tables
+        tests = self.significance
+        many = bool(tests and not complete and has_many_pairs(self.scores, tests))
+        first = query_table(self.scores) if per_query else means_table(self.scores, tests, complete)
+        notes, others = [first.caption], list[Table]()
+        if tests and not per_query and many:
+            note = f"{tests.method}{equivalence_note(tests, counted=True)} TSV and JSON list all comparisons."
+            notes.append(note)
+        elif tests and not per_query:
+            compared = comparison_table("", tests) if wide else narrow_table(tests)
+            caption = f"{tests.method}\n{COLUMNS_NOTE}.{equivalence_note(tests)}"
+            others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
+        notes.append(unjudged_note(self.unjudged or {}))
+        if self.holes and tests and many:
+            whole = self.holes.table
+            others.append(replace(whole, caption="\n".join([whole.caption, *holes_sentences(tests)])))
+        elif self.holes:
+            others += [self.holes.table, *([holes_table(tests)] if tests else [])]
+        return [replace(first, caption="\n".join(filter(None, notes))), *others]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures, unrounded, as a dictionary that JSON can represent."""
+        if self.corrections:
+            return self.corrections.to_dict()
+        content = to_dict(self.scores, self.significance)
+        content |= {"unjudged_at_10": self.unjudged} if self.unjudged else {}
+        return content | ({"holes": self.holes.to_dict()} if self.holes else {})
+
+    def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
+        """Make a data frame of pandas or polars of the first table, unrounded; `significance` has one of its own."""
+        return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
+
+    def __repr__(self) -> str:
+        caption = self.tables()[0].caption.splitlines()[0]
+        return visible(f"<Evaluation of {few_names([*self.scores])}: {caption}>")
+
+    def __str__(self) -> str:
+        return visible(self.format().removesuffix("\n"))
+
+    def _repr_html_(self) -> str:
+        return "".join(as_html(table) for table in self.tables(wide=True))
+
+
+def _text(found: Evaluation, per_query: bool) -> str:
+    """Format tables with their captions below all of them."""
+    tables = found.tables(per_query=per_query)
+    notes = [table.caption for table in tables if table.caption]
+    return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
+
+
+def _latex(found: Evaluation, per_query: bool) -> str:
+    """Format tables as LaTeX, with works to cite in comments."""
+    names = method_names(found.scores, None if per_query else found.significance)
+    cited = cite("prediction-powered" if found.corrections else ", ".join(names))
+    tables = enumerate(found.tables(per_query=per_query), 1)
+    labelled = [as_latex(table, f"tab:greylag-{number}") for number, table in tables]
+    return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
+
+
+def _html(found: Evaluation, per_query: bool) -> str:
+    """Write a page: sentences of the comparisons, tables, charts."""
+    from greylag.reports.charts import result  # with Jinja2, which no other form needs
+    from greylag.reports.report import Section, report_page
+
+    tables, section = found.tables(per_query=per_query, wide=True), Section("Scores")
+    if found.significance:
+        section = result([(found.scores, found.significance)], tables=tables)
+    origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
+    return report_page("Evaluation", [section if section.parts else replace(section, parts=tables)], origin)
+
+
+FORMS: Mapping[str, Callable[[Evaluation, bool], str]] = {
+    "text": _text,
+    "tsv": lambda found, per_query: "\n".join(map(as_tsv, found.tables(per_query=per_query, wide=True, complete=True))),
+    "markdown": lambda found, per_query: "\n".join(map(as_markdown, found.tables(per_query=per_query))),
+    "latex": _latex,
+    "json": lambda found, _: json.dumps(found.to_dict(), indent=1, default=str) + "\n",
+    "html": _html,
+}
+"""The forms of an evaluation: a function of it, and of whether each query's scores are shown."""
+
+
+@guided
+def compare(
+    runs: Mapping[str, Run | str | Path | Any],
+    qrels: Any,
+    measures: Sequence[Measure | str | Any] | str | None = None,
+    *,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    test: Test = "t",
+    correction: Correction = "holm",
+    margin: float | None = None,
+    unjudged: bool = False,
+    predicted: Any = None,
+    read: Callable[[Any], Run] = read_run,
+) -> Evaluation:
+    """Score runs and, with a baseline or for all pairs, test their differences, as ``greylag evaluate`` does.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run, path, or a run that `evaluate` takes
+        Runs by name, in the order of the result. All are read and scored before one is refused.
+    qrels : path, judgements that `evaluate` takes, or judgements by subtopic
+    measures : sequence of Measure, str or measure of ir_measures, optional
+        By default AP, P@10 and nDCG@10; by subtopic alpha-nDCG@10, ERR-IA@10 and S-recall@10.
+    baseline : str, optional
+        The name of the run that the others are compared with.
+    all_pairs : bool, default False
+        Compare every run with every other.
+    test, correction, margin
+        See `compare_scores`.
+    unjudged : bool, default False
+        Add scores and differences with documents without judgements as relevant, and left out (`score_holes`).
+    predicted : path or judgements, optional
+        Predicted judgements, such as a language model's, of the topics of `qrels` and of others: means and differences
+        are corrected by people's judgements (`evaluate_with_predictions`), with intervals of their own.
+    read : callable, default `read_run`
+        Reads the paths among the runs.
+    """
+    named = isinstance(runs, Mapping) and not isinstance(runs, Run)
+    if not runs or not named or any(isinstance(run, Scores) for run in runs.values()):
+        raise ParameterError("runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores")
+    if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
+        raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
+    design = Design(test, correction=correction, margin=margin)
+    judged, by_subtopic = _judgements(qrels)
+    guesses = judged if predicted is None else as_qrels(_judgements(predicted)[0])
+    if measures is None:
+        measures = SUBTOPIC_MEASURES if by_subtopic else DEFAULT_MEASURES
+    parsed = parse_measures(measures)
+    check_judged(parsed, by_subtopic=by_subtopic)
+    score = evaluate_by_subtopic if by_subtopic else evaluate
+    warnings = check_levels(parsed, guesses)
+
+    def scored(name: str) -> tuple[Run, Scores]:
+        run = read(runs[name]) if isinstance(runs[name], str | Path) else as_run(runs[name])
+        with naming(name):
+            warnings.extend(f"{name}: {warning}" for warning in check_agreement(run, guesses))
+            return run, score(run, judged, parsed)
+
+    found = _each_before_any_is_refused(runs, scored)
+    opened, scores = {name: run for name, (run, _) in found.items()}, {name: own for name, (_, own) in found.items()}
+    rankings = {name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in opened.items()}
+    warnings += identical(rankings)
+    shares, tests, holes, corrections = None, None, None, None
+    if predicted is not None:
+        warnings += check_predictions(judged, guesses)
+        warnings += [line for name, run in opened.items() for line in check_coverage(name, run, judged, guesses)]
+        by_guesses = {name: evaluate(run, guesses, parsed) for name, run in opened.items()}
+        corrections = evaluate_with_predictions(scores, by_guesses, baseline, correction=correction)
+    else:
+        if baseline is not None or all_pairs:
+            tests = compare_collections({"": scores}, None, baseline, design)[""]
+        if unjudged:
+            holes = score_holes(opened, judged, parsed)
+            tests = tests and compare_with_holes(tests, holes)
+        shares = {name: _unjudged(score(run, judged, ["Judged@10"])) for name, run in opened.items()}
+        warnings += _unjudged_lead(shares, baseline)
+    for warning in warnings:
+        _log.warning("%s", warning)
+    return Evaluation(scores, tests, shares, holes, corrections, tuple(warnings))
+
+
+def _judgements(qrels: Any) -> tuple[Any, bool]:
+    """Return judgements, of a file or converted, and whether they are by subtopic."""
+    if isinstance(qrels, str | Path):
+        qrels = read_qrels(qrels)
+    by_qid = [judged for judged in qrels.values() if isinstance(judged, Mapping)] if isinstance(qrels, Mapping) else []
+    by_subtopic = any(isinstance(grades, Mapping) for judged in by_qid for grades in judged.values())
+    return (qrels if by_subtopic else as_qrels(qrels)), by_subtopic
+
+
+def _each_before_any_is_refused(
+    runs: Mapping[str, Any], score: Callable[[str], tuple[Run, Scores]]
+) -> dict[str, tuple[Run, Scores]]:
+    """Score every run before any is refused; several bad ones have a line each, and one with their number."""
+    done, errors = dict[str, tuple[Run, Scores]](), list[GreylagError]()
+    for name in runs:
+        try:
+            done[name] = score(name)
+        except GreylagError as error:
+            errors.append(error)
+    if len(runs) == 1 and errors:
+        raise errors[0]
+    if len(errors) == 1:
+        raise ParameterError(f"{errors[0]} (1 of {len(runs)} runs; the others are fine)")
+    if errors:
+        for reason in errors:
+            _log.error("%s", reason)
+        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be scored: mend them or leave them out")
+    return done
+
+
+def _unjudged(scores: Scores) -> float:
+    """Compute the share of the top 10 without judgements, by Judged@10 over the queries with documents."""
+    ranked = scores.ranked
+    return 1 - float(np.mean(scores.values[ranked, 0])) if ranked.any() else 0.0
+
+
+def _unjudged_lead(shares: Mapping[str, float], baseline: str | None) -> list[str]:
+    """Warn of runs with clearly more unjudged documents than the baseline or, without one, than the run with fewest."""
+    reference = baseline or min(shares, key=lambda name: shares[name])
+    more = [name for name, share in shares.items() if share - shares[reference] > MIN_UNJUDGED_LEAD]
+    if not more:
+        return []
+    more.sort(key=lambda name: -shares[name])
+    listed = few_names([f"{shares[name]:.0%} of {name}" for name in more])
+    return [
+        f"of the top 10 documents, {listed} are not judged, against {shares[reference]:.0%} of {reference}, and count "
+        "as not relevant: see Judged@10, and measures such as nDCG(judged_only=True)@10"
+    ]

@@ -1,0 +1,134 @@
+"""One call that compares runs, and the value that prints itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag.errors import GreylagError
+from greylag.evaluation import compare_scores, evaluate, evaluate_by_subtopic, evaluate_with_predictions, score_holes
+from greylag.ranking import Ranking, Run
+from greylag.reports import Evaluation, compare
+from greylag.trec import write_run
+from tests.greylag.evaluation import samples
+
+NAMES = ["AP", "P@5"]
+
+
+@pytest.fixture
+def runs() -> dict[str, Run]:
+    return {name: samples.random_case(np.random.default_rng(seed))[0] for seed, name in enumerate(("one", "two"))}
+
+
+QRELS = samples.random_case(np.random.default_rng(0))[1]
+
+
+def test_runs_are_taken_as_they_come(runs: dict[str, Run], tmp_path: Path) -> None:
+    """A run, its file, its scores by docid and its frame give the same."""
+    write_run(runs["two"], tmp_path / "two.run")
+    found = compare(runs, QRELS, NAMES, baseline="one")
+    for other in (tmp_path / "two.run", str(tmp_path / "two.run"), runs["two"].to_dict(), runs["two"].to_frame()):
+        assert str(compare({**runs, "two": other}, QRELS, NAMES, baseline="one")) == str(found)
+    expected = {name: evaluate(run, QRELS, NAMES) for name, run in runs.items()}
+    assert found.to_dict() == Evaluation(expected, compare_scores(expected, "one"), found.unjudged).to_dict()
+    assert compare(runs, QRELS, NAMES).significance is None
+    assert len(compare(runs, QRELS, NAMES, all_pairs=True).significance.comparisons) == 2
+
+
+def test_views_are_those_of_their_functions(runs: dict[str, Run]) -> None:
+    holes = score_holes(runs, QRELS, NAMES)
+    found = compare(runs, QRELS, NAMES, baseline="one", unjudged=True)
+    assert found.holes.table == holes.table
+    assert found.significance.comparisons[0].holes.relevant == pytest.approx(
+        holes.relevant["two"].means[0] - holes.relevant["one"].means[0]
+    )
+    more = {f"q{n}": {f"d{i}": (i + n) % 2 for i in range(9)} for n in range(20)}
+    people = {qid: {d: 1 - grade for d, grade in more[qid].items()} for qid in [*more][:9]}
+    of = {name: {q: {d: float(-hash_) for hash_, d in enumerate(reversed([*more[q]][k:]))} for q in more}
+          for k, name in enumerate(("one", "two"))}  # fmt: skip
+    found = compare(of, people, NAMES, baseline="one", predicted=more)
+    scores = [{name: evaluate(run, qrels, NAMES) for name, run in of.items()} for qrels in (people, more)]
+    assert found.to_dict() == evaluate_with_predictions(*scores, "one").to_dict()
+
+
+def test_judgements_by_subtopic_have_measures_of_diversity() -> None:
+    run, qrels = samples.random_subtopic_case(np.random.default_rng(3))
+    found = compare({"run": run}, qrels).scores["run"]
+    assert [str(measure) for measure in found.measures] == ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
+    assert found.values.tolist() == evaluate_by_subtopic(run, qrels, found.measures).values.tolist()
+
+
+def test_frames_and_notebooks(runs: dict[str, Run]) -> None:
+    found = compare(runs, QRELS, NAMES, baseline="one")
+    frame = found.to_frame()
+    assert [*frame.columns] == ["run", *NAMES]
+    assert frame["AP"].tolist() == [found.scores[name].by_measure["AP"] for name in runs]
+    queries = found.to_frame("polars", per_query=True)
+    assert queries["P@5"].to_list() == [value for one in found.scores.values() for value in one.values[:, 1].tolist()]
+    assert repr(found) == f"<Evaluation of one, two: Means over {len(QRELS)} judged queries.>"
+    assert found._repr_html_().count("<table>") == 2
+
+
+def test_warnings_are_kept_and_logged(runs: dict[str, Run], caplog: pytest.LogCaptureFixture) -> None:
+    new = Run(
+        tuple(
+            Ranking(q, "", (*(f"new{n}" for n in range(5)), *r.docids), [0.0] * (5 + len(r)))
+            for q, r in runs["one"].items()
+        )
+    )
+    found = compare({**runs, "copy": runs["one"], "new": new}, QRELS, NAMES)
+    same, unjudged = found.warnings
+    assert same == "one and copy are the same rankings"
+    assert "of new, " in unjudged
+    assert caplog.messages == [*found.warnings]
+
+
+RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
+TWO = {"a": RUN, "b": RUN.head(0)}
+JUDGED = {"1": {"a": 1}, "2": {"b": 1}}
+SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: compare([RUN, RUN], JUDGED), ("by name",)),
+        (lambda: compare(RUN, JUDGED), ("by name",)),
+        (lambda: compare({}, JUDGED), ("by name",)),
+        (lambda: compare({"a": evaluate(RUN, JUDGED)}, JUDGED), ("compare_scores",)),
+        (lambda: compare(TWO, JUDGED, []), ("no measures",)),
+        (lambda: compare(TWO, JUDGED, {"AP"}), ("measures", "set")),
+        (lambda: compare(TWO, JUDGED, baseline="c"), ("'c'", "a, b")),
+        (lambda: compare({"a": RUN}, JUDGED, all_pairs=True), ("'a'",)),
+        (lambda: compare(TWO, JUDGED, test="z"), ("test", "'z'")),
+        (lambda: compare(TWO, JUDGED, all_pairs=True, margin=0), ("margin",)),
+        (lambda: compare(TWO, JUDGED, ["alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),
+        (lambda: compare(TWO, SUBTOPICS, unjudged=True), ("1", "'s'")),
+        (lambda: compare(TWO, JUDGED, predicted=JUDGED, unjudged=True), ("unjudged",)),
+        (lambda: compare(TWO, JUDGED, predicted=JUDGED), ("nothing to correct",)),
+        (lambda: compare({"a": "no.run", "b": RUN}, JUDGED), ("no.run", "1 of 2")),
+        (lambda: compare({"a": "no.run", "b": [RUN]}, JUDGED), ("2 of 2",)),
+        (lambda: compare({"a": {"9": {"a": 1.0}}}, JUDGED), ("a: ", "9", "1, 2")),
+        (lambda: compare(TWO, [RUN]), ("judgements", "list")),
+        (lambda: compare(TWO, JUDGED).format("csv"), ("form", "'csv'", "latex")),
+        (lambda: Evaluation({}), ("no scores",)),
+        (lambda: Evaluation({"a": evaluate(RUN, JUDGED), "b": evaluate(RUN, JUDGED, ["AP"])}), ("'a'", "'b'")),
+    ],
+)
+def test_refused(call: Callable[[], Any], parts: tuple[str, ...]) -> None:
+    with pytest.raises(GreylagError) as error:
+        call()
+    assert [part for part in parts if part not in str(error.value)] == []
+    assert "\n" not in str(error.value)
+
+
+def test_json_is_read_again(runs: dict[str, Run]) -> None:
+    found = compare(runs, QRELS, NAMES, all_pairs=True, unjudged=True)
+    content = json.loads(found.format("json"))
+    assert {*content} == {"trec_eval", "runs", "significance", "unjudged_at_10", "holes"}
+    assert content["runs"]["one"]["means"] == found.scores["one"].by_measure
