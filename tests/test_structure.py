@@ -119,7 +119,7 @@ def test_reading_one_thing_does_not_mean_reading_all(module: str) -> None:
     code = f"import {module}, sys; print(*(name for name in sys.modules if name.startswith('greylag')))"
     loaded = python("-c", code, check=True).stdout.split()
     lines = {name: len(LIBRARY[name].read_text().splitlines()) for name in LIBRARY}
-    assert sum(lines[name] for name in loaded) < 0.15 * sum(lines.values())
+    assert sum(lines[name] for name in loaded) < 6000  # and not a share, which taking lines away elsewhere would raise
 
 
 def test_no_import_hides_in_a_string() -> None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,10 +28,7 @@ IMPORTANCES = {"vital": {"vital": 1.0, "okay": 0.0}, "weighted": {"vital": 1.0, 
 """The weights of nuggets by their importance, by the parameter of Coverage (Pradeep et al. 2025)."""
 RECALL_LEVELS = tuple(tenths / 10 for tenths in range(11))
 MULTIPLES = tuple(fifths / 5 for fifths in range(1, 11))  # of the number of relevant documents
-TEXTS = {
-    "runid": "the run's tag",
-    "relstring": "the grades of the first documents",
-}  # what trec_eval prints beside measures
+TEXTS = {"runid": "the run's tag", "relstring": "the grades of the first documents"}  # printed beside measures
 RANX_NAMES = {"r_precision": "Rprec", "f1": "SetF", "mrr": "RR", "precision": "SetP", "recall": "SetR"}
 RANX_NAMES_WITH_CUTOFF = {"mrr": "RR", "precision": "P", "hit_rate": "Success"}
 """ranx's names of measures that it defines as greylag does, over the whole ranking and at a cut-off."""
@@ -51,9 +48,7 @@ class Family:
     name: str  # the usual spelling
     whole: str | None = None  # the name in trec_eval or ndeval over the whole ranking; None if it needs a cut-off
     cut: str | None = None  # the name at a cut-off, which replaces {}; None if the measure takes no cut-off
-    # From the grades of the ranked documents (`UNJUDGED` of the others), those of the ideal ranking, both to the
-    # cut-off, the scale's highest, and the measure.
-    from_grades: Callable[[Sequence[int], Sequence[int], int, Measure], float] | None = None
+    from_grades: Callable[[Graded], float] | None = None
     from_subtopics: Callable[[Any, Any, int], float] | None = None  # see `greylag.evaluation.diversity`
     every_subtopic: bool = False  # whether subtopics without a relevant document count, by credits and weights
     by_grade: bool = False  # whether all grades matter, so that it has no relevance level
@@ -68,6 +63,20 @@ class Family:
     def has_level(self) -> bool:
         """Whether it has a relevance level that is known here."""
         return not (self.by_grade or self.from_ir_measures)
+
+
+class Graded(NamedTuple):
+    """A query's grades, both of them to the cut-off, as a measure sees them."""
+
+    ranked: Sequence[int]  # of the ranked documents, best first; `UNJUDGED` without a judgement
+    ideal: Sequence[int]  # above 0, in descending order
+    top_grade: int  # of the scale
+    measure: Measure
+
+    @property
+    def hits(self) -> list[bool]:
+        """Which ranked documents are relevant."""
+        return [grade >= self.measure.rel for grade in self.ranked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +112,25 @@ class Measure:
     partial: float = 0.0
 
     def __post_init__(self) -> None:
-        name = self.family.name
-        if self.p is None:
-            object.__setattr__(self, "p", self.family.persistence)
-        if self.rel < 1:
-            raise ParameterError(f"measure {name}: rel must be at least 1, not {self.rel}")
-        if self.rel > 1 and self.family.by_grade:
-            raise ParameterError(f"measure {name} has no relevance level, since it uses all grades: leave rel out")
-        if self.p is not None and self.family.persistence is None:
-            raise ParameterError(f"measure {name} has no persistence: leave p out")
-        if self.p is not None and not 0 < self.p < 1:
-            raise ParameterError(f"measure {name}: p must be between 0 and 1, not {self.p:g}")
-        if (self.importance or self.partial) and not self.family.every_subtopic:
-            raise ParameterError(f"measure {name} has no importance or partial credit, as Coverage has: leave it out")
-        if self.importance not in (None, *IMPORTANCES):
-            raise ParameterError(
-                f"measure {name}: importance is {self.importance!r:.40}: it must be {' or '.join(IMPORTANCES)}"
-            )
-        if self.partial and not (0 < self.partial < 1 and self.rel > 1):
-            raise ParameterError(
-                f"measure {name}: partial={self.partial:g} must be a credit in [0, 1), for grades below rel, as in "
-                "Coverage(rel=2,partial=0.5)@10"
-            )
-        if self.judged_only and (self.family.of_judging or self.family.from_subtopics):
-            raise ParameterError(f"measure {name} cannot be computed over judged documents only")
+        family, partial, level = self.family, self.partial, self.rel
+        p = family.persistence if self.p is None else self.p
+        object.__setattr__(self, "p", p)
+        faults = {
+            f"rel must be at least 1, not {level}": level < 1,
+            "it has no relevance level, since it uses all grades: leave rel out": level > 1 and family.by_grade,
+            "it has no persistence: leave p out": p is not None and family.persistence is None,
+            f"p must be between 0 and 1, not {p}": p is not None and not 0 < p < 1,
+            "it has no importance or partial credit, as Coverage has: leave it out": (self.importance or partial)
+            and not family.every_subtopic,
+            f"importance is {self.importance!r:.40}: it must be {' or '.join(IMPORTANCES)}": self.importance
+            not in (None, *IMPORTANCES),
+            f"partial={partial:g} must be a credit in [0, 1), for grades below rel, as in "
+            "Coverage(rel=2,partial=0.5)@10": partial and not (0 < partial < 1 and level > 1),
+            "it cannot be computed over judged documents only": self.judged_only
+            and (family.of_judging or family.from_subtopics),
+        }
+        if fault := next((fault for fault, wrong in faults.items() if wrong), None):
+            raise ParameterError(f"measure {family.name}: {fault}")
 
     def __str__(self) -> str:
         p = None if self.p == self.family.persistence else self.p
@@ -159,13 +163,9 @@ def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
     return float(np.sum(relevance * unsatisfied / np.arange(1, len(relevance) + 1)))
 
 
-def _err(grades: Sequence[int], _: Sequence[int], top_grade: int, __: Measure) -> float:
-    return expected_reciprocal_rank(grades, top_grade)
-
-
-def _ndcg(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+def _ndcg(graded: Graded) -> float:
     """Compute trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
-    return _dcg(grades) / _dcg(ideal) if ideal else 0.0
+    return _dcg(graded.ranked) / _dcg(graded.ideal) if graded.ideal else 0.0
 
 
 def _dcg(grades: Sequence[int]) -> float:
@@ -177,50 +177,40 @@ def _dcg(grades: Sequence[int]) -> float:
     return total
 
 
-def _judged(grades: Sequence[int], *_: object) -> float:
-    """Compute the share of the retrieved documents that are judged, with any grade."""
-    return sum(grade > UNJUDGED for grade in grades) / len(grades) if grades else 0.0
-
-
 def _persisting(gains: Sequence[float], measure: Measure) -> float:
     """Compute RBP = (1 - p) times the sum over ranks r of gain_r p^(r-1) (Moffat and Zobel 2008, equation 3)."""
     p = measure.p or 0.0
     return (1 - p) * sum(gain * p**before for before, gain in enumerate(gains) if gain)
 
 
-def _rbp(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    return _persisting([grade >= measure.rel for grade in grades], measure)
-
-
-def _rbp_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+def _rbp_residual(graded: Graded) -> float:
     """Compute RBP's gain if all documents without judgements, and all below the ranking, were relevant."""
-    return _persisting([grade == UNJUDGED for grade in grades], measure) + (measure.p or 0.0) ** len(grades)
+    unjudged = [grade == UNJUDGED for grade in graded.ranked]
+    return _persisting(unjudged, graded.measure) + (graded.measure.p or 0.0) ** len(unjudged)
 
 
-def _graded_rbp(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+def _graded_rbp(graded: Graded) -> float:
     """Compute graded RBP, whose gains are grades divided by the query's highest."""
     # As trec_eval 10 intends it: 10.0 does not initialise the variable of the highest grade.
-    return _persisting([max(grade, 0) / max(ideal, default=1) for grade in grades], measure)
+    highest = max(graded.ideal, default=1)
+    return _persisting([max(grade, 0) / highest for grade in graded.ranked], graded.measure)
 
 
-def _graded_residual(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
+def _graded_residual(graded: Graded) -> float:
     """Compute RBP's residual in trec_eval 10, which is 0 if all documents are judged."""
-    unjudged = [grade < 0 for grade in grades]
-    return _persisting(unjudged, measure) + (measure.p or 0.0) ** len(grades) if any(unjudged) else 0.0
+    if all(grade >= 0 for grade in graded.ranked):
+        return 0.0
+    unjudged = [grade < 0 for grade in graded.ranked]
+    return _persisting(unjudged, graded.measure) + (graded.measure.p or 0.0) ** len(unjudged)
 
 
-def _unjudged(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    """Divide the number of documents without judgements to the cut-off k by k."""
-    return sum(grade < 0 for grade in grades) / (measure.cutoff or 1)
-
-
-def _interpolated_precision(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+def _interpolated_precision(graded: Graded) -> float:
     """Find the highest precision at a rank with this recall or more, which trec_eval rounds to whole documents."""
     # trec_eval itself reads memory that it has not written if a query has no relevant document.
-    needed = int(measure.family.recall * _relevant((), ideal, 0, measure) + 0.5)
+    needed = int(graded.measure.family.recall * _relevant(graded) + 0.5)
     relevant, highest = 0, 0.0
-    for rank, grade in enumerate(grades, 1):
-        relevant += grade >= measure.rel
+    for rank, hit in enumerate(graded.hits, 1):
+        relevant += hit
         if relevant >= needed:
             highest = max(highest, relevant / rank)
     return highest
@@ -231,30 +221,32 @@ def _at_recall(recall: float) -> Family:
     return Family(*names, from_grades=_interpolated_precision, recall=recall)
 
 
-def _eleven_points(grades: Sequence[int], ideal: Sequence[int], _: int, measure: Measure) -> float:
+def _eleven_points(graded: Graded) -> float:
     """Average interpolated precision over 11 levels of recall."""
-    points = (replace(measure, family=_at_recall(recall)) for recall in RECALL_LEVELS)
-    return sum(_interpolated_precision(grades, ideal, 0, point) for point in points) / len(RECALL_LEVELS)
+    points = (replace(graded.measure, family=_at_recall(recall)) for recall in RECALL_LEVELS)
+    return sum(_interpolated_precision(graded._replace(measure=point)) for point in points) / len(RECALL_LEVELS)
 
 
-def _normalised_gain(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+def _normalised_gain(graded: Graded) -> float:
     """Compute trec_eval's G: grades, discounted by the excess of an ideal ranking's gain (at least 1 per rank)."""
-    lost, total = 0, 0.0
-    for rank, grade in enumerate(grades):
+    ideal, lost, total = graded.ideal, 0, 0.0
+    for rank, grade in enumerate(graded.ranked):
         lost += max(ideal[rank] if rank < len(ideal) else 0, 1) - max(grade, 0)
         total += grade / math.log2(2 + lost) if grade > 0 else 0
     return total / sum(ideal) if ideal else 0.0
 
 
-def _ndcg_at_relevant(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+def _ndcg_at_relevant(graded: Graded) -> float:
     """Average nDCG at the ranks of relevant documents; those not retrieved have that of the whole ranking."""
+    grades, ideal, *_ = graded
     gained, best, end = _cumulated(grades), _cumulated(ideal), max(len(ideal) - 1, 0)
     found = [gained[rank] / best[min(rank, end)] for rank, grade in enumerate(grades) if grade > 0] if ideal else []
     return (sum(found) + (len(ideal) - len(found)) * gained[-1] / best[-1]) / len(ideal) if found else 0.0
 
 
-def _ndcg_at_levels(grades: Sequence[int], ideal: Sequence[int], *_: object) -> float:
+def _ndcg_at_levels(graded: Graded) -> float:
     """Average nDCG at the number of documents of each grade and above, and at the end if that is two ranks below."""
+    grades, ideal, *_ = graded
     if not (ideal and grades):
         return 0.0
     gained, best = _cumulated(grades), _cumulated(ideal)
@@ -269,20 +261,19 @@ def _cumulated(grades: Sequence[int]) -> list[float]:
     return [*accumulate(max(grade, 0) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))]
 
 
-def _retrieved(grades: Sequence[int], *_: object) -> float:
-    return float(len(grades))
+def _relevant(graded: Graded) -> int:
+    """Count the relevant documents."""
+    return sum(grade >= graded.measure.rel for grade in graded.ideal)
 
 
-def _relevant(_: Sequence[int], ideal: Sequence[int], __: int, measure: Measure) -> float:
-    return float(sum(grade >= measure.rel for grade in ideal))
+def _judged(graded: Graded) -> float:
+    """Compute the share of the retrieved documents that are judged, with any grade."""
+    return sum(grade > UNJUDGED for grade in graded.ranked) / max(len(graded.ranked), 1)
 
 
-def _relevant_retrieved(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    return float(sum(grade >= measure.rel for grade in grades))
-
-
-def _judged_not_relevant(grades: Sequence[int], _: Sequence[int], __: int, measure: Measure) -> float:
-    return float(sum(0 <= grade < measure.rel for grade in grades))
+def _total(name: str, count: Callable[[Graded], int], **options: Any) -> Family:
+    """Make a measure that is a sum over queries."""
+    return Family(name, name, from_grades=lambda graded: float(count(graded)), summary="sum", **options)
 
 
 JUDGED = Family("Judged", None, "Judged@{}", from_grades=_judged, by_grade=True, of_judging=True)
@@ -314,17 +305,29 @@ FAMILIES = (
     Family("ndcg_rel", "ndcg_rel", from_grades=_ndcg_at_relevant, by_grade=True),
     Family("Rndcg", "Rndcg", from_grades=_ndcg_at_levels, by_grade=True),
     Family("utility", "utility"),
-    Family("num_q", "num_q", from_grades=lambda *_: 1.0, by_grade=True, summary="sum"),
-    Family("num_ret", "num_ret", from_grades=_retrieved, by_grade=True, summary="sum"),
-    Family("num_rel", "num_rel", from_grades=_relevant, summary="sum"),
-    Family("num_rel_ret", "num_rel_ret", from_grades=_relevant_retrieved, summary="sum"),
-    Family("num_nonrel_judged_ret", "num_nonrel_judged_ret", from_grades=_judged_not_relevant, summary="sum"),
-    Family("RBP", "RBP", "RBP@{}", from_grades=_rbp, persistence=0.8),
+    _total("num_q", lambda _: 1, by_grade=True),
+    _total("num_ret", lambda graded: len(graded.ranked), by_grade=True),
+    _total("num_rel", _relevant),
+    _total("num_rel_ret", lambda graded: sum(graded.hits)),
+    _total("num_nonrel_judged_ret", lambda one: sum(0 <= grade < one.measure.rel for grade in one.ranked)),
+    Family("RBP", "RBP", "RBP@{}", from_grades=lambda one: _persisting(one.hits, one.measure), persistence=0.8),
     Family("RBP-residual", "RBP-residual", "RBP-residual@{}", from_grades=_rbp_residual, persistence=0.8, **RESIDUAL),
     Family("rbp", "rbp", from_grades=_graded_rbp, by_grade=True, persistence=0.9),
     Family("rbp_resid", "rbp_resid", from_grades=_graded_residual, persistence=0.9, **RESIDUAL),
-    Family("unj", None, "unj_{}", from_grades=_unjudged, **RESIDUAL),
-    Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
+    Family(
+        "unj",
+        None,
+        "unj_{}",
+        from_grades=lambda one: sum(g < 0 for g in one.ranked) / (one.measure.cutoff or 1),
+        **RESIDUAL,
+    ),
+    Family(
+        "ERR",
+        "ERR",
+        "ERR@{}",
+        from_grades=lambda one: expected_reciprocal_rank(one.ranked, one.top_grade),
+        by_grade=True,
+    ),
     JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),

@@ -7,7 +7,7 @@ represents exactly, so that only the order of the `Ranking` is scored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Measure, parse_measures
+from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
@@ -190,14 +190,11 @@ def check_judged(measures: Sequence[Measure], *, by_subtopic: bool) -> None:
 def _one_run(value: Any) -> Run:
     """Convert a run; refuse several runs by name, whose names would be taken for qids."""
     if isinstance(value, Mapping) and not isinstance(value, Run):
-        name, first = next(iter(value.items()), ("", None))
-        queries = (
-            isinstance(first, Mapping) and first and all(isinstance(one, Mapping | Ranking) for one in first.values())
-        )
-        if queries or isinstance(first, Run) or is_frame(first):
+        first = next(iter(value.values()), None)
+        queries = [*first.values()] if isinstance(first, Mapping) else []
+        if is_frame(first) or any(isinstance(one, Mapping | Ranking) for one in queries):
             raise ParameterError(
-                f"{name!r} is a run, and evaluate scores one: evaluate(runs[{name!r}], qrels), or "
-                "{name: evaluate(run, qrels) for name, run in runs.items()}"
+                f"{next(iter(value))!r} is a run, and evaluate scores one: compare(runs, qrels) scores several"
             )
     return as_run(value)
 
@@ -279,7 +276,7 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
         for measure in measures:
             if compute := measure.family.from_grades:
                 ranked = (judged if measure.judged_only else grades)[: measure.cutoff]
-                columns[measure][row] = compute(ranked, ideal[: measure.cutoff], top_grade, measure)
+                columns[measure][row] = compute(Graded(ranked, ideal[: measure.cutoff], top_grade, measure))
     return columns
 
 
@@ -290,27 +287,22 @@ def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> d
         # Here, since it takes a while to import, and most measures of subtopics do without it.
         import pytrec_eval
 
-        alike = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
-        names = [_trec_eval_name(measure) for measure in alike]
+        same = [measure for measure in measures if (measure.rel, measure.judged_only) == (rel, judged_only)]
+        # It has no cut-off for RR, and a query's value is that under a geometric mean.
+        whole = [replace(measure, cutoff=None) if measure.family is RECIPROCAL_RANK else measure for measure in same]
+        names = [Measure(one.family, one.cutoff).trec_name.removeprefix("gm_") for one in whole]
         binary = {
             qid: {docid: 1 if grade >= rel else 0 if grade >= 0 else -1 for docid, grade in grades.items()}
             for qid, grades in _with_a_grade(qrels).items()
         }
         evaluator = pytrec_eval.RelevanceEvaluator(binary, names, judged_docs_only_flag=judged_only)
         scores = evaluator.evaluate(_as_scores(run, qrels))
-        for measure, name in zip(alike, names, strict=True):
+        for measure, name in zip(same, names, strict=True):
             column = np.array([scores.get(qid, {}).get(name, 0.0) for qid in qrels])
             if measure.family is RECIPROCAL_RANK and measure.cutoff is not None:
-                # trec_eval has no cut-off for RR.
                 column[column < 1 / measure.cutoff] = 0.0
             columns[measure] = column
     return columns
-
-
-def _trec_eval_name(measure: Measure) -> str:
-    """Return trec_eval's name of a query's measure: the whole reciprocal rank, and that under a geometric mean."""
-    cutoff = None if measure.family is RECIPROCAL_RANK else measure.cutoff
-    return Measure(measure.family, cutoff).trec_name.removeprefix("gm_")
 
 
 def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
@@ -323,9 +315,7 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
         if max(judged.values(), default=0) > GRADE_LIMIT:
             raise ParameterError(f"query {qid} has a grade above {GRADE_LIMIT}, the limit of ir_measures for {names}")
     theirs = {measure: ir_measures.parse_measure(str(measure)) for measure in measures}
-    grades = {
-        qid: {docid: int(grade) for docid, grade in judged.items()} for qid, judged in _with_a_grade(qrels).items()
-    }
+    grades = {qid: {d: int(grade) for d, grade in judged.items()} for qid, judged in _with_a_grade(qrels).items()}
     order = {qid: scores for qid, scores in _as_scores(run, qrels).items() if scores}
     try:
         # At once: it groups measures by the program that computes them.
@@ -350,8 +340,7 @@ def _with_a_grade(qrels: Qrels) -> Qrels:
 
 def _as_scores(run: Run, qids: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return each query's documents with scores n, n - 1, ..., 1."""
-    ranked = _ranked(run, qids)
-    return {qid: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for qid, docids in ranked}
+    return {q: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for q, docids in _ranked(run, qids)}
 
 
 def _some(qids: Iterable[str]) -> str:

@@ -23,8 +23,8 @@ TWO = {"a": SCORES, "b": SCORES}
 
 REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     # Mappings, sets and strings where their order, names or letters would be taken for something else
-    (lambda: evaluation.evaluate({"a": RUN, "b": RUN}, QRELS), ("'a'", "evaluate(run, qrels)")),
-    (lambda: evaluation.evaluate({"a": RUN.to_dict()}, QRELS), ("'a'", "evaluate(run, qrels)")),
+    (lambda: evaluation.evaluate({"a": RUN, "b": RUN}, QRELS), ("'a'", "compare(runs, qrels)")),
+    (lambda: evaluation.evaluate({"a": RUN.to_dict()}, QRELS), ("'a'", "compare(runs, qrels)")),
     (lambda: evaluation.evaluate_by_subtopic({"a": RUN}, SUBTOPICS, ["S-recall@5"]), ("'a'",)),
     (lambda: evaluation.evaluate(RUN, QRELS, {"AP", "P@5"}), ("measures", "set")),
     (lambda: evaluation.evaluate(RUN, QRELS, {"AP": 1}), ("measures", "dict")),
