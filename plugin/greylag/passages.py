@@ -15,7 +15,7 @@ import numpy as np
 
 from greylag.core import foreign
 from greylag.core.checks import check_counts, check_sequences, naming
-from greylag.core.guidance import Guided, guided
+from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.spelling import nearest, parameters, read_call, read_options
 from greylag.core.tables import imported
@@ -59,7 +59,7 @@ class RankedPassage:
 
 
 @guided
-class Reranker(metaclass=Guided):
+class Reranker:
     """Reranks or diversifies passages that have no index, one query after another.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import wraps
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, SupportsIndex
 import numpy as np
 
 from greylag.core import foreign, missing_documents
-from greylag.core.guidance import Guided, guided
+from greylag.core.guidance import guided, refuse_attribute
 from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
 from greylag.ranking import BoolArray, Query, Ranking, Run, as_ranking, as_run, is_scored, marked
@@ -25,7 +25,7 @@ Need = Literal["index", "vectors", "aspects", "groups"]
 """The values that a stage may need beside the ranking, and the parameter that takes it."""
 
 
-class Composable(Generic[_Input_contra], metaclass=Guided):
+class Composable(ABC, Generic[_Input_contra]):
     """A step that has ``run`` and the operator ``>>``; the other operand of ``>>`` may be a plain function.
 
     A step that is a dataclass is pickled as its parameters, without what it has opened or cached.
@@ -41,6 +41,7 @@ class Composable(Generic[_Input_contra], metaclass=Guided):
 
         # And not __pow__, by which features take a stage
         __radd__ = __mul__ = __rmul__ = __mod__ = __or__ = __and__ = __add__
+        __getattr__ = refuse_attribute
 
     @abstractmethod
     def __call__(self, value: _Input_contra, /) -> Ranking:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag.core import foreign
-from greylag.core.guidance import Guided, guided
+from greylag.core.guidance import guided
 from greylag.core.hints import remedy, shown
 from greylag.core.tables import Library, Printed, Row, Table, as_frame
 from greylag.errors import ParameterError
@@ -269,7 +269,7 @@ def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
 
 @guided
 @dataclass(frozen=True, slots=True, repr=False)
-class Run(Printed, Mapping[str, Ranking], metaclass=Guided):
+class Run(Printed, Mapping[str, Ranking]):
     """The rankings of a system, a mapping from qid to `Ranking`.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import typer
 
-from greylag.core.spelling import Parameter, spell
+from greylag.core.spelling import GUESSES, Parameter, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
 from greylag.features.named_files import FEATURE_FILES
@@ -26,26 +26,6 @@ SPELLING = "NAME(OPTION=VALUE,...)"
 """How an option that takes a spelling is shown."""
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
-_HITS = ('--method "rrf(rank_constant=VALUE)" for that of ranks, or --hits', "--hits", '--stage "mmr(k=VALUE)"')
-OTHER_NAMES = {
-    **dict.fromkeys(("k", "n", "num_hits", "num-hits", "top-k", "topk", "hits"), _HITS),
-    **dict.fromkeys(("rrf.k", "rrf-k", "rank-constant"), ('--method "rrf(rank_constant=VALUE)"',)),
-    **dict.fromkeys(("weight", "weights"), ('--method "combsum(weights=[0.7,0.3])"',)),
-    **dict.fromkeys(("o", "out", "output", "save"), ("--out", "--format latex > FILE")),
-    "index": ("--out",),
-    **dict.fromkeys(("queries", "query"), ("--topics",)),
-    **dict.fromkeys(("threads", "workers", "n-jobs"), ("--jobs",)),
-    **dict.fromkeys(("qrel", "judgements", "judgments", "qrels"), ("--qrels", "greylag evaluate RUN --qrels FILE")),
-    **dict.fromkeys(("input", "docs", "documents", "corpus", "run", "runs"), ("--run", "the file without an option")),
-    **dict.fromkeys(("measures", "metric", "metrics", "metric2t"), ("--measure",)),
-    **dict.fromkeys(("q", "per_query"), ("--per-query",)),
-    **dict.fromkeys(("method", "rerank"), ("--stage", "--model")),
-    **dict.fromkeys(("kcv", "cv", "k-fold", "n-folds"), ("--folds",)),
-    **dict.fromkeys(("load", "ranker", "learner"), ("--model",)),
-    "train": ("--letor",),
-    "letor": ("--qrels",),
-}
-"""What other programs call the options: the first whose option a command has, or that begins with none."""
 _log = logging.getLogger("greylag")
 V = TypeVar("V")
 
@@ -277,25 +257,24 @@ def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.Ca
 
 def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     """Return what works in place of an option that a command lacks, such as --k1; None if nothing is alike."""
-    name = option.strip("-")
-    known = {one.opts[-1]: one for one in parameters}
-    for ours in OTHER_NAMES.get(name, ()):
-        if ours.split()[0] in known or not ours.startswith("--"):
-            return ours
-    if "--stage" in known:
-        from greylag.stages import registered_stages  # as few calls are wrong
+    from greylag.stages import registered_stages  # as few calls are wrong
 
-        if name in registered_stages():
-            return f"--stage {name}"
-    for flag, parameter in known.items():
-        kinds: Mapping[str, Described] = vars(parameter.callback or object).get("kinds", {})
-        for kind, one in kinds.items():
-            spelt = getattr(one, "prefix", "") + kind
-            if kind == name:
-                return f"{flag} {spelt}"
-            if name in one.options and name not in kinds:
-                return f'{flag} "{spelt}({name}=VALUE)"'
-    return None
+    name, known = option.strip("-").replace("-", "_"), list(parameters)
+    for ours in (name, *GUESSES.get(name, ())):
+        for one in known:  # the long name of -m is its last, and an argument has its name
+            if one.opts[-1].lstrip("-").replace("-", "_") == ours:
+                is_option = one.param_type_name == "option"
+                return str(one.opts[-1]) if is_option else f"{one.metavar or ours.upper()} without an option"
+        for one in known:
+            kinds: Mapping[str, Described] = vars(one.callback or object).get("kinds", {})
+            for kind, described in kinds.items():
+                spelt = getattr(described, "prefix", "") + kind
+                if kind == ours:
+                    return f"{one.opts[-1]} {spelt}"
+                if ours in described.options and ours not in kinds:
+                    return f'{one.opts[-1]} "{spelt}({ours}=VALUE)"'
+    is_stage = option.strip("-") in registered_stages() and any(one.opts[-1] == "--stage" for one in known)
+    return f"--stage {option.strip('-')}" if is_stage else None
 
 
 def _described(parameter: Parameter) -> tuple[str, str]:

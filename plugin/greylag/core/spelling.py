@@ -27,22 +27,38 @@ _CALL = re.compile(r"(?P<name>[a-z0-9-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*)(?:\((?P<o
 _NUMBER = re.compile(r"[-+]?(\d{1,100}\.?\d{0,100}|\.\d{1,100})(e[-+]?\d{1,5})?", re.IGNORECASE | re.ASCII)
 _BARE = re.compile(r"=([^=\[\]()]+,[^=\[\]()]+)(?=\)|,\w+=)")  # several values without brackets
 _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
-OTHER_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("top_n", "top_k", "n", "num_results", "num_hits", "hits"), ("top_k", "k", "n_hits")),
-    **dict.fromkeys(("k", "rrf_k"), ("top_k", "k", "n_hits", "rank_constant")),
-    **dict.fromkeys(("lambda_mult", "lambda_", "lambda_param", "diversity", "theta", "lambda"), ("relevance_weight",)),
-    **dict.fromkeys(("embeddings", "embedding"), ("vectors",)),
-    **dict.fromkeys(("fetch_k", "rerank_depth"), ("depth",)),
-    **dict.fromkeys(("docs", "documents", "texts"), ("passages", "docs")),
-    **dict.fromkeys(("threads", "n_threads", "workers", "num_workers"), ("n_jobs", "threads")),
-    **dict.fromkeys(("metrics", "metric", "scoring"), ("measures", "measure")),
-    **dict.fromkeys(("cv", "n_splits", "kfold"), ("folds",)),
-    **dict.fromkeys(("estimator", "model"), ("recipe",)),
-    **dict.fromkeys(("lang",), ("language",)),
-    **dict.fromkeys(("name", "run_name"), ("tag",)),
-    **dict.fromkeys(("output", "out_path"), ("path", "out")),
+GUESSES = {
+    guess: ours.split()
+    for guesses, ours in {
+        "k rrf_k": "rank_constant top_k k n_hits hits",
+        "top_n top_k n num_results num_hits hits": "top_k k n_hits hits",
+        "lambda lambda_ lambda_mult lambda_param theta": "relevance_weight",
+        "embedding embeddings": "vectors",
+        "weight": "weights",
+        "fetch_k rerank_depth": "depth",
+        "max_per_source": "max_per_group",
+        "docs documents texts input run": "passages docs run documents runs",
+        "corpus": "background run documents",
+        "query queries": "topics",
+        "qrel judgements judgments": "qrels",
+        "metric metrics scoring": "measures measure",
+        "q": "per_query",
+        "json csv tsv latex html": "format",
+        "cv n_splits n_folds kfold kcv": "folds",
+        "estimator model": "recipe",
+        "load ranker learner method": "model stage",
+        "lang": "language",
+        "name run_name": "tag",
+        "o output out_path save": "path out",
+        "threads n_threads workers num_workers n_jobs": "n_jobs threads jobs",
+        "search batch_search set_bm25": "bm25",
+        "set_qld": "ql",
+        "transform predict": "run",
+        "es": "elasticsearch",
+    }.items()
+    for guess in guesses.split()
 }
-"""What other packages call options, and what they are called here."""
+"""What users of other packages write, and what they may mean here, the likeliest first."""
 _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
 
 
@@ -171,11 +187,15 @@ def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Para
     return {name: known[name].read(value) for name, value in options.items()}
 
 
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that another package calls so; None if there is none."""
+    return next((ours for ours in GUESSES.get(name, ()) if ours in known), None)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error about an unknown name: similar names, or all if there are none."""
     known = list(known)
-    similar = [ours for ours in OTHER_OPTIONS.get(name, ()) if ours in known][:1]
-    similar = similar or get_close_matches(name, known, n=3, cutoff=0.5)
+    similar = [ours] if (ours := meant(name, known)) else get_close_matches(name, known, n=3, cutoff=0.5)
     if not known:
         return "there are none"
     return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known)}"

@@ -283,7 +283,6 @@ def test_the_warning_of_many_runs_lists_few(command: Command, made: Path, half: 
         (["RUN", "-m", f"P@{'9' * 5000}"], "the cut-off must be between 1 and 10^9"),
         (["RUN", "--test", "sign"], "'--test': 'sign' is not one of 't', 'wilcoxon', 'randomization'"),
         (["RUN", "-m", "all_trec"], "give each measure by itself, as in -m AP -m nDCG@10"),
-        (["RUN", "--out", "t.tex"], "No such option: --out; write --format latex > FILE"),
         (["."], ".: cannot be read: Is a directory; name its files, as in ./*"),
     ],
 )

@@ -16,13 +16,13 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greylag.core.checks import check_counts
-from greylag.core.guidance import Guided, guided
+from greylag.core.guidance import guided, refuse_attribute
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene import bulk_calls
@@ -54,7 +54,7 @@ class Searcher(Protocol):
 
 
 @guided
-class LuceneIndex(metaclass=Guided):
+class LuceneIndex:
     """A Lucene index with Anserini's fields: ``id``, and ``contents``, which is searched.
 
     It is opened on first use and closed by `close` or at the end of a ``with`` block. All methods are thread-safe. On
@@ -84,6 +84,9 @@ class LuceneIndex(metaclass=Guided):
     ParameterError
         If there is no such language, or greylag indexed the documents in another one.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = refuse_attribute
 
     def __init__(self, path: str | Path | Sequence[str | Path] | Searcher, *, language: str | None = None) -> None:
         searcher: Any = path if hasattr(path, "index_dir") else None
