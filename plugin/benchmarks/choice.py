@@ -25,7 +25,7 @@ AP, MEASURE = Objective.parse("AP"), parse_measure("alpha-nDCG@10")
 SYSTEMS = [
     System("BM25"), System("QL"), System("SDM"), System("RM3"),
     *(System("listwise", f"penalty {penalty:g}") for penalty in LISTWISE_PENALTIES),
-    System("greedy"), System("committee"), System("committee", "of ten"),
+    System("greedy"), System("adapted"), System("adapted", "penalty 30"),
 ]  # fmt: skip
 
 

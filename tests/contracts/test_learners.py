@@ -10,7 +10,6 @@ from greylag.core.registry import registered
 from greylag.errors import ParameterError
 from greylag.learning import (
     CoordinateAscent,
-    GreedyCommittee,
     GreedySelection,
     Learner,
     ListwiseRegression,
@@ -26,7 +25,6 @@ Make = Callable[[str | Objective], Learner]
 
 LEARNERS: dict[str, Make] = {
     "greedy": lambda objective: GreedySelection(objective, max_features=3),
-    "committee": lambda objective: GreedyCommittee(objective, max_features=3, folds=2),
     "greedy, retrained": lambda objective: GreedySelection(objective, max_features=3, retrain=True),
     "coordinate ascent": lambda objective: CoordinateAscent(objective, restarts=2),
     "listwise": ListwiseRegression,
@@ -72,7 +70,7 @@ def test_is_invariant_to_scores_added_to_a_whole_query(make: Make) -> None:
 
 
 def test_is_invariant_to_duplicated_queries(make: Make) -> None:
-    if isinstance(make("AP"), GreedyCommittee | ListwiseRegression | Automatic):
+    if isinstance(make("AP"), ListwiseRegression | Automatic):
         pytest.skip("what queries are left out, or how much a penalty counts, depends on their number")
     data = sample()
     twice = data.select_queries([*data.qids, *data.qids])

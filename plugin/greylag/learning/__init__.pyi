@@ -5,7 +5,6 @@ from .data import useful_features as useful_features
 from .extraction import CountedRankings as CountedRankings
 from .extraction import judged_topics as judged_topics
 from .extraction import training_data as training_data
-from .greedy import GreedyCommittee as GreedyCommittee
 from .greedy import GreedySelection as GreedySelection
 from .learner import Learner as Learner
 from .learner import Selection as Selection

@@ -1,4 +1,4 @@
-"""Greedy feature selection by the measure itself (Metzler 2007, Algorithm 1), and committees of it."""
+"""Greedy feature selection by the measure itself (Metzler 2007, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_non_negative
+from greylag.core.checks import check_counts
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds, without
 from greylag.learning.coordinate_ascent import coordinate_ascent
-from greylag.learning.data import RankingData, linear_scores, measure_spreads
+from greylag.learning.data import RankingData, linear_scores
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
 from greylag.learning.linesearch.line_search import Optimum, Problem, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 from greylag.runtime.parallel import threads
-from greylag.runtime.progress import each, reached
+from greylag.runtime.progress import reached
 
 
 @dataclass(frozen=True)
@@ -124,69 +123,3 @@ def _better_sign(problem: Problem, column: FloatArray) -> Optimum:
     """Search along a feature from scores of 0, where all crossings are at 0 and only the sign of the weight matters."""
     down, up = Optimum(-1.0, mean(problem, -column)), Optimum(1.0, mean(problem, column))
     return up if up.value > down.value + MEAN_TOLERANCE else down
-
-
-@dataclass(frozen=True)
-class GreedyCommittee:
-    """The mean of greedy selections that each leave out one fold of the queries.
-
-    Each member is a `GreedySelection` on the queries of all folds but one. Its weights are divided by the standard
-    deviation of its scores within the queries that it was trained on, and the members' weights are added up. So what
-    one member selects by chance has a small weight.
-
-    Parameters
-    ----------
-    objective : Objective or str
-        The measure to maximise.
-    max_features : int >= 1, default 5
-        The maximum number of features of a member.
-    folds : int >= 2, default 5
-        The number of members, at most the number of queries.
-    seed : int >= 0, default 0
-        The seed of the assignment of queries to folds.
-
-    References
-    ----------
-    Parmanto, Munro and Doyle, Reducing variance of committee prediction with resampling techniques, Connection Science
-    8, 1996 (cross-validated committees).
-    """
-
-    objective: Objective | str
-    _: KW_ONLY
-    max_features: int = 5
-    folds: int = 5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", self.member.objective)
-        check_non_negative(seed=self.seed)
-        if self.folds < 2:
-            raise ParameterError(f"folds is {self.folds}; it must be at least 2")
-
-    @property
-    def member(self) -> GreedySelection:
-        """The learner of a member."""
-        return GreedySelection(self.objective, max_features=self.max_features)
-
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
-        """Learn the members on `data`, and their mean; the result does not depend on `n_jobs`.
-
-        The features are in the order of the spread that they give the scores, largest first.
-        """
-        weights = self.members(data, n_jobs=n_jobs)
-        ordered = np.argsort(-np.abs(weights) * measure_spreads(data.features, data.offsets), kind="stable")
-        chosen = [int(column) for column in ordered if weights[column]]
-        scores = linear_scores(data, chosen, weights[chosen])
-        value = float(Objective.parse(self.objective).evaluate(data, scores).mean())
-        return Selection(tuple(chosen), (tuple(weights[chosen].tolist()),), (value,))
-
-    def members(self, data: RankingData, *, n_jobs: int | None = None) -> FloatArray:
-        """Sum the members' weights, each divided by the spread of its scores, shape (f,)."""
-        weights = np.zeros(len(data.specs))
-        for fold in each(split_folds(data.qids, self.folds, self.seed), "members"):
-            training = data.select_queries(without(data.qids, fold))
-            member = self.member.fit(training, n_jobs=n_jobs)
-            learned = np.array(member.weights)
-            scores = linear_scores(training, member.columns, learned)
-            weights[list(member.columns)] += learned / (measure_spreads(scores[:, None], training.offsets)[0] or 1.0)
-        return weights

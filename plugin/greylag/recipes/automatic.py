@@ -89,7 +89,7 @@ class Automatic:
         It is chosen by the validation queries, instead of cross-validation, if there are any.
         """
         objective = Objective.parse(self.objective)
-        candidates = [*baselines, *learners(objective, folds=self.folds, seed=self.seed)]
+        candidates = [*baselines, *learners(objective)]
         folds = cross_folds(data, self.parts(data.qids)) if validation is None else [(data, validation)]
         alone = [candidate.system for candidate in baselines]
         qids = (validation or data).qids

@@ -179,6 +179,11 @@ class BaselineRecipe(Recipe):
             parameter_grid(self.grid, step.tuned, self.base)  # checks the values
 
     @property
+    def tuned(self) -> tuple[str, ...]:
+        """The parameters that are tuned."""
+        return self.baseline.tuned
+
+    @property
     def steps(self) -> tuple[Baseline, ...]:
         """The baselines to tune, one after the other, in the profile of `base`."""
         return tuple(step.in_profile(self.base.profile) for step in (*self.before, self.baseline))

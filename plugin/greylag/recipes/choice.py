@@ -29,7 +29,7 @@ from greylag.learning.data import (
     spaced,
     useful_features,
 )
-from greylag.learning.greedy import GreedyCommittee, GreedySelection
+from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Learner, Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
@@ -109,14 +109,10 @@ def listwise(objective: Objective) -> Candidate:
     return Candidate(System("listwise"), learner=ListwiseRegression(objective), penalties=LISTWISE_PENALTIES)
 
 
-def learners(objective: Objective, *, folds: int, seed: int) -> list[Candidate]:
+def learners(objective: Objective) -> list[Candidate]:
     """List the learners that are tried on features of which nothing is known beforehand."""
-    committee = GreedyCommittee(objective, folds=folds, seed=seed)
-    return [
-        listwise(objective),
-        Candidate(System("greedy"), learner=GreedySelection(objective), most=MAX_SEARCHED_QUERIES),
-        Candidate(System("committee"), learner=committee, most=MAX_SEARCHED_QUERIES),
-    ]
+    greedy = GreedySelection(objective)
+    return [listwise(objective), Candidate(System("greedy"), learner=greedy, most=MAX_SEARCHED_QUERIES)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 from greylag.core.hints import shown
 from greylag.core.registry import load_entry, registered
@@ -33,15 +33,19 @@ from greylag.recipes.sources import FeatureSources
 from greylag.runtime.inputs import named_files
 from greylag.runtime.software import entry_files
 
-Asked = Literal["features", "pool"]
-
 
 @dataclass(frozen=True)
-class QueryOptions:
-    """How the queries of a model are shortened.
+class ModelOptions:
+    """The options of models besides those of recipes, learners and features.
 
     Parameters
     ----------
+    tune : bool, default False
+        Whether k1 and b are those of tuned BM25, and mu is that of tuned query likelihood, in each fold.
+    preselect : int >= 1, optional
+        Number of features to keep, by MMR of their information about relevance; all by default.
+    preselect_weight : float in [0, 1], default 0.5
+        The weight of relevance in this MMR; 1 keeps the features of highest information gain.
     first_sentence : bool, default False
         Whether queries are cut after their first sentence, once the candidates are found.
     stop_words : str, optional
@@ -49,55 +53,27 @@ class QueryOptions:
         of a file with one word per line.
     """
 
-    first_sentence: bool = False
-    stop_words: StopWords | None = None
-
-    @property
-    def form(self) -> QueryForm:
-        """The form that the model keeps, so that whatever uses it has the same queries."""
-        words = frozenset[str]() if self.stop_words is None else read_stop_words(self.stop_words)
-        return QueryForm(self.first_sentence, words)
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """Whether the parameters of features are tuned.
-
-    Parameters
-    ----------
-    tune : bool, default False
-        Whether k1 and b are those of tuned BM25, and mu is that of tuned query likelihood, in each fold.
-    """
-
     tune: bool = False
-
-
-@dataclass(frozen=True)
-class Preselection:
-    """How features are preselected before a model is learned.
-
-    Parameters
-    ----------
-    preselect : int >= 1, optional
-        Number of features to keep, by MMR of their information about relevance; all by default.
-    preselect_weight : float in [0, 1], default 0.5
-        The weight of relevance in this MMR; 1 keeps the features of highest information gain.
-    """
-
     preselect: int | None = None
     preselect_weight: float = EQUAL_WEIGHTS
+    first_sentence: bool = False
+    stop_words: StopWords | None = None
 
     def __post_init__(self) -> None:
         if self.preselect is None and self.preselect_weight != EQUAL_WEIGHTS:
             raise ParameterError("preselect_weight needs preselect, the number of features to keep")
 
     @classmethod
-    def pop(cls, values: dict[str, Any]) -> MMRPreselection | None:
-        """Remove these options from the values of a model, and return the selection that they ask for."""
-        asked = cls(**{key: values.pop(key) for key in _PRESELECTION if key in values})
-        if asked.preselect is None:
-            return None
-        return MMRPreselection(asked.preselect, relevance_weight=asked.preselect_weight)
+    def pop(cls, values: dict[str, Any], *names: str) -> ModelOptions:
+        """Remove the options of these names from the values of a model."""
+        return cls(**{name: values.pop(name) for name in names if name in values})
+
+    @property
+    def preselection(self) -> MMRPreselection | None:
+        """The selection of features that is asked for."""
+        return (
+            None if self.preselect is None else MMRPreselection(self.preselect, relevance_weight=self.preselect_weight)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,10 +83,9 @@ class Ranker:
     summary: str
     # Looks up the options, for which a learner is imported
     options_of: Callable[[], Mapping[str, Parameter]]
-    # The recipe, from the values of options and the parameters of `parse_model`
+    # The recipe, from the objective and the values of options, and of features and pool if it takes these
     recipe: Callable[..., Recipe]
-    # The parameters of `parse_model` that it takes, besides the objective
-    takes: tuple[Asked, ...] = ()
+    takes_features: bool = True
     # Whether its candidates, where no run is given, are those of BM25 and BM25+RM3
     union: bool = False
     # The baselines that it tunes beside the model
@@ -160,15 +135,15 @@ def parse_model(
     ranker = RANKERS.get(name)
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
-    asked: dict[str, Any] = {"features": features, "pool": pool}
-    for key, value in asked.items():
-        if value and key not in ranker.takes:
-            raise ParameterError(f"{name} takes no {key}")
+    given = {key: value for key, value in (("features", features), ("pool", pool)) if value}
+    if given and not ranker.takes_features:
+        raise ParameterError(f"{name} takes no {next(iter(given))}")
     values = read_options(name, options, ranker.options)
     # Options of queries are not the recipe's: it learns from queries that are shortened already.
-    queries = QueryOptions(**{key: values.pop(key) for key in _QUERIES if key in values})
-    recipe = ranker.recipe(Objective.parse(objective), values, **{key: asked[key] for key in ranker.takes})
-    return SpeltModel(recipe, queries.form)
+    queries = ModelOptions.pop(values, *_QUERIES)
+    words = frozenset[str]() if queries.stop_words is None else read_stop_words(queries.stop_words)
+    recipe = ranker.recipe(Objective.parse(objective), values, **given)
+    return SpeltModel(recipe, QueryForm(queries.first_sentence, words))
 
 
 def parse_learner(text: str, objective: Objective | str) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
@@ -183,7 +158,7 @@ def parse_learner(text: str, objective: Objective | str) -> tuple[Learner | Lamb
         if option in RANKERS[name].options and option not in known:
             raise ParameterError(f"{name} has the option {option} with --index only")
     values = read_options(name, options, known)
-    preselection = Preselection.pop(values)
+    preselection = ModelOptions.pop(values, *_PRESELECTION).preselection
     return kind(objective, **values), preselection
 
 
@@ -205,7 +180,7 @@ def learner_options(name: str) -> dict[str, Parameter]:
 def _weighted_options(name: str) -> dict[str, Parameter]:
     """Return the options of a learner with those of features and queries."""
     own = learner_options(name)
-    others = {**parameters(FeatureParameters), **parameters(Tuning), **_PRESELECTION, **_QUERIES}
+    others = {**parameters(FeatureParameters), **parameters(ModelOptions)}
     if both := sorted(own.keys() & others.keys()):
         raise ParameterError(f"learner {name} has the parameter {both[0]}, which features have, too: rename it")
     return {**own, **others}
@@ -213,7 +188,7 @@ def _weighted_options(name: str) -> dict[str, Parameter]:
 
 def model_files(text: str) -> list[str]:
     """List the files that the spelling of a model names, and the code of a learner of another package."""
-    hints, (name, options) = get_type_hints(QueryOptions, include_extras=True), read_call(text)
+    hints, (name, options) = get_type_hints(ModelOptions, include_extras=True), read_call(text)
     named = [file for option, value in options.items() for file in named_files(hints.get(option), value)]
     return [*named, *entry_files("learner", name)]
 
@@ -223,95 +198,86 @@ def _weighted(
     objective: Objective,
     values: dict[str, Any],
     *,
-    features: tuple[Feature, ...],
-    pool: Pool | None,
+    features: tuple[Feature, ...] = (),
+    pool: Pool | None = None,
 ) -> Recipe:
-    tune = values.pop("tune", False)
-    if tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
+    options = ModelOptions.pop(values, "tune", *_PRESELECTION)
+    if options.tune and (chosen := [key for key in ("mu", "k1", "b") if key in values]):
         raise ParameterError(f"{chosen[0]} and tune=true cannot be combined: tune chooses mu, k1 and b")
-    preselection = Preselection.pop(values)
     # Learners and features share one list of options; a learner would refuse those of features.
     of_features = {key: values.pop(key) for key in parameters(FeatureParameters) if key in values}
     recipe = MRFRecipe(
         unique_features([*(() if pool is None and features else candidate_pool(pool or "full")), *features]),
         find_learner(name)(objective, **values),
         parameters=FeatureParameters(**of_features),
-        preselection=preselection,
+        preselection=options.preselection,
     )
-    return TunedMRFRecipe(recipe) if tune else recipe
-
-
-def _baseline(name: str, objective: Objective, values: dict[str, Any]) -> Recipe:
-    return BaselineRecipe(BASELINES[name], objective=objective, grid={**GRID, **values})
-
-
-def _rm3(objective: Objective, values: dict[str, Any]) -> Recipe:
-    return RM3Recipe(objective, grid={**GRID, **values})
-
-
-def _from_sources(
-    recipe: Callable[..., Recipe],
-    objective: Objective,
-    values: dict[str, Any],
-    *,
-    features: tuple[Feature, ...],
-    pool: Pool | None,
-    **more: Any,
-) -> Recipe:
-    of_sources = {name: values.pop(name) for name in _SOURCES if name in values}
-    return recipe(objective, sources=FeatureSources(pool=pool or "sd", more=features, **of_sources), **values, **more)
-
-
-def _lambdamart(objective: Objective, sources: FeatureSources, **values: Any) -> Recipe:
-    return LambdaMARTRecipe(LambdaMART(objective, **values), sources=sources)
-
-
-def _tuned(summary: str, tuned: tuple[str, ...], recipe: Callable[..., Recipe]) -> Ranker:
-    """Describe a model whose options are the values to try for the parameters that it tunes."""
-    known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
-    grid = {
-        name: replace(known[name], annotation=several(known[name].annotation), default=GRID[name]) for name in tuned
-    }
-    options = {**grid, **_QUERIES}
-    return Ranker(f"{summary}, tuned over the values of its options", lambda: options, recipe)
-
-
-def _tuned_baseline(name: str, summary: str) -> Ranker:
-    return _tuned(summary, BASELINES[name].tuned, partial(_baseline, name))
+    return TunedMRFRecipe(recipe) if options.tune else recipe
 
 
 def _of_features(name: str, summary: str) -> Ranker:
     """Make a model of the features themselves, by a registered learner."""
-    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name), _TAKES)
+    return Ranker(summary, partial(_weighted_options, name), partial(_weighted, name))
 
 
-_TAKES: tuple[Asked, ...] = ("features", "pool")
-_QUERIES, _PRESELECTION = parameters(QueryOptions), parameters(Preselection)
+def _from_sources(kind: type, recipe: Callable[..., Recipe], summary: str, *without: str, **more: Any) -> Ranker:
+    """Make a model of the features that are tuned, with the options of a class."""
+
+    def make(
+        objective: Objective, values: dict[str, Any], *, features: tuple[Feature, ...] = (), pool: Pool = "sd"
+    ) -> Recipe:
+        sources = FeatureSources(
+            pool=pool, more=features, **{name: values.pop(name) for name in _SOURCES if name in values}
+        )
+        return recipe(objective, sources, **values)
+
+    return Ranker(summary, lambda: {**_SOURCES, **parameters(kind, "objective", *without)}, make, union=True, **more)
+
+
+def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
+    """Describe a model whose options are the values to try for the parameters that it tunes."""
+    known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
+    grid = {
+        name: replace(known[name], annotation=several(known[name].annotation), default=GRID[name])
+        for name in model.tuned
+    }
+
+    def make(objective: Objective, values: dict[str, Any]) -> Recipe:
+        return replace(model, objective=objective, grid={**GRID, **values})
+
+    return Ranker(
+        f"{summary}, tuned over the values of its options", lambda: {**grid, **_QUERIES}, make, takes_features=False
+    )
+
+
+_OPTIONS = parameters(ModelOptions)
+_QUERIES, _PRESELECTION = (
+    {name: _OPTIONS[name] for name in names}
+    for names in (("first_sentence", "stop_words"), ("preselect", "preselect_weight"))
+)
 _SOURCES = parameters(FeatureSources, "pool")
 _RANKERS: Mapping[str, Ranker] = {
-    "automatic": Ranker(
+    "automatic": _from_sources(
+        AutomaticRecipe,
+        lambda objective, sources, **options: AutomaticRecipe(objective, sources=sources, **options),
         "the best of baselines and learned models, or an average",
-        lambda: {**_SOURCES, **parameters(AutomaticRecipe, "objective", "sources", "general")},
-        partial(_from_sources, AutomaticRecipe),
-        _TAKES,
-        union=True,
+        "sources",
+        "general",
         baselines=tuple(f"tuned {system}" for system in BASELINE_SYSTEMS),
     ),
     "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
     "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
     "coordinate-ascent": _of_features("coordinate-ascent", "all features, weighted by coordinate ascent"),
-    "bm25": _tuned_baseline("bm25", "BM25"),
-    "ql": _tuned_baseline("ql", "query likelihood"),
-    "sdm": _tuned_baseline("sdm", "the sequential dependence model"),
-    "mrf-lm": _tuned_baseline("mrf-lm", "the full dependence model"),
-    "mrf-bm25": _tuned_baseline("mrf-bm25", "full dependence by BM25"),
-    "rm3": _tuned("RM3 after BM25", RM3Recipe().tuned, _rm3),
-    "lambdamart": Ranker(
+    "bm25": _tuned("BM25", BaselineRecipe(BASELINES["bm25"])),
+    "ql": _tuned("query likelihood", BaselineRecipe(BASELINES["ql"])),
+    "sdm": _tuned("the sequential dependence model", BaselineRecipe(BASELINES["sdm"])),
+    "mrf-lm": _tuned("the full dependence model", BaselineRecipe(BASELINES["mrf-lm"])),
+    "mrf-bm25": _tuned("full dependence by BM25", BaselineRecipe(BASELINES["mrf-bm25"])),
+    "rm3": _tuned("RM3 after BM25", RM3Recipe()),
+    "lambdamart": _from_sources(
+        LambdaMART,
+        lambda objective, sources, **options: LambdaMARTRecipe(LambdaMART(objective, **options), sources=sources),
         "trees of tuned RM3, MRF and manifold ranking, by LightGBM",
-        lambda: {**_SOURCES, **parameters(LambdaMART, "objective")},
-        partial(_from_sources, _lambdamart),
-        _TAKES,
-        union=True,
     ),
 }
 RANKERS: Mapping[str, Ranker] = {

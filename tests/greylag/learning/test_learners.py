@@ -1,4 +1,4 @@
-"""Greedy selection and its committees, and coordinate ascent.
+"""Greedy selection and coordinate ascent.
 
 Tests `coordinate_ascent`, `extraction`, `greedy` and `learner`.
 """
@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.evaluation.folds import split_folds
 from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
 from greylag.learning.data import RankingData, centred, linear_scores
-from greylag.learning.greedy import GreedyCommittee, GreedySelection
+from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Selection, after_each_round
 from greylag.learning.linesearch.line_search import line_search, prepare
 from greylag.learning.linesearch.objectives import Objective
@@ -103,9 +102,6 @@ def test_no_useful_feature() -> None:
     [
         (GreedySelection, {"max_features": 0}),
         (GreedySelection, {"epsilon": -1.0}),
-        (GreedyCommittee, {"folds": 1}),
-        (GreedyCommittee, {"seed": -1}),
-        (GreedyCommittee, {"max_features": 0}),
         (CoordinateAscent, {"restarts": 0}),
         (CoordinateAscent, {"tolerance": -1.0}),
         (CoordinateAscent, {"seed": -1}),
@@ -126,56 +122,6 @@ def test_values_after_each_round_are_those_of_shorter_selections() -> None:
             assert short == learner.fit(data).head(rounds)
             expected = AP.evaluate(other, linear_scores(other, list(short.columns), np.array(short.weights)))
             np.testing.assert_array_equal(values, expected)
-
-
-def within(data: RankingData, scores: np.ndarray) -> list[np.ndarray]:
-    """The scores of each query less their mean."""
-    parts = np.split(scores, data.offsets[1:-1])
-    return [part - part.mean() for part in parts]
-
-
-@pytest.mark.parametrize("measure", ["AP", "nDCG@10"])
-@pytest.mark.parametrize("seed", range(4))
-def test_scores_are_the_sum_of_the_members_standard_scores(seed: int, measure: str) -> None:
-    data = random_data(seed, queries=9, documents=25, features=6)
-    found = GreedyCommittee(measure, max_features=3, folds=4, seed=seed).fit(data)
-    expected = [np.zeros(end - first) for first, end in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
-    for fold in split_folds(data.qids, 4, seed):
-        own = data.select_queries([qid for qid in data.qids if qid not in fold])
-        member = GreedySelection(measure, max_features=3).fit(own)
-        trained = own.features[:, list(member.columns)] @ np.array(member.weights)
-        deviation = np.concatenate(within(own, trained)).std()
-        ranked = within(data, data.features[:, list(member.columns)] @ np.array(member.weights) / deviation)
-        expected = [total + part for total, part in zip(expected, ranked, strict=True)]
-    scores = linear_scores(data, found.columns, np.array(found.weights))
-    for part, total in zip(within(data, scores), expected, strict=True):
-        np.testing.assert_allclose(part, total, atol=1e-9)
-    assert found.training_scores == (pytest.approx(Objective.parse(measure).evaluate(data, scores).mean()),)
-
-
-def test_features_are_in_the_order_of_their_effect() -> None:
-    data = random_data(2, queries=12, documents=30, features=8)
-    found = GreedyCommittee("AP", max_features=4, folds=3).fit(data)
-    effects = [
-        abs(weight) * np.concatenate(within(data, data.features[:, column])).std()
-        for column, weight in zip(found.columns, found.weights, strict=True)
-    ]
-    assert effects == sorted(effects, reverse=True)
-
-
-def test_a_member_that_ranks_by_a_constant_has_no_part() -> None:
-    """Its training queries say nothing, so that its weights have no scale."""
-    data = random_data(2, queries=2, documents=12, features=1)
-    features = data.features.copy()
-    features[: data.offsets[1]] = 1.0  # the member trained on this query alone has one value
-    flat = RankingData(data.specs, data.qids, data.offsets, data.docids, features, data.grades, data.relevant_grades)
-    found = GreedyCommittee("AP", folds=2).fit(flat)
-    assert np.isfinite(found.weights).all()
-
-
-def test_a_committee_has_at_most_a_member_for_each_query() -> None:
-    with pytest.raises(ParameterError, match="3 queries cannot be split into 5 folds"):
-        GreedyCommittee("AP").fit(random_data(1, queries=3))
 
 
 ROUNDS = Selection((4, 1, 2), ((1.0,), (0.9, 0.1), (0.8, 0.1, 0.1)), (0.3, 0.4, 0.5))

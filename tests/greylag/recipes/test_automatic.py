@@ -260,12 +260,8 @@ def test_an_interrupted_choice_computes_no_features_again(monkeypatch: pytest.Mo
 
 
 def test_learners_have_families_and_labels() -> None:
-    assert [candidate.system.family for candidate in learners(AP, folds=2, seed=0)] == [
-        "listwise",
-        "greedy",
-        "committee",
-    ]
-    data, (listwise, *_) = sample(), learners(AP, folds=2, seed=0)
+    assert [candidate.system.family for candidate in learners(AP)] == ["listwise", "greedy"]
+    data, (listwise, _) = sample(), learners(AP)
     fitted = listwise.fit(data)
     assert [system.label for system in fitted] == [f"penalty {penalty:g}" for penalty in listwise.penalties]
     for penalty, weights in zip(listwise.penalties, fitted.values(), strict=True):
