@@ -98,6 +98,7 @@ def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
     assert (data.names, data.features.tolist(), data.grades.tolist()) == (("a",), [[5.0]], [1])
 
 
+@pytest.mark.parametrize("block", [1, 20, 1 << 20])
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -131,18 +132,20 @@ def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
         ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
         ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
         ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
+        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n\n1 qid:1\n", ":4: not of the form"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: feature 1 is"),
+        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
+        ("\n \n\n \n" * 10, "is empty"),
+        ("1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", ":1: has a carriage return"),
+        ("1 qid:1 1:2\r0 qid:1 1:3\r\n", ":1: has a carriage return"),
     ],
 )
-def test_bad_files(tmp_path: Path, text: str, reason: str) -> None:
-    (tmp_path / "f.txt").write_text(text)
-    with pytest.raises(FormatError, match=reason):
-        read_features(tmp_path / "f.txt")
-
-
-@pytest.mark.parametrize("text", ["1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", "1 qid:1 1:2\r0 qid:1 1:3\r\n"])
-def test_lines_that_end_in_a_carriage_return_alone_are_not_one_document(tmp_path: Path, text: str) -> None:
+def test_bad_files(tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
+    monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     (tmp_path / "f.txt").write_bytes(text.encode())
-    with pytest.raises(FormatError, match=r":1: has a carriage return"):
+    with pytest.raises(FormatError, match=reason):
         read_features(tmp_path / "f.txt")
 
 
@@ -223,28 +226,6 @@ def test_reads_what_a_split_at_spaces_gives(
     assert repr(data.features.tolist()) == repr(expected)  # tells -0.0 from 0.0
     assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(row[1] for row in rows))
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
-
-
-@pytest.mark.parametrize("block", [1, 20])
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
-        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n\n1 qid:1\n", ":4: not of the form"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: feature 1 is"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
-        ("\n \n\n \n" * 10, "is empty"),
-    ],
-)
-def test_bad_files_in_blocks(
-    *, tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
-    monkeypatch.setattr(files, "_BLOCK_BYTES", block)
-    (tmp_path / "f.txt").write_text(text)
-    with pytest.raises(FormatError, match=reason):
-        read_features(tmp_path / "f.txt")
 
 
 def test_features_are_held_once(tmp_path: Path) -> None:
