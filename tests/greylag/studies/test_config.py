@@ -50,86 +50,55 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "place", "part"),
     [
-        ("{}", r"name: field required"),
-        ("{name: x, colour: red}", r"colour: unknown field: use name, study, data, expected, docs, features,"),
-        ("{name: x, data_folder: /tmp}", r"data_folder: unknown field"),
-        ("{name: x, mesures: [AP]}", r"mesures: unknown field: did you mean measures"),
-        ("{name: x, part: {sizes: 2}}", r"part.sizes: unknown field: did you mean size\?"),
-        ("{name: x, part: {size: 0}}", r"part.size: input should be greater than or equal to 1 \(got 0\)"),
-        ("{name: x, part: {folds: 1}}", r"part.folds: .*greater than or equal to 2 \(got 1\)"),
-        ("{name: x, measures: [AP, nDGC@10]}", r"measures.1: .*'nDGC@10'.* nDCG"),
-        ("{name: x, objective: nDCK}", r"objective: .*nDCK.* \(got 'nDCK'\)"),
-        ("{name: x, even: '3'}", r"even: 3 is not even: add 1 \(got '3'\)"),
-        ("{name: 3, part: {size: 0}}", r"name: it must be text"),
-        ("{name: ''}", r"name: '' cannot name a file"),
-        ("{name: ../../victim}", r"name: '../../victim' cannot name a file"),
-        ("{name: a/b}", r"name: 'a/b' cannot name a file"),
-        ("{name: ..}", r"name: '..' cannot name a file"),
-        (f"{{name: {'x' * 201}}}", r"name: 'xxx.* cannot name a file"),
-        ('{name: "a\\nb"}', r"name: 'a.*b' cannot name a file"),
-        ("{name: x, part: {size: true}}", r"part.size: .*valid integer"),
-        ("{name: x, part: {size: '3'}}", r"part.size: .*valid integer"),
-        ("{name: x, part: {size: 2.5}}", r"part.size: .*valid integer"),
-        ("{name: x, part: {size: 100000000000000000000}}", r"part.size: .*less than"),
-        ("{name: x, part: {seed: -1}}", r"part.seed: .*greater than or equal to 0"),
-        ("{name: x, expected: {bm25: {AP: .nan}}}", r"expected.bm25.AP: .*finite"),
-        ("{name: x, expected: {bm25: {AP: .inf}}}", r"expected.bm25.AP: .*finite"),
+        ("{}", "name", "required"),
+        ("{name: x, colour: red}", "colour", "use name, study, data, expected, docs, features,"),
+        ("{name: x, data_folder: /tmp}", "data_folder", ""),
+        ("{name: x, mesures: [AP]}", "mesures", "measures"),
+        ("{name: x, part: {sizes: 2}}", "part.sizes", "size?"),
+        ("{name: x, part: {size: 0}}", "part.size", "(got 0)"),
+        ("{name: x, part: {folds: 1}}", "part.folds", "2 (got 1)"),
+        ("{name: x, part: {size: true}}", "part.size", "integer"),
+        ("{name: x, part: {size: '3'}}", "part.size", "integer"),
+        ("{name: x, part: {size: 2.5}}", "part.size", "integer"),
+        ("{name: x, part: {size: 100000000000000000000}}", "part.size", "less than"),
+        ("{name: x, part: {seed: -1}}", "part.seed", "0"),
+        ("{name: x, measures: [AP, nDGC@10]}", "measures.1", "nDCG"),
+        ("{name: x, objective: nDCK}", "objective", "(got 'nDCK')"),
+        ("{name: x, even: '3'}", "even", "3 is not even: add 1 (got '3')"),
+        ("{name: 3, part: {size: 0}}", "name", "text"),
+        ("{name: ''}", "name", "''"),
+        ("{name: ../../victim}", "name", "'../../victim'"),
+        ("{name: a/b}", "name", "'a/b'"),
+        ("{name: ..}", "name", "'..'"),
+        (f"{{name: {'x' * 201}}}", "name", "'xxx"),
+        ('{name: "a\\nb"}', "name", "cannot name a file"),
+        ("{name: x, expected: {bm25: {AP: .nan}}}", "expected.bm25.AP", "finite"),
+        ("{name: x, expected: {bm25: {AP: .inf}}}", "expected.bm25.AP", "finite"),
+        ("name: [", "1", "YAML"),
+        ("name: x\n  b: c", "2", "YAML"),
+        ("a: &a [x]\nb: *a", "2", "aliases"),
+        ("name: x\npart: {size: 1, size: 2}", "2", "'size'"),
+        ("- name", "", "mapping"),
+        ("", "", "mapping"),
+        (None, "", "cannot be read"),
     ],
 )
-def test_fields_out_of_their_domain(tmp_path: Path, content: str, reason: str) -> None:
+def test_refusals(tmp_path: Path, content: str | None, place: str, part: str) -> None:
     path = tmp_path / "x.yaml"
-    path.write_text(content)
-    with pytest.raises(FormatError, match=reason) as caught:
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(FormatError) as caught:
         check_fields(path, read_yaml(path), Sample)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"name: [", r"x.yaml:1: not YAML"),
-        (b"name: x\n  b: c", r"x.yaml:2: not YAML"),
-        (b"- name", r"an experiment file is a mapping"),
-        (b"", r"an experiment file is a mapping"),
-        (b"name: \xe9", r"cannot be read: .*utf-8"),
-        (b"name: a\x00b", r"not YAML: .*special characters"),
-        (b"a: &a [x]\nb: *a", r"x.yaml:2: not YAML: aliases are not supported"),
-        (b"a: &a [*a]", r"x.yaml:1: not YAML: aliases"),
-        (b"name: x\nname: y", r"x.yaml:2: not YAML: duplicate key 'name'"),
-        (b"name: x\npart: {size: 1, size: 2}", r"x.yaml:2: not YAML: duplicate key 'size'"),
-        (b"name: x\n1: y", r"x.yaml:2: not YAML: key '1' is not text"),
-        (b"? [a]\n: y", r"not YAML: key .* is not text"),
-        (b"a: " + b"9" * 5000, r"a value is not valid: .*digits"),
-        (b"a: !!timestamp 2020-13-45", r"a value is not valid"),
-        (b"a: !!binary x", r"not YAML|a value is not valid"),
-        (b"a: !!set {x}", r"a value is not valid|not text"),
-        (b"a: !!bool x", r"a value is not valid"),
-        (b"a: !!python/object/apply:os.system [ls]", r"not YAML: could not determine a constructor"),
-        (b"a: " + b"[" * 100_000, r"nested too deeply"),
-        (b"a: x\n" + b"#" * (1 << 20), r"more than 1048576"),
-    ],
-)
-def test_files_that_are_not_experiments(tmp_path: Path, content: bytes, reason: str) -> None:
-    (tmp_path / "x.yaml").write_bytes(content)
-    with pytest.raises(FormatError, match=reason) as caught:
-        read_yaml(tmp_path / "x.yaml")
-    assert str(caught.value).startswith(f"{tmp_path / 'x.yaml'}:")
+    assert str(caught.value).startswith(f"{path}:{place}: " if place.isdigit() else f"{path}: {place}")
+    assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_dates_are_text_and_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xef\xbb\xbfname: 2020-02-30\r\nday: 2020-01-01\r\n")
     assert read_yaml(tmp_path / "x.yaml") == {"name": "2020-02-30", "day": "2020-01-01"}
-
-
-def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"none.yaml: cannot be read: No such file"):
-        read_yaml(tmp_path / "none.yaml")
-    with pytest.raises(FormatError, match="cannot be read"):
-        read_yaml(tmp_path)
 
 
 def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
