@@ -62,16 +62,10 @@ COMMANDS = [line for line in _LINES.replace("\\\n", "").split("\n") if line]
 
 def outputs(line: str) -> list[str]:
     """The files that a command writes."""
-    names = re.findall(r"(?:--out|--out-run|>) (\S+)", line)
-    return [f"div.{member}.run" for member in (1, 2, 3)] if "--members" in line else names
+    return re.findall(r"(?:--out|--out-run|>) (\S+)", line)
 
 
 MADE_BY = {name: line for line in COMMANDS for name in outputs(line)}
-
-
-def written_by(*commands: str) -> list[str]:
-    """The files that some commands write."""
-    return [name for name, line in MADE_BY.items() if line.split()[0] in commands]
 
 
 class Writer:

@@ -103,16 +103,12 @@ def read_run(
 class RunFile:
     """A run in a file: checked at once, then read query by query. Iterating gives the qids."""
 
-    # If the lines of a query are apart, the whole run is read. `tag` is that of the first line.
     def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
-        # The first pass checks every line and keeps the qids alone; the second reads a query at a time.
-        self._whole = False
-        try:
-            notes = self._check()
-        except _ApartError:
-            self._whole = True
-            notes = self._check()
+        # The first pass checks every line and keeps the qids alone; `rankings` then reads a query at a time.
+        notes = _Notes(self.path)
+        self.tag, groups = self._read(notes)
+        self._qids = [qid for qid, _ in groups]
         self._check_unchanged()
         notes.log(self.tag)
 
@@ -131,14 +127,8 @@ class RunFile:
             yield _ranking(qid, texts.get(qid, ""), scores)
         self._check_unchanged()
 
-    def _check(self) -> _Notes:
-        notes = _Notes(self.path)
-        self.tag, groups = self._read(notes)
-        self._qids = [qid for qid, _ in groups]
-        return notes
-
     def _read(self, notes: _Notes) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
-        return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=self._whole)
+        return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=False)
 
     def _check_unchanged(self) -> None:
         if file_stamp(self.path) != self._stamp:
@@ -192,7 +182,9 @@ def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting
 
 
 def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenient: bool = False) -> Run | RunFile:
-    """Open a run to be read a query at a time; pipes, and every file with `lenient`, are read at once.
+    """Open a run to be read a query at a time.
+
+    Pipes are read at once, as are files in which the lines of a query are apart, and every file with `lenient`.
 
     Parameters
     ----------
@@ -204,7 +196,10 @@ def open_run(path: str | Path, topics: Mapping[str, str] | None = None, *, lenie
     FormatError
         As for `read_run`.
     """
-    return RunFile(path, topics) if is_file(path) and not lenient else read_run(path, topics, lenient=lenient)
+    if is_file(path) and not lenient:
+        with suppress(_ApartError):
+            return RunFile(path, topics)
+    return read_run(path, topics, lenient=lenient)
 
 
 def run_tag(path: Path) -> str:
