@@ -37,7 +37,7 @@ def stage_rows() -> Iterator[Row]:
         lucene = LuceneIndex(Path(folder, "index"))
         index = PositionalIndex.from_lucene(lucene)
         run = lucene.bm25(1000).run(read_topics(DATA / "vaswani" / "query-text.trec"))
-        for graph in ("full", "knn", "mutual_knn", "connecting"):
+        for graph in ("full", "knn", "mutual_knn"):
             for depth in (1000, 100):
                 stage = ManifoldRanker(index, depth=depth, graph=graph)
                 each = seconds(lambda: [stage(ranking) for ranking in run.values()], 3) / len(run)  # noqa: B023

@@ -52,7 +52,7 @@ def feature_rows(
 
 def stage_rows(index: PositionalIndex, rankings: Sequence[Ranking]) -> Iterator[Row]:
     """Manifold ranking and MMR at depth 1000, CPU time."""
-    for graph, aim in (("knn", "at most 20"), ("connecting", "at most 30")):
+    for graph, aim in (("knn", "at most 20"), ("full", "at most 30")):
         stage = ManifoldRanker(index, depth=1000, graph=graph)  # type: ignore[arg-type]
         spent = cpu_seconds(lambda: [stage(ranking) for ranking in rankings], 3)  # noqa: B023
         name = f"manifold stage, {graph} graph, {index.n_terms} terms"

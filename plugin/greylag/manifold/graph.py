@@ -22,11 +22,10 @@ from greylag.core.checks import check_choice, check_counts
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
-Graph = Literal["connecting", "knn", "mutual_knn", "full"]
+Graph = Literal["knn", "mutual_knn", "full"]
 """The rule that joins points; see `affinity_graph`."""
 Affinity = Literal["rbf", "inner_product"]
 
-SPARSE_BELOW = 0.1  # a dense W is faster if a larger share of pairs is joined
 BLOCK_NUMBERS = 2**22  # numbers in memory at once if points are processed in blocks
 
 
@@ -56,9 +55,8 @@ class InnerProductGraph:
 
     def toarray(self) -> FloatArray:
         """Form W, shape (n, n)."""
-        from scipy.spatial.distance import squareform
-
-        matrix: FloatArray = squareform(_products(self.X), checks=False)
+        matrix: FloatArray = (self.X @ self._transposed).toarray()
+        np.fill_diagonal(matrix, 0)
         return matrix
 
 
@@ -68,7 +66,7 @@ AffinityGraph: TypeAlias = FloatArray | sparse.csr_array | InnerProductGraph
 def affinity_graph(
     X: ArrayLike | sparse.sparray | sparse.spmatrix,
     *,
-    graph: Graph = "connecting",
+    graph: Graph = "knn",
     neighbours: int = 10,
     affinity: Affinity = "rbf",
     sigma: float | None = None,
@@ -79,11 +77,9 @@ def affinity_graph(
     ----------
     X : array-like or sparse, shape (n, m)
         Finite; one row per point.
-    graph : "connecting", "knn", "mutual_knn" or "full", default "connecting"
+    graph : "knn", "mutual_knn" or "full", default "knn"
         Which pairs are joined, by Euclidean distance. For rows of unit length this is the order of inner products.
 
-        - "connecting": every pair no further apart than the longest edge of the minimum spanning tree. This is the
-          graph of the paper's first step: join pairs in ascending order of distance until the graph is connected.
         - "knn": i and j if either is among the nearest neighbours of the other; "mutual_knn": if both are. The graph
           may be disconnected; a point without a pair is isolated.
         - "full": every pair.
@@ -99,16 +95,16 @@ def affinity_graph(
     Returns
     -------
     ndarray, CSR array or InnerProductGraph, shape (n, n)
-        Symmetric, W_ii = 0. The kNN graphs are CSR, and "full" inner products of sparse X are an `InnerProductGraph`.
-        Any other graph is CSR if it joins less than a tenth of all pairs, and dense otherwise.
+        Symmetric, W_ii = 0. The kNN graphs are CSR, "full" inner products of sparse X are an `InnerProductGraph`, and
+        other full graphs are dense.
 
     Notes
     -----
     Equal points have RBF affinity 1. A zero row (an empty document) is an ordinary point to the RBF, but isolated under
     the inner product. An affinity of 0, including an exponential that underflows, is not an edge.
 
-    "connecting" and "full" take O(n²) time and memory, at most n²/2 distances and one n x n matrix at a time. The kNN
-    graphs take O(n · neighbours) memory.
+    "full" takes O(n²) time and memory, at most n²/2 distances and one n x n matrix at a time. The kNN graphs take
+    O(n · neighbours) memory.
     """
     points = _points(X)
     _check(points, graph, neighbours, affinity, sigma)
@@ -121,18 +117,19 @@ def affinity_graph(
             return _symmetric(_pair_products(points, rows, columns), rows, columns, n)
         squares = _by_blocks(lambda left, right: (left - right) ** 2, points, rows, columns)
         return _symmetric(_rbf(np.sqrt(squares), sigma), rows, columns, n)
-    # The case of documents: products are positive for most pairs, so that a matrix of them would be dense.
-    if affinity == "inner_product" and graph == "full":
-        return _inner_product_graph(points) if sparse.issparse(points) else _dense_products(points)
-    if affinity == "inner_product":
-        products = _products(points)
-        distances = _distances(points, products)
-        products[distances > _longest_tree_edge(distances)] = 0
-        return _from_condensed(products, n)
-    distances = _distances(points)
-    longest = _longest_tree_edge(distances) if graph == "connecting" else np.inf
-    distances[distances > longest] = np.inf
-    return _from_condensed(_rbf(distances, sigma), n)
+    if affinity == "rbf":
+        from scipy.spatial.distance import pdist, squareform
+
+        distances = _sparse_distances(points) if sparse.issparse(points) else np.asarray(pdist(points))
+        return np.asarray(squareform(_rbf(distances, sigma), checks=False))
+    if sparse.issparse(points):
+        # The case of documents: products are positive for most pairs, so that a matrix of them would be dense. A
+        # coordinate of a single point adds to no product.
+        shared = points[:, (points > 0).sum(axis=0) > 1]
+        return InnerProductGraph(shared, (shared * shared).sum(axis=1))
+    products: FloatArray = points @ points.T
+    np.fill_diagonal(products, 0)
+    return products
 
 
 def _points(X: Any) -> Any:
@@ -230,52 +227,25 @@ def _by_blocks(term: Any, points: Any, rows: IntArray, columns: IntArray) -> Flo
     return sums
 
 
-def _distances(points: Any, products: FloatArray | None = None) -> FloatArray:
+def _sparse_distances(points: sparse.csr_array) -> FloatArray:
     """Compute n(n-1)/2 distances in the order of `scipy.spatial.distance.pdist`, which refuses sparse points."""
-    if not sparse.issparse(points):
-        from scipy.spatial.distance import pdist
-
-        return np.asarray(pdist(points))
-    from greylag.manifold.products import condensed_distances
-
-    products = _products(points) if products is None else products
-    distances = np.empty_like(products)
-    condensed_distances(products, (points * points).sum(axis=1), distances)
+    n, norms, end = points.shape[0], (points * points).sum(axis=1), 0
+    distances, step = np.empty(n * (n - 1) // 2), max(1, BLOCK_NUMBERS // n)
+    for start in range(0, n, step):
+        for i, products in enumerate((points[start : start + step] @ points.T).toarray(), start):
+            both = norms[i] + norms[i + 1 :]
+            squares = both - 2 * products[i + 1 :]
+            # The difference of nearly equal numbers: below this it is rounding.
+            squares[squares < 1e-14 * both] = 0.0
+            begin, end = end, end + n - 1 - i
+            distances[begin:end] = np.sqrt(squares)
     return distances
 
 
-def _products(points: Any) -> FloatArray:
-    """Compute the n(n-1)/2 inner products in the order of `_distances`."""
-    if not sparse.issparse(points):
-        from scipy.spatial.distance import squareform
-
-        return np.asarray(squareform(_dense_products(points), checks=False))
-    from greylag.manifold.products import condensed_products
-
-    n = points.shape[0]
-    products = np.empty(n * (n - 1) // 2)
-    condensed_products(_arrays(points), _arrays(points.tocsc()), products)
-    return products
-
-
-def _dense_products(points: FloatArray) -> FloatArray:
-    """Compute the inner products of all pairs, shape (n, n), and 0 on the diagonal."""
-    matrix: FloatArray = points @ points.T
-    np.fill_diagonal(matrix, 0)
-    return matrix
-
-
-def _longest_tree_edge(distances: FloatArray) -> float:
-    """Find the longest edge of the minimum spanning tree: the distance of the last merger in single linkage."""
-    from scipy.cluster.hierarchy import single
-
-    return float(single(distances)[-1, 2])
-
-
 def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
-    """Compute exp(-d² / 2 sigma²), overwriting `distances`; an infinite distance is not an edge."""
+    """Compute exp(-d² / 2 sigma²), overwriting `distances`."""
     if sigma is None:
-        positive = distances[(distances > 0) & (distances < np.inf)]
+        positive = distances[distances > 0]
         sigma = float(np.median(positive, overwrite_input=True)) if positive.size else 1.0
     # In place: this is the largest array, of which there is one copy at most.
     distances /= sigma
@@ -284,27 +254,8 @@ def _rbf(distances: FloatArray, sigma: float | None) -> FloatArray:
     return np.exp(distances, out=distances)
 
 
-def _from_condensed(weights: FloatArray, n: int) -> FloatArray | sparse.csr_array:
-    """Make the symmetric matrix of weights given in the order of `pdist`."""
-    from scipy.spatial.distance import squareform
-
-    if np.count_nonzero(weights) >= SPARSE_BELOW * weights.size:
-        matrix: FloatArray = squareform(weights, checks=False)
-        return matrix
-    edges = np.flatnonzero(weights)
-    first = np.concatenate([[0], np.cumsum(np.arange(n - 1, 1, -1))])  # the index of the pair (i, i + 1)
-    rows = np.searchsorted(first, edges, side="right") - 1
-    return _symmetric(weights[edges], rows, edges - first[rows] + rows + 1, n)
-
-
 def _symmetric(weights: FloatArray, rows: IntArray, columns: IntArray, n: int) -> sparse.csr_array:
     ends = np.concatenate([rows, columns]), np.concatenate([columns, rows])
     matrix = sparse.csr_array((np.concatenate([weights, weights]), ends), shape=(n, n))
     matrix.eliminate_zeros()
     return matrix
-
-
-def _inner_product_graph(points: sparse.csr_array) -> InnerProductGraph:
-    # A coordinate of a single point adds to no product.
-    shared = points[:, (points > 0).sum(axis=0) > 1]
-    return InnerProductGraph(shared, (shared * shared).sum(axis=1))

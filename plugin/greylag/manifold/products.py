@@ -35,34 +35,6 @@ def _products_after(i: int, by_point: Any, by_coordinate: Any, after: IntArray, 
 
 
 @_jit
-def condensed_products(by_point: Any, by_coordinate: Any, products: FloatArray) -> None:
-    """Write the inner products of all pairs of n points to `products`, in the order of `scipy.spatial.distance.pdist`.
-
-    The caller makes the array, as SciPy would copy one that a compiled function made.
-    """
-    n, pair = len(by_point[0]) - 1, 0
-    row, after = np.empty(n), by_coordinate[0][:-1].copy()
-    for i in range(n):
-        _products_after(i, by_point, by_coordinate, after, row)
-        for j in range(i + 1, n):
-            products[pair] = row[j]
-            pair += 1
-
-
-@_jit
-def condensed_distances(products: FloatArray, squared_norms: FloatArray, distances: FloatArray) -> None:
-    """Compute the Euclidean distances of all pairs from their inner products; 0 for points equal up to rounding."""
-    n, pair = len(squared_norms), 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            norms = squared_norms[i] + squared_norms[j]
-            square = norms - 2 * products[pair]
-            # The difference of nearly equal numbers: below this it is rounding.
-            distances[pair] = 0.0 if square < 1e-14 * norms else np.sqrt(square)
-            pair += 1
-
-
-@_jit
 def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, neighbours: IntArray, squares: Any) -> None:
     """Find the k < n nearest neighbours of each of n points, in ascending order of Euclidean distance.
 

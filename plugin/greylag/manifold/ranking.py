@@ -46,7 +46,7 @@ def manifold_ranking(
     *,
     confidences: ArrayLike | None = None,
     alpha: float = 0.99,
-    graph: Graph = "connecting",
+    graph: Graph = "knn",
     neighbours: int = 10,
     affinity: Affinity = "rbf",
     sigma: float | None = None,

@@ -59,7 +59,7 @@ class ManifoldRanker(Stage):
     alpha : float in [0, 1), default 0.6
         How far scores spread. Near 1, documents that are similar to many others win regardless of the query; the
         paper's 0.99 is for queries drawn from the same data as the other points.
-    graph : "connecting", "knn", "mutual_knn" or "full", default "knn"
+    graph : "knn", "mutual_knn" or "full", default "knn"
         The rule that joins points; see `affinity_graph`.
     neighbours : int >= 1, default 10
         The number of neighbours in a kNN graph.

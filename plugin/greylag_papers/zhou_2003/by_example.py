@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import single
+from scipy.spatial.distance import squareform
 from sklearn.metrics import roc_auc_score
 
 from greylag import ParameterError
@@ -19,6 +21,14 @@ from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
 
 PAGERANK = "eq. 12, k = 1"  # for one query, D^1/2 f*
+
+
+def connecting(distances: FloatArray) -> NDArray[np.bool_]:
+    """Mark the pairs that step 1 of the algorithm joins: in ascending order of distance, until all are connected."""
+    # The last merger of single linkage is the longest edge of the minimum spanning tree.
+    joined = distances <= single(squareform(distances, checks=False))[-1, 2]
+    np.fill_diagonal(joined, False)
+    return np.asarray(joined)
 
 
 def draw_queries(rng: np.random.Generator, classes: NDArray[Any], label: Any, count: int) -> IntArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from greylag_papers.zhou_2003.by_example import (
     class_means,
     class_means_table,
     compare_by_class,
+    connecting,
     draw_queries,
     query_columns,
     roc_areas,
@@ -38,6 +39,7 @@ from greylag_papers.zhou_2003.by_example import (
 )
 
 PRODUCT = "inner product"
+Joining = Literal["connecting"] | Graph
 
 
 class Settings(TextSettings):
@@ -49,8 +51,8 @@ class Settings(TextSettings):
     """Messages drawn from each newsgroup, each a query of its own."""
     seed: Seed = 0
     """Seed of the queries."""
-    graphs: Annotated[tuple[Graph, ...], Field(min_length=1)] = ("connecting", "full", "knn")
-    """See `affinity_graph`."""
+    graphs: Annotated[tuple[Joining, ...], Field(min_length=1)] = ("connecting", "full", "knn")
+    """That of the paper's first step, and those of `affinity_graph`."""
     neighbours: Positive = 10
     """Number of neighbours in the graph "knn"."""
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
@@ -112,10 +114,21 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
 
 
 def areas_on_graph(
-    graph: Graph, X: csr_matrix, groups: NDArray[np.str_], queries: IntArray, *, settings: Settings
+    graph: Joining,
+    X: csr_matrix,
+    groups: NDArray[np.str_],
+    queries: IntArray,
+    *,
+    settings: Settings,
 ) -> tuple[FloatArray, FloatArray, FloatArray, dict[int, FloatArray]]:
     """Compute ROC areas on a graph, each shaped as `queries`: of f*, D^-1/2 f*, D^1/2 f* (eq. 12), and each f(t)."""
-    W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
+    if graph == "connecting":
+        products = (X @ X.T).toarray()
+        norms = products.diagonal()
+        distances = np.sqrt(np.maximum(norms[:, None] + norms - 2 * products, 0.0))
+        W: AffinityGraph = np.where(connecting(distances), products, 0.0)
+    else:
+        W = affinity_graph(X, graph=graph, neighbours=settings.neighbours, affinity="inner_product")
     f = spread(W, queries.ravel(), settings.alpha)
     by_step = areas_by_step(W, groups, queries, settings.steps, settings.alpha)
     root = np.sqrt(degrees(W))[:, np.newaxis]

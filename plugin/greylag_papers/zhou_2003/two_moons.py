@@ -10,19 +10,18 @@ from itertools import islice
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 from sklearn.datasets import make_moons
 
-from greylag.manifold import AffinityGraph, affinity_graph, iterates, rank
+from greylag.manifold import iterates, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Section
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.figures import Cloud, point_figure
-from greylag_papers.zhou_2003.by_example import roc_areas
+from greylag_papers.zhou_2003.by_example import connecting, roc_areas
 
 
 class Settings(Experiment):
@@ -51,7 +50,8 @@ def draw_points(settings: Settings, context: Context) -> tuple[FloatArray, IntAr
 def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Context) -> Outcome:
     """Rank all points for each point as the query."""
     X, moons = points
-    W = affinity_graph(X, sigma=settings.sigma)
+    D = cdist(X, X)
+    W = np.where(connecting(D), np.exp(-0.5 * (D / settings.sigma) ** 2), 0.0)
     scores = score(X, W, settings)
     means = {
         name: {
@@ -77,7 +77,7 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
     )
 
 
-def score(X: FloatArray, W: AffinityGraph, settings: Settings) -> dict[str, FloatArray]:
+def score(X: FloatArray, W: FloatArray, settings: Settings) -> dict[str, FloatArray]:
     """Compute scores by distance, by shortest paths, by f(t) and by f*: a column for each point as the query."""
     queries = np.eye(len(X))
     steps = islice(iterates(W, queries, alpha=settings.alpha), max(settings.steps) + 1)
@@ -86,14 +86,10 @@ def score(X: FloatArray, W: AffinityGraph, settings: Settings) -> dict[str, Floa
     return {"distance": -cdist(X, X), "shortest paths": -path_lengths(X, W), **by_step, "f*": limit}
 
 
-def path_lengths(X: FloatArray, W: AffinityGraph) -> FloatArray:
+def path_lengths(X: FloatArray, W: FloatArray) -> FloatArray:
     """Compute the lengths of the shortest paths between all points, edges being as long as their ends' distance."""
-    lengths: FloatArray = shortest_path(np.where(_joined(W), cdist(X, X), np.inf), directed=False)
+    lengths: FloatArray = shortest_path(np.where(W > 0, cdist(X, X), np.inf), directed=False)
     return lengths
-
-
-def _joined(W: AffinityGraph) -> NDArray[np.bool_]:
-    return (W if isinstance(W, np.ndarray) else W.toarray()) > 0
 
 
 def separates(scores: FloatArray, moons: IntArray) -> FloatArray:
@@ -114,9 +110,9 @@ def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatA
     return correlations
 
 
-def graph_figure(X: FloatArray, W: AffinityGraph) -> Figure:
+def graph_figure(X: FloatArray, W: FloatArray) -> Figure:
     """Return the points and the edges of the graph (the paper's Figure 2a)."""
-    cloud = Cloud(X, edges=np.argwhere(np.triu(_joined(W))))
+    cloud = Cloud(X, edges=np.argwhere(np.triu(W > 0)))
     return point_figure("Pairs are joined in ascending order of distance until the graph is connected.", {"": cloud})
 
 

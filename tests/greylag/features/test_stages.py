@@ -143,7 +143,7 @@ def test_one_spelling() -> None:
             "stage:mmr(index=x)",
             "mmr has no option 'index': use depth, k, min_relevance, vectors, latent, relevance_weight",
         ),
-        ("stage:manifold(graph=ring)", "graph is 'ring': it must be connecting, knn, "),
+        ("stage:manifold(graph=ring)", "graph is 'ring': it must be knn, "),
         ("stage:rm3(fb_docs=" + "9" * 5000 + ")", "it must be an integer"),
         ("stage:svmdiv(titles=x)", "model=FILE"),
     ],

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-GRAPHS = ("connecting", "knn", "mutual_knn", "full")
+GRAPHS = ("knn", "mutual_knn", "full")
 ALPHAS = (0.1, 0.5, 0.9, 0.99)
 SOLVERS = ("direct", "cg")
 

@@ -4,42 +4,19 @@ Tests `products`.
 """
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from greylag.manifold import affinity_graph, manifold_ranking
-from greylag.manifold.graph import InnerProductGraph
-from greylag.manifold.products import condensed_distances, condensed_products, nearest, pair_terms
-from tests.greylag.manifold.points import GRAPHS, dense, distances_of, joined_pairs, random_points
-
-
-@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
-@pytest.mark.parametrize("seed", range(5))
-def test_connecting_graph_joins_pairs_in_ascending_order_until_it_is_connected(form, seed):
-    X = random_points(seed, m=12)
-    distances = distances_of(X)
-    joined = np.zeros_like(distances)
-    for i, j in sorted(combinations(range(len(X)), 2), key=lambda pair: distances[pair]):
-        joined[i, j] = joined[j, i] = 1
-        if connected_components(joined)[0] == 1:
-            break
-    expected = joined * np.exp(-(distances**2) / (2 * 0.7**2))
-    np.testing.assert_allclose(dense(affinity_graph(form(X), sigma=0.7)), expected, atol=1e-12)
-    weights = dense(affinity_graph(form(X), affinity="inner_product"))
-    np.testing.assert_allclose(weights, joined * (X @ X.T), atol=1e-12)
-
-
-def test_connecting_graph_joins_every_pair_up_to_the_longest_edge():
-    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    assert joined_pairs(dense(affinity_graph(square))) == {(0, 1), (0, 2), (1, 3), (2, 3)}
+from greylag.manifold.graph import InnerProductGraph, _sparse_distances
+from greylag.manifold.products import nearest, pair_terms
+from tests.greylag.manifold.points import GRAPHS, dense, distances_of, random_points
 
 
 @pytest.mark.parametrize("form", [np.array, sparse.csr_array])
@@ -70,9 +47,8 @@ def test_block_size_does_not_change_the_graph(monkeypatch):
 
 def test_median_heuristic_is_the_median_length_of_the_edges():
     X = np.array([[0.0], [0.0], [1.0], [3.0], [7.0]])
-    # Positive lengths: 1, 1, 2, 3, 3, 4, 6, 7, 7 of all pairs; those up to 4, the longest of the tree's edges; 1, 2, 4
-    # with one neighbour.
-    for graph, sigma in (("full", 3.0), ("connecting", 2.5), ("knn", 2.0)):
+    # Positive lengths: 1, 1, 2, 3, 3, 4, 6, 7, 7 of all pairs; 1, 2, 4 with one neighbour.
+    for graph, sigma in (("full", 3.0), ("knn", 2.0)):
         given = affinity_graph(X, graph=graph, neighbours=1, sigma=sigma)
         np.testing.assert_allclose(dense(affinity_graph(X, graph=graph, neighbours=1)), dense(given), rtol=1e-15)
 
@@ -89,14 +65,6 @@ def test_affinities_are_symmetric_without_loops_and_the_same_for_dense_and_spars
         np.testing.assert_array_equal(dense(W), dense(W).T)
         assert not dense(W).diagonal().any()
         np.testing.assert_allclose(dense(W), expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("affinity", ["rbf", "inner_product"])
-def test_the_matrix_is_sparse_where_few_pairs_are_joined(affinity):
-    line = np.arange(60.0)[:, np.newaxis]
-    assert isinstance(affinity_graph(line, affinity=affinity), sparse.csr_array)
-    assert isinstance(affinity_graph(line, affinity=affinity, graph="full"), np.ndarray)
-    assert isinstance(affinity_graph(line[:10], affinity=affinity), np.ndarray)
 
 
 def test_all_inner_products_of_sparse_points_are_never_formed():
@@ -164,38 +132,12 @@ def arrays(points: sparse.csr_array | sparse.csc_array) -> tuple[np.ndarray, np.
     return points.indptr, points.indices, points.data
 
 
-def products_of(points: sparse.csr_array) -> np.ndarray:
-    n = points.shape[0]
-    products = np.empty(n * (n - 1) // 2)
-    condensed_products(arrays(points), arrays(points.tocsc()), products)
-    return products
-
-
-def condensed(products: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    distances = np.empty_like(products)
-    condensed_distances(products, norms, distances)
-    return distances
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_products_have_the_bits_of_scipy(seed: int) -> None:
-    points = sparse_points(seed)
-    expected = (points @ points.T).toarray()
-    np.fill_diagonal(expected, 0)
-    products = products_of(points)
-    np.testing.assert_array_equal(squareform(products), expected)
-    norms = (points * points).sum(axis=1)
-    dense = points.toarray()
-    distances = np.linalg.norm(dense[:, None] - dense, axis=2)
-    np.testing.assert_allclose(squareform(condensed(products, norms)), distances, atol=1e-9)
-
-
-def test_equal_points_have_distance_0() -> None:
-    points = sparse.csr_array(np.array([[0.1, 0.7], [0.1, 0.7], [0.7, 0.1]]))
-    products = products_of(points)
-    found = condensed(products, (points * points).sum(axis=1))
-    np.testing.assert_allclose(found, [0, 0.6 * 2**0.5, 0.6 * 2**0.5])
-    assert found[0] == 0
+def test_distances_of_sparse_points_are_those_of_dense_ones() -> None:
+    points = sparse_points(3)
+    np.testing.assert_allclose(_sparse_distances(points), pdist(points.toarray()), atol=1e-9)
+    equal = sparse.csr_array(np.array([[0.1, 0.7], [0.1, 0.7], [0.7, 0.1]]))
+    np.testing.assert_allclose(_sparse_distances(equal), [0, 0.6 * 2**0.5, 0.6 * 2**0.5])
+    assert _sparse_distances(equal)[0] == 0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -79,7 +79,7 @@ def test_is_the_closed_form_and_a_permutation(
     check(stage(ranking), ranking, closed_form(X @ X.T, np.array([1.0, *y]), alpha)[1:], depth)
 
 
-@pytest.mark.parametrize("graph", ["connecting", "knn", "mutual_knn"])
+@pytest.mark.parametrize("graph", ["knn", "mutual_knn"])
 @pytest.mark.parametrize("seed", range(5))
 def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -169,7 +169,7 @@ def test_equal_documents_stay_in_their_order() -> None:
     texts = {f"d{i}": text for i, text in enumerate(["cat dog pig", "cow hen", "dog cat pig", "pig hen cat"] * 5)}
     index = PositionalIndex.from_texts(texts)
     ranking = Ranking("q", "cat pig", tuple(texts), np.full(20, 1.0))
-    for graph in ("full", "connecting"):
+    for graph in ("full", "knn"):
         order = [int(docid[1:]) for docid in ManifoldRanker(index, graph=graph)(ranking).docids]
         for kind in (0, 1, 3):
             same = [i for i in order if i % 4 == kind or (kind == 0 and i % 4 == 2)]
@@ -190,26 +190,27 @@ def test_is_deterministic_over_threads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "parts"),
     [
-        ({"depth": 0}, "depth"),
-        ({"neighbours": 0}, "neighbours must be an integer of at least 1, not 0"),
-        ({"alpha": 1.0}, r"alpha is 1\.0"),
-        ({"alpha": float("nan")}, "alpha is nan"),
-        ({"graph": "ring"}, "connecting, .* not 'ring'"),
-        ({"confidence": "rank"}, "query, scores, not 'rank'"),
-        ({"exponent": float("inf")}, "exponent is inf"),
-        ({"steps": 0}, "steps must be an integer of at least 1, not 0"),
-        ({"sigma": -1.0}, "sigma"),
-        ({"sigma": 1.0, "affinity": "cosine"}, "sigma belongs to affinity='rbf'"),
+        ({"depth": 0}, "depth 0"),
+        ({"neighbours": 0}, "neighbours 0"),
+        ({"alpha": 1.0}, "alpha 1.0"),
+        ({"graph": "ring"}, "graph 'ring' knn"),
+        ({"confidence": "rank"}, "confidence 'rank' query scores"),
+        ({"exponent": float("inf")}, "exponent inf"),
+        ({"steps": 0}, "steps 0"),
+        ({"sigma": -1.0}, "sigma -1.0"),
+        ({"sigma": 1.0, "affinity": "cosine"}, "sigma 'cosine' 'rbf'"),
+        ({"relevance_level": 0}, "level 0"),
     ],
 )
-def test_bad_options(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
+def test_refusals(options: dict[str, object], parts: str) -> None:
+    with pytest.raises(ParameterError) as error:
         ManifoldRanker(PositionalIndex.from_texts(collection(1, 3)), **options)  # type: ignore[arg-type]
+    assert all(part in str(error.value) for part in parts.split())
 
 
-@pytest.mark.parametrize("graph", ["connecting", "knn", "full"])
+@pytest.mark.parametrize("graph", ["knn", "full"])
 def test_dense_vectors_of_documents_and_queries(graph: str) -> None:
     rng = np.random.default_rng(4)
     rows = rng.standard_normal((20, 5)).astype(np.float32)
@@ -233,7 +234,7 @@ def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative() -
     theirs = ManifoldRanker(index, graph="full")(ranking)
     by_docid = dict(zip(theirs.docids, theirs.scores, strict=True))
     np.testing.assert_allclose(ours.scores, [by_docid[docid] for docid in ours.docids], atol=1e-9)
-    with pytest.raises(ParameterError, match=r"query q: .* -1\b.*affinity='rbf'"):
+    with pytest.raises(ParameterError, match=r"query q\b.* -1\b"):
         ManifoldRanker(vectors=ArrayVectors(ranking.docids, -rows, lambda text: query[0]), affinity="cosine")(ranking)
 
 

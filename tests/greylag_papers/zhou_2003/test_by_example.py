@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 
 from greylag import ParameterError
 from greylag.manifold import iterates
@@ -13,6 +15,7 @@ from greylag_papers.zhou_2003.by_example import (
     areas_by_step,
     class_means,
     class_means_table,
+    connecting,
     draw_queries,
     query_columns,
     roc_areas,
@@ -65,3 +68,20 @@ def test_areas_by_step_are_those_of_the_iterates():
         f = next(islice(iterates(W, np.eye(12)[queries[i, j]], alpha=0.9), 4, None))
         others = np.arange(12) != queries[i, j]
         assert found[4][i, j] == pytest.approx(roc_area(f[others], classes[others] == i))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_are_joined_in_ascending_order_until_all_are_connected(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((40, 12)) * (rng.random((40, 12)) < 0.5)
+    distances, joined = cdist(X, X), np.zeros((40, 40))
+    for i, j in sorted(combinations(range(40), 2), key=lambda pair: distances[pair]):
+        joined[i, j] = joined[j, i] = 1
+        if connected_components(joined)[0] == 1:
+            break
+    np.testing.assert_array_equal(connecting(distances), joined)
+
+
+def test_every_pair_up_to_the_longest_edge_is_joined():
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    assert np.argwhere(np.triu(connecting(cdist(square, square)))).tolist() == [[0, 1], [0, 2], [1, 3], [2, 3]]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import greylag
-from greylag.manifold import affinity_graph
 from greylag.studies import deviations, load
 from greylag.studies.runner import run_study
+from greylag_papers.zhou_2003.by_example import connecting
 from greylag_papers.zhou_2003.two_moons import path_lengths, separates
 
 CONFIG = Path(greylag.__file__).parents[2] / "configs" / "two_moons.manifold.yaml"
@@ -37,4 +38,4 @@ def test_separation():
 def test_shortest_paths_follow_the_edges_of_the_graph():
     X = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1.2]])  # all pairs but the two diagonals and (0, 3)
     expected = [[0, 1, 2, 3 + 0.0198], [1, 0, 1, 2.0198], [2, 1, 0, 1.0198], [3.0198, 2.0198, 1.0198, 0]]
-    np.testing.assert_allclose(path_lengths(X, affinity_graph(X, sigma=1.0)), expected, atol=1e-4)
+    np.testing.assert_allclose(path_lengths(X, connecting(cdist(X, X)) * 1.0), expected, atol=1e-4)
