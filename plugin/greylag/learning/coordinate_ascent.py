@@ -70,8 +70,7 @@ class CoordinateAscent:
         explore = partial(_explore, objective=objective, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
-        best = int(np.argmax(values))
-        return Selection(tuple(columns), (tuple(ends[best].tolist()),), (values[best],))
+        return Selection.of(ends[int(np.argmax(values))], data, objective)
 
 
 def coordinate_ascent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -33,6 +34,30 @@ class Selection:
     columns: tuple[int, ...]
     history: tuple[tuple[float, ...], ...]
     training_scores: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        weights: ArrayLike,
+        data: RankingData,
+        objective: Objective | str,
+        columns: Sequence[int] | None = None,
+    ) -> Selection:
+        """Make the result of a learner of all weights at once, a single round, with its training score.
+
+        Parameters
+        ----------
+        weights : array of float
+            One for each of the columns.
+        data : RankingData
+            The training data.
+        objective : Objective or str
+        columns : sequence of int, optional
+            All columns of the data by default.
+        """
+        chosen, values = tuple(range(len(data.specs)) if columns is None else columns), np.asarray(weights, np.float64)
+        score = Objective.parse(objective).evaluate(data, linear_scores(data, chosen, values)).mean()
+        return cls(chosen, (tuple(values.tolist()),), (float(score),))
 
     @property
     def weights(self) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from greylag.core.guidance import guided
 from greylag.errors import ParameterError
-from greylag.learning.data import RankingData, linear_scores, measure_spreads
+from greylag.learning.data import RankingData, measure_spreads
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
@@ -107,14 +107,12 @@ class ListwiseRegression:
                 columns, weights = columns[kept], weights[kept]
             # Nothing is known of a feature that is constant within every query.
             learned = np.where(units[columns] > 0, weights * units[columns], centre_weights[columns])
-            chosen = tuple(columns.tolist())
-            value = float(objective.evaluate(data, linear_scores(data, chosen, learned)).mean())
-            selections.append(Selection(chosen, (tuple(learned.tolist()),), (value,)))
+            selections.append(Selection.of(learned, data, objective, columns.tolist()))
         return selections
 
 
 class _Problem(NamedTuple):
-    """What listwise regression is fitted to, for weights of features multiplied by `units`."""
+    """Training data in the units of the weights."""
 
     data: RankingData
     gains: FloatArray  # of each document

@@ -362,5 +362,4 @@ def average(
     weights = np.sum(members, axis=0) / len(members)
     effects = np.abs(weights) * measure_spreads(rows.features, rows.offsets)
     columns = [int(column) for column in np.argsort(-effects, kind="stable") if weights[column]]
-    value = float(objective.evaluate(rows, linear_scores(rows, columns, weights[columns])).mean())
-    return Selection(tuple(columns), (tuple(weights[columns].tolist()),), (value,))
+    return Selection.of(weights[columns], rows, objective, columns)

@@ -172,6 +172,5 @@ def fit_trees(learner: LambdaMART, data: RankingData, validation: RankingData | 
     scores = trees.scores(useful.features)
     # The model weighs one feature, the trees; it is scored as a column, as any other feature is.
     grown = replace(useful, specs=(*useful.specs, trees), features=np.column_stack([useful.features, scores]))
-    value = float(Objective.parse(learner.objective).evaluate(grown, scores).mean())
-    selection = Selection((len(useful.specs),), ((1.0,),), (value,))
+    selection = Selection.of([1.0], grown, learner.objective, [len(useful.specs)])
     return Fitted.of(selected_model(selection, grown, cast(Any, learner), {"set_aside": set_aside}), data.qids)

@@ -259,8 +259,7 @@ class FusionRecipe(Recipe):
         candidate = next(candidate for candidate in self.candidates(learner) if candidate.system == chosen)
         columns = data.columns_of(candidate.features)
         if candidate.learner is None:
-            value = float(Objective.parse(learner.objective).evaluate(data, data.columns[columns[0]]).mean())
-            selection = Selection(tuple(columns), (candidate.weights,), (value,))
+            selection = Selection.of(candidate.weights, data, learner.objective, columns)
         else:  # the first columns
             selection = learner.fit(data.select_features(columns))
         model = replace(selected_model(selection, data, learner, {}), runs=names)

@@ -3,6 +3,7 @@
 Tests `kernels`, `objectives` and `reference`.
 """
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -126,11 +127,15 @@ def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(mon
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_surveys_bound_the_measure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("equal", [False, True])
+def test_surveys_bound_the_measure(name: str, equal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents on the same line, of which some are relevant, are ordered by row."""
     monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", 3)
     monkeypatch.setattr(module, "FEW_RELEVANT", 0)
     monkeypatch.setattr(module, "FEW_FIRST", 0)
     data = random_data(5, queries=30, documents=30)
+    if equal:
+        data = replace(data, features=data.features[np.arange(len(data.docids)) // 3 * 3])
     problem = prepare(data, Objective.parse(name))
     scores, direction = data.columns[0], data.columns[1]
     found = survey(problem, scores, direction)
