@@ -40,6 +40,7 @@ DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
 _RETRIEVAL_SCORE = "retrieval_score"
 """The retriever's score in a node's metadata, as LlamaIndex's own rerankers name it."""
+_NO_SCORES = "give score=None to go by the order of the documents"
 _OTHERS = 10
 """How many documents without its words are supposed for each passage, where its statistics are those of candidates.
 
@@ -126,7 +127,7 @@ class Reranker:
         if len(calls) > 1 and options:
             name, value = next(iter(options.items()))
             first = f"{calls[0][0]}({name}={value})" if isinstance(value, int | float | str) else f"{calls[0][0]}(...)"
-            raise ParameterError(f"{name} is of which of {method!r}? Write it with its stage, as in {first!r}")
+            raise ParameterError(f"which stage of {method!r} takes {name}? Write {first!r}")
         for name, spelt in calls:
             self._steps.append((name, find_stage(name), _read_options(name, spelt, options)))
         self._needs = frozenset[str]().union(*(stage.needs for _, stage, _ in self._steps))
@@ -205,10 +206,13 @@ class Reranker:
             _one_each("scores", scores, passages, len(texts)),
             _one_each("groups", groups, passages, len(texts)),
         )
-        self.check_needs(vectors=vectors, aspects=aspects, groups=groups)
-        self._check_given(aspects=aspects, groups=groups)
-        if query_vector is not None:
-            self._check_query_vector(vectors, scores)
+        self._check(vectors=vectors, aspects=aspects, groups=groups)
+        if query_vector is not None and vectors is None:
+            raise ParameterError("query_vector is given without vectors: give the passages' vectors=, too")
+        if query_vector is not None and scores is not None and not any(kind.reads_query for _, kind, _ in self._steps):
+            raise ParameterError(
+                f"method {self._method!r} takes relevance from scores and does not read query_vector: leave out one"
+            )
         if top_k is not None:
             check_counts(top_k=top_k)
         if not texts:
@@ -242,32 +246,20 @@ class Reranker:
         ranks = enumerate(zip(map(positions.__getitem__, ranked.docids), ranked.scores.tolist(), strict=True), 1)
         return [RankedPassage(listed[n], keys[n], score, rank, n) for rank, (n, score) in ranks]
 
-    def check_needs(self, **values: Any) -> None:
-        """Raise `ParameterError` if the method does not take something that is given, such as `groups`."""
-        for need, value in values.items():
-            if value is not None and callable(self._method):
+    def _check(self, **data: Any) -> None:
+        """Raise `ParameterError` if the method does not take one of `DATA` that is given, or needs one that is not."""
+        for name, value in data.items():
+            if value is None:
+                if name in self._needs and name != "vectors":  # for which there is TF-IDF
+                    raise ParameterError(f"method {self._method!r} needs {name}: give {name}=")
+            elif callable(self._method):
                 raise ParameterError(
-                    f"method {self._method!r} takes no {need}: a function of the index sets them itself"
+                    f"method {self._method!r} takes no {name}: a function of the index sets them itself"
                 )
-            if value is not None and need not in self._needs:
-                others = ", ".join(name for name in registered_stages() if need in find_stage(name).needs)
-                joined = f", as in {f'{self._method}>>group-limit'!r}" if need == "groups" else ""
-                raise ParameterError(f"method {self._method!r} takes no {need}: use {others}{joined}")
-
-    def _check_given(self, **values: Any) -> None:
-        """Check that aspects and groups are given where needed."""
-        for need, value in values.items():
-            if value is None and need in self._needs:
-                raise ParameterError(f"method {self._method!r} needs {need}: give {need}=")
-
-    def _check_query_vector(self, vectors: Any, scores: Any) -> None:
-        """Check that the query's vector can be compared with others and that something reads it."""
-        if vectors is None:
-            raise ParameterError("query_vector is given without vectors: give the passages' vectors=, too")
-        if scores is not None and not any(stage.reads_query for _, stage, _ in self._steps):
-            raise ParameterError(
-                f"method {self._method!r} takes relevance from scores and does not read query_vector: leave out one"
-            )
+            elif name not in self._needs:
+                others = ", ".join(other for other in registered_stages() if name in find_stage(other).needs)
+                joined = f", as in {f'{self._method}>>group-limit'!r}" if name == "groups" else ""
+                raise ParameterError(f"method {self._method!r} takes no {name}: use {others}{joined}")
 
     def _query_vector(self, query: str, vector: Any) -> Mapping[str, Any] | Callable[[str], Any]:
         """Return the query's vector, or a function that reports that it is missing."""
@@ -402,7 +394,7 @@ def langchain_compressor(
     documents = imported("langchain_core.documents", "langchain-core")
     runnables = imported("langchain_core.runnables", "langchain-core")
     of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    reranker = _of_adapter(method, options, top_k, **of_query)
+    rank = _adapter(method, options, top_k, **of_query)
     again = partial(langchain_compressor, method=method, top_k=top_k, score=score, **of_query, **options)
 
     class GreylagCompressor(documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, unused-ignore]
@@ -422,24 +414,15 @@ def langchain_compressor(
 
         def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
             """Return the documents in their new order."""
-            scores = [None] * len(documents)
-            if score is not None:
-                scores = _of_metadata(documents, score, "score=", "give score=None to go by the order of the documents")
-            rows: Any = vectors
-            if isinstance(vectors, str):
-                rows = _of_metadata(documents, vectors, "vectors=", "give a function of texts")
-            ranked = reranker.rank(
+            ranked = rank(
                 query,
-                [document.page_content for document in documents],
-                _scores_or_order(scores),
-                vectors=rows,
-                query_vector=query_vector,
-                aspects=aspects,
-                groups=None if group is None else [document.metadata.get(group) for document in documents],
-                top_k=top_k,
+                documents,
+                text=lambda document: document.page_content,
+                score=lambda document: None if score is None else _field(document, score, "score=", _NO_SCORES),
+                vector=lambda document: _field(document, vectors, "vectors=", "give a function of texts"),
+                metadata=lambda document: document.metadata,
             )
-            chosen = [(documents[new.position], {"greylag_score": new.score}) for new in ranked]
-            return [old.model_copy(update={"metadata": old.metadata | new}) for old, new in chosen]
+            return [old.model_copy(update={"metadata": old.metadata | {"greylag_score": new}}) for old, new in ranked]
 
     return GreylagCompressor()
 
@@ -486,7 +469,7 @@ def llama_index_postprocessor(
     if isinstance(vectors, str) and vectors != "embedding":
         raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
     of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    reranker = _of_adapter(method, options, top_k, **of_query)
+    rank = _adapter(method, options, top_k, **of_query)
     again = partial(llama_index_postprocessor, method=method, top_k=top_k, **of_query, **options)
 
     class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
@@ -503,27 +486,23 @@ def llama_index_postprocessor(
         def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
             if query_bundle is None:
                 raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
-            if isinstance(vectors, str) and (bare := next((n for n in nodes if n.node.embedding is None), None)):
-                raise ParameterError(f"node {bare.node_id!r} has no embedding: give vectors=, a function of texts")
-            ranked = reranker.rank(
+            ranked = rank(
                 query_bundle.query_str,
-                [node.node.get_content(schema.MetadataMode.NONE) for node in nodes],
-                _scores_or_order([node.score for node in nodes]),
-                vectors=[node.node.embedding for node in nodes] if isinstance(vectors, str) else vectors,
-                query_vector=query_vector,
-                aspects=aspects,
-                groups=None if group is None else [node.metadata.get(group) for node in nodes],
-                top_k=top_k,
+                nodes,
+                text=lambda scored: scored.node.get_content(schema.MetadataMode.NONE),
+                score=lambda scored: scored.score,
+                vector=lambda scored: _embedding(scored.node),
+                metadata=lambda scored: scored.metadata,
             )
-            return [schema.NodeWithScore(node=_with_score(nodes[new.position]), score=new.score) for new in ranked]
+            return [schema.NodeWithScore(node=_with_score(scored), score=new) for scored, new in ranked]
 
     return GreylagPostprocessor()
 
 
-def _of_adapter(
+def _adapter(
     method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
-) -> Reranker:
-    """Return the reranker of an adapter, which is made once and serves all queries."""
+) -> Callable[..., list[tuple[Any, float]]]:
+    """Return a function that ranks another package's documents for a query, by one reranker for all queries."""
     for name, given in of_query.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
@@ -532,8 +511,19 @@ def _of_adapter(
     if top_k is not None:
         check_counts(top_k=top_k)
     reranker = Reranker(method, **options)
-    reranker.check_needs(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
-    return reranker
+    reranker._check(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
+
+    def rank(query: str, documents: Sequence[Any], **read: Callable[[Any], Any]) -> list[tuple[Any, float]]:
+        """Return documents with their new scores, best first; `read` has functions from a document to its parts."""
+        given = {**of_query, "scores": _scores_or_order(list(map(read["score"], documents)))}
+        if isinstance(given["vectors"], str):
+            given["vectors"] = list(map(read["vector"], documents))
+        if group is not None:
+            given["groups"] = [read["metadata"](document).get(group) for document in documents]
+        ranked = reranker.rank(query, list(map(read["text"], documents)), top_k=top_k, **given)
+        return [(documents[new.position], new.score) for new in ranked]
+
+    return rank
 
 
 def _scores_or_order(scores: Sequence[Any]) -> Sequence[Any]:
@@ -559,17 +549,24 @@ def _with_score(scored: Any) -> Any:
     )
 
 
-def _of_metadata(documents: Sequence[Any], field: str, option: str, otherwise: str) -> list[Any]:
+def _field(document: Any, name: Any, option: str, otherwise: str) -> Any:
     """Return a field of the metadata of LangChain's documents."""
-    if other := next((document for document in documents if not hasattr(document, "metadata")), None):
-        raise ParameterError(f"{shown(other)} is no document of LangChain: greylag.rerank(query, texts) takes texts")
-    if bare := next((document for document in documents if field not in document.metadata), None):
-        there = ", ".join(bare.metadata) or "nothing"
+    if not hasattr(document, "metadata"):
+        raise ParameterError(f"{shown(document)} is no document of LangChain: greylag.rerank(query, texts) takes texts")
+    if name not in document.metadata:
+        there = ", ".join(document.metadata) or "nothing"
         raise ParameterError(
-            f"a document has no {field!r} in its metadata, which has {there}: name the field with {option}, or "
+            f"a document has no {name!r} in its metadata, which has {there}: name the field with {option}, or "
             f"{otherwise}"
         )
-    return [document.metadata[field] for document in documents]
+    return document.metadata[name]
+
+
+def _embedding(node: Any) -> Any:
+    """Return the embedding of a node of LlamaIndex."""
+    if node.embedding is None:
+        raise ParameterError(f"node {node.node_id!r} has no embedding: give vectors=, a function of texts")
+    return node.embedding
 
 
 def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:

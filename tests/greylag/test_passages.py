@@ -180,7 +180,7 @@ def test_no_passages() -> None:
         ({"groups": ["a"], "method": "group-limit"}, "5 passages but 1 groups"),
         ({"groups": ["a"] * 5}, "method 'mmr' takes no groups: use group-limit, as in 'mmr>>group-limit'"),
         ({"method": "mmr>>group-limit"}, "needs groups: give groups="),
-        ({"method": "mmr>>group-limit", "k": 3}, "k is of which of .* as in 'mmr.k=3.'"),
+        ({"method": "mmr>>group-limit", "k": 3}, "takes k. Write 'mmr.k=3.'"),
         ({"relevance_weight": "high"}, "method 'mmr': relevance_weight is 'high': it must be a number"),
         ({"relevance_weight": 1.5}, r"relevance_weight must be in \[0, 1\], not 1.5"),
         ({"background": "index"}, "background is str 'index': give a PositionalIndex"),
