@@ -54,8 +54,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "index.words": lambda text: [*word_breaks.words(text)],
     "index.tokens": analysis.tokens,
     "index.split_words": analysis.split_words,
-    "documents.unshown": lambda text: documents._without(text, *documents._HIDDEN_ELEMENTS),
-    "documents.elements": lambda text: documents._without(text, *documents._ELEMENT),
+    "documents.elements": documents._without_elements,
     "errors": lambda text: str(errors.ParameterError(text)),
 }
 

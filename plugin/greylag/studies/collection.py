@@ -7,19 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as AnyOf
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from greylag.adapters.ir_datasets import texts_from_ir_datasets, write_documents
+from greylag.adapters.ir_datasets import write_documents
 from greylag.adapters.named import named_qrels, named_topics
 from greylag.core.checks import naming
 from greylag.errors import CollectionError, DependencyError, ParameterError
 from greylag.fusion import FUSIONS, fuse_runs, parse_fusion
 from greylag.index.analysis import STOP_LISTS, QueryForm, StopWords, read_stop_words
 from greylag.index.lucene.build import build_index
-from greylag.index.lucene.documents import read_documents, read_texts
+from greylag.index.lucene.documents import read_documents
 from greylag.index.lucene.jvm import start_jvm
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.open_index import folders
@@ -228,7 +229,7 @@ class OpenCollection:
     query_form : QueryForm
         How the texts of topics became queries.
     texts : callable, default knows none
-        From docids to the texts of documents, read again from their files.
+        From docids to the texts of documents; none if the index does not store them.
     tested : tuple of str, default ()
         The topics that the results are of.
     sources : tuple of Run, default ()
@@ -259,40 +260,43 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     settings.check(list(topics))  # before indexing, which may take hours
     subtopics = settings.read_subtopics(tested)
     documents = settings.collection
-    lucene = open_documents(documents, settings.path, context)
+    lucene, known = open_documents(documents, settings.path, context)
     sources, stage = settings.search(lucene, topics, context), settings.first_stage
     first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion).head(stage.hits)
-    texts = partial(texts_of_documents, documents, settings.path)
     index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
+    texts = partial(texts_of_documents, lucene, index, known)
     return OpenCollection(lucene, index, topics, qrels, first, form, texts, tested, sources, subtopics)
 
 
-def open_documents(named: Collection, place: Callable[[str], Path], context: Context) -> LuceneIndex | PositionalIndex:
-    """Open an index, or that of documents, built if it is missing: in memory if Java may be missing, and is."""
+def open_documents(
+    named: Collection, place: Callable[[str], Path], context: Context
+) -> tuple[LuceneIndex | PositionalIndex, Mapping[str, str]]:
+    """Open an index, or that of documents, built if it is missing: in memory, with texts, if Java may be, and is."""
     try:
         if named.java == "optional":
             start_jvm()
     except DependencyError:
-        texts = read_documents(place(named.name), collection=named.type, fields=named.fields)
+        texts = dict(read_documents(place(named.name), collection=named.type, fields=named.fields))
         index = PositionalIndex.from_texts(texts, language=named.language)
         how = "in memory and for BM25 alone, as Java is missing (greylag doctor says more)"
         context.progress(f"index: {index.n_documents} documents, {how}")
-        return index
+        return index, texts
     if named.index is not None:
         path = place(named.index)
-        return LuceneIndex(folders(path if path.exists() else named.index, positions=True))
+        return LuceneIndex(folders(path if path.exists() else named.index, positions=True)), {}
     docs = named.name if named.name.startswith(IRDS) else place(named.name)
-    return open_index(docs, named.type, context, fields=named.fields, language=named.language)
+    return open_index(docs, named.type, context, fields=named.fields, language=named.language), {}
 
 
-def texts_of_documents(named: Collection, place: Callable[[str], Path], docids: AnyOf[str]) -> dict[str, str]:
-    """Read the texts of documents by docid again from where they were indexed; none of an index."""
-    if named.docs is None:
-        return {}
-    if named.docs.startswith(IRDS):
-        wanted = frozenset(docids)
-        return {docid: text for docid, text in texts_from_ir_datasets(named.docs) if docid in wanted}
-    return read_texts(place(named.docs), docids, collection=named.type, fields=named.fields)
+def texts_of_documents(
+    lucene: LuceneIndex | PositionalIndex, index: PositionalIndex, known: Mapping[str, str], docids: AnyOf[str]
+) -> dict[str, str]:
+    """Return texts by docid: of an index in memory those that are known, of Lucene's those that it stores."""
+    if isinstance(lucene, PositionalIndex):
+        return {docid: known[docid] for docid in docids if docid in known}
+    numbers = index.documents([*docids])
+    found = lucene.texts_of(numbers[numbers >= 0].tolist())
+    return dict(zip(compress(docids, (numbers >= 0).tolist()), found, strict=False))
 
 
 def open_index(

@@ -126,7 +126,7 @@ def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
     build_index(write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "own")
     opened = open_collection(collection(tmp_path, collection={"index": "own"}), Context(tmp_path / "out"))
     assert by_qid(opened.first) == by_qid(opened.lucene.bm25().run(opened.topics))
-    assert opened.texts(["a"]) == {}
+    assert opened.texts(["a", "none"]) == {"a": DOCUMENTS["a"]}
     assert not (tmp_path / "out").exists()
     for wrong in ({}, {"docs": "d", "index": "i"}, {"index": "i", "language": "de"}, {"docs": "irds:x", "fields": "y"}):
         with pytest.raises(ValueError, match=r"docs|files are indexed"):

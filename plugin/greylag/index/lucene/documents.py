@@ -18,7 +18,7 @@ import zlib
 from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -57,13 +57,8 @@ _TEXT_ELEMENT = re.compile(r"<(TEXT|HEADLINE|TITLE|HL|HEAD|TTL|DD|DATE|LP|LEADPA
 _TREC_DOCUMENT = re.compile(r"\s*<DOC>\s*<DOCNO>\s*(\S+)\s*</DOCNO>(.*)</DOC>", re.DOTALL)
 _TREC_TAG = re.compile(r"</?DOC(NO)?>", re.IGNORECASE)
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")
-# For `_without`: an element's opening and closing, and what goes by itself.
-_ELEMENT = re.compile(r"<(\w++)[^<>]*+>"), re.compile(r"</(\w++)>"), re.compile(r"<[^<>]*+>")
-_HIDDEN_ELEMENTS = (
-    re.compile(r"<(?:!(--)|(script|style)\b)", re.IGNORECASE),
-    re.compile(r"(--)>|</(script|style)\s*+>", re.IGNORECASE),
-    re.compile(r"<![^<>]*+>"),
-)
+_ELEMENT = re.compile(r"<(\w++)[^<>]*+>|<[^<>]*+>")  # an opening, or a tag that stands alone
+_ELEMENT_END = re.compile(r"</(\w++)>")
 
 
 def guess_collection(docs: Path) -> str:
@@ -129,36 +124,12 @@ def write_for_anserini(
     return collection, count
 
 
-def read_texts(
-    docs: Path, docids: Collection[str], *, collection: str | None = None, fields: str | None = None
-) -> dict[str, str]:
-    """Read the texts of some documents, without markup, by docid."""
-    wanted, texts = set(docids), dict[str, str]()
-    if not wanted:
-        return texts
-    for docid, text in _read_all(docs, collection or guess_collection(docs), fields):
-        if docid in wanted:
-            texts[docid] = text
-            if len(texts) == len(wanted):
-                break
-    return texts
-
-
-def _read_all(docs: Path, form: str, fields: str | None) -> Iterator[Document]:
-    """Read the docids and texts of documents of any form."""
-    if form == "HtmlCollection":
-        return _html_texts(docs)
-    if form == "TrecCollection":
-        return _trec_bodies(docs)
-    return _read_records(docs, form, None if fields is None else parse_fields(fields))
-
-
 def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
     """Read the docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
     form = collection or guess_collection(docs)
     if form not in ("JsonCollection", "TableCollection"):
         raise ParameterError(f"{docs}: without Java, JSON and tables can be indexed, not {form}")
-    return _read_all(docs, form, fields)
+    return _read_records(docs, form, None if fields is None else parse_fields(fields))
 
 
 def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterator[Document]:
@@ -168,45 +139,20 @@ def _read_records(docs: Path, collection: str, fields: Fields | None) -> Iterato
     return _documents(docs, records, fields)
 
 
-def _html_texts(docs: Path) -> Iterator[Document]:
-    """Yield the texts of HTML files, with the docids that Anserini makes of their names."""
-    for name, file in _files(docs):
-        markup = "".join(_text(name, file, errors="replace"))
-        yield (
-            _UNPACKED_SUFFIXES.sub("", name.name).removesuffix(".html"),
-            _MARKUP.sub(" ", _without(markup, *_HIDDEN_ELEMENTS)).strip(),
-        )
-
-
-def _without(text: str, opening: re.Pattern[str], closing: re.Pattern[str], alone: re.Pattern[str]) -> str:
+def _without_elements(text: str) -> str:
     """Replace elements, each up to the first closing of its name, and tags that stand alone, by spaces."""
     # Closings are looked up: a search from each opening that has none would take quadratic time.
     ends: dict[str, list[tuple[int, int]]] = {}
-    for match in closing.finditer(text):
-        ends.setdefault(match[match.lastindex or 0].lower(), []).append(match.span())
-    kept, at = list[str](), 0
-    for match in re.finditer(f"{opening.pattern}|{alone.pattern}", text, opening.flags):
-        if match.start() < at:  # inside of an element
-            continue
-        name, end = match[match.lastindex or 0].lower(), None
-        if match.lastindex:
-            of_name = ends.get(name, [])
+    for match in _ELEMENT_END.finditer(text):
+        ends.setdefault(match[1].lower(), []).append(match.span())
+    outside, at = list[str](), 0
+    for match in _ELEMENT.finditer(text):
+        if match.start() >= at:  # else inside of an element
+            of_name = ends.get((match[1] or "").lower(), [])
             following = bisect_left(of_name, (match.end(), 0))
-            end = of_name[following][1] if following < len(of_name) else None
-        if end is None and (tag := alone.match(text, match.start())):
-            end = tag.end()
-        if end is not None:
-            kept.append(text[at : match.start()])
-            at = end
-    return " ".join([*kept, text[at:]])
-
-
-def _trec_bodies(docs: Path) -> Iterator[Document]:
-    """Yield the docids and texts of TREC elements."""
-    for _, _, element in _trec_elements(docs):
-        before, _, rest = element.partition("<DOCNO>")
-        docid, _, after = rest.partition("</DOCNO>")
-        yield docid.strip(), _MARKUP.sub(" ", before + after).strip()
+            outside.append(text[at : match.start()])
+            at = of_name[following][1] if following < len(of_name) else match.end()
+    return " ".join([*outside, text[at:]])
 
 
 def _paths(docs: Path) -> list[Path]:
@@ -407,7 +353,7 @@ def _trec_documents(docs: Path) -> Iterator[Document]:
 def _trec_texts(docs: Path) -> Iterator[str]:
     """Yield each ``<DOC>...</DOC>`` of which Anserini loses no text, but for elements that it ignores."""
     for name, line, element in _trec_elements(docs):
-        if not _TEXT_ELEMENT.search(element) and _without(element.partition("<DOC>")[2], *_ELEMENT).strip():
+        if not _TEXT_ELEMENT.search(element) and _without_elements(element.partition("<DOC>")[2]).strip():
             raise FormatError(name, line, "the text is not in <TEXT> or the like, as that of the first document is")
         yield element
 

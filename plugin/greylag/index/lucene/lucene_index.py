@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
@@ -183,11 +183,15 @@ class LuceneIndex:
         made = all((path / MARK_FILE).is_file() for path in self.paths)
         return self.is_plainly_english and self._given is None and not made
 
-    @calls_java
     def sample_texts(self) -> list[str]:
         """Return the texts of the first hundred documents; none if they are not stored."""
+        return self.texts_of(range(100))
+
+    @calls_java
+    def texts_of(self, documents: Iterable[int]) -> list[str]:
+        """Return the texts of documents by Lucene's numbers; none if they are not stored."""
         reader, field, read = self._reader(), self._text_field, bulk_calls.stored
-        found = [read(reader, field, number) or "" for number in range(min(100, reader.maxDoc()))] if field else []
+        found = [read(reader, field, number) or "" for number in documents] if field else []
         return [_contents(text) or "" for text in found] if field == "raw" else found
 
     def warn_of_language(self) -> None:
