@@ -7,16 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 
 from greylag.cli.options import parse_measures
-from greylag.evaluation import correct_by_people, equivalence_test, evaluate, evaluate_by_subtopic
-from greylag.evaluation.significance import p_text
 from greylag.reports import compare
 from greylag.reports.evaluation import FORMS
-from greylag.trec import at_level, read_qrels, read_run, read_subtopic_qrels
+from greylag.trec import read_qrels, read_run
 from tests.greylag.cli.conftest import Command, Refused, write_qrels
 from tests.greylag.studies.samples import Page
 from tests.processes import run
@@ -67,14 +64,6 @@ def test_a_figure_of_the_changes(
     assert "is the input" in refused(*named)
 
 
-def test_scores_by_subtopic_as_json(command: Command, made: Path) -> None:
-    run, qrels = made / "bm25.run", made / "qrels.subtopics.txt"
-    code, out, _ = command("evaluate", "--qrels", qrels, run, "--subtopics", "--format", "json", "-m", "S-recall@10")
-    assert code == 0
-    expected = evaluate_by_subtopic(read_run(run), read_subtopic_qrels(qrels), ["S-recall@10"]).means[0]
-    assert json.loads(out)["runs"][str(run)]["means"]["S-recall@10"] == pytest.approx(expected, rel=1e-12)
-
-
 def test_nuggets_keep_their_importance(command: Command, refused: Refused, tmp_path: Path) -> None:
     """Also where topics choose the queries that are scored."""
     nuggets = [("n1", "vital", "partial_support"), ("n2", "okay", "support"), ("n3", "vital", "not_support")]
@@ -90,18 +79,6 @@ def test_nuggets_keep_their_importance(command: Command, refused: Refused, tmp_p
     assert code == 0
     means = json.loads(out)["runs"][str(tmp_path / "a.run")]["means"]
     assert means == pytest.approx({names[0]: 0.5 / 2, names[1]: 0.5 / 2.5})
-    del record["nuggets"][2]["importance"]
-    (tmp_path / "nuggets.jsonl").write_text(json.dumps({"qid": "1", **record}) + "\n")
-    assert "which query '1' has not for 'n3'" in refused(*words, "-m", names[0])
-
-
-def test_relevance_levels_are_those_of_the_measures(command: Command, made: Path) -> None:
-    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", "--format", "json", "-m", "AP(rel=2)"]
-    _, out, _ = command(*words, "-m", "nDCG@10", "-m", "P@5", "-m", "P(rel=2)@10")
-    means = json.loads(out)["runs"][str(made / "bm25.run")]["means"]
-    expected = evaluate(read_run(made / "bm25.run"), at_level(read_qrels(made / "qrels.txt"), 2), ["AP", "P@10"])
-    assert list(means) == ["AP(rel=2)", "nDCG@10", "P@5", "P(rel=2)@10"]
-    assert [means["AP(rel=2)"], means["P(rel=2)@10"]] == expected.means.tolist()
 
 
 @pytest.mark.parametrize(
@@ -198,17 +175,6 @@ def test_runs_have_names(command: Command, refused: Refused, made: Path, half: P
     assert [*json.loads(command(*words, equal)[1])["runs"]] == ["BM25", str(equal)]
 
 
-def test_equal_rankings_are_named(command: Command, made: Path, tmp_path: Path) -> None:
-    """Though scores and tag are others."""
-    lines = [line.split() for line in (made / "bm25.run").read_text().splitlines()]
-    copy = tmp_path / "copy.run"
-    copy.write_text("".join(f"{q} Q0 {d} {r} {1000 - int(r)} other\n" for q, _, d, r, _, _ in lines))
-    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
-    assert f"{made / 'bm25.run'} and {copy} are the same rankings" in command(*words, copy)[2]
-    copy.write_text("".join(f"{q} Q0 {d} {r} {1000 - int(r)} other\n" for q, _, d, r, _, _ in lines[:-1]))
-    assert "are the same" not in command(*words, copy)[2]
-
-
 def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
     twice = tmp_path / "twice.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
@@ -219,12 +185,6 @@ def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, t
     assert code == 0
     assert err.startswith(f"greylag: warning: {twice}:2: duplicate document")
     assert re.search(r"twice\.run +0\.\d+", out)
-
-
-def test_no_query_in_common(refused: Refused, made: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("999 0 d1 1\n")
-    assert "no query in common" in refused("evaluate", "--qrels", other, made / "bm25.run")
 
 
 def test_all_runs_are_read_before_any_is_refused(
@@ -259,68 +219,26 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused: Refu
     assert refused(*words, "no-such").endswith("is neither a file nor a run's name\n")
 
 
-def test_the_warning_of_many_runs_lists_few(command: Command, made: Path, half: Path) -> None:
-    names = [f"h{number}={half}" for number in range(9)]
-    words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", *names]
-    same, unjudged = command(*words)[2].splitlines()
-    assert "h0, h1, h2, h3 and 5 more are the same rankings" in same
-    assert re.search(r"% of h0, \d+% of h1, \d+% of h2, \d+% of h3 and 5 more are not judged", unjudged)
-
-
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "part"),
     [
-        (["nowhere.run"], "nowhere.run: cannot be read"),
-        (["RUN", "-m", "mapp"], "unknown measure 'mapp'; did you mean AP"),
-        (["RUN", "-m", "alpha-nDCG@10"], "alpha-nDCG@10 needs judgements by subtopic"),
-        (["RUN", "--subtopics"], "all judgements are of subtopic 0"),
-        (["RUN", "--baseline", "RUN"], "give another run"),
-        (["RUN", "--all-pairs"], "give another run"),
-        (["RUN", "--unjudged", "--per-query"], "--unjudged excludes --per-query"),
-        (["RUN", "--unjudged", "-m", "Judged@5"], "Judged@5 cannot be scored"),
-        (["RUN", "--margin", "0.01"], "--margin needs --baseline or --all-pairs"),
-        (["RUN", "--baseline", "OTHER", "--margin", "0"], "margin must be a number above 0"),
-        (["RUN", "-m", f"P@{'9' * 5000}"], "the cut-off must be between 1 and 10^9"),
-        (["RUN", "--test", "sign"], "'--test': 'sign' is not one of 't', 'wilcoxon', 'randomization'"),
-        (["RUN", "-m", "all_trec"], "give each measure by itself, as in -m AP -m nDCG@10"),
-        (["."], ".: cannot be read: Is a directory; name its files, as in ./*"),
+        ("nowhere.run", "nowhere.run"),
+        (".", ".: "),
+        ("RUN -m mapp", "'mapp'"),
+        ("RUN -m alpha-nDCG@10", "alpha-nDCG@10"),
+        ("RUN --subtopics", "subtopic 0"),
+        ("RUN --baseline RUN", "another run"),
+        ("RUN --unjudged --per-query", "--per-query"),
+        ("RUN --predicted QRELS --unjudged", "--unjudged"),
+        ("RUN --predicted QRELS", "nothing to correct"),
+        ("RUN --margin 0.01", "--margin"),
+        ("RUN --out-figure x.svg", "--out-figure"),
+        ("RUN --test sign", "--test"),
+        ("RUN --format csv", "--format"),
     ],
 )
-def test_mistakes(refused: Refused, made: Path, tmp_path: Path, words: list[str], reason: str) -> None:
-    files = {"RUN": str(made / "bm25.run"), "OTHER": str(tmp_path / "other.run")}
-    (tmp_path / "other.run").write_text((made / "bm25.run").read_text().rsplit("\n", 2)[0])
-    words = [files.get(word, word) for word in words]
-    assert reason in refused("evaluate", "--qrels", made / "qrels.txt", *words)
-
-
-def test_a_margin_tells_whether_runs_are_the_same(command: Command, made: Path, runs: list[Path]) -> None:
-    words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "--baseline", runs[0], "-m", "AP"]
-    (found,) = json.loads(command(*words, "--margin", 0.05, "--format", "json")[1])["significance"]["comparisons"]
-    x = evaluate(read_run(runs[1]), read_qrels(made / "qrels.txt"), ["AP"]).values[:, 0]
-    x = x - evaluate(read_run(runs[0]), read_qrels(made / "qrels.txt"), ["AP"]).values[:, 0]
-    assert found["equivalence_p"] == pytest.approx(equivalence_test(x, 0.05))
-    shown = command(*words, "--margin", 0.05)[1]
-    assert p_text(found["equivalence_p"]) in shown
-    assert "within 0.05" in shown
-    assert "same" not in command(*words)[1]
-
-
-def test_unjudged_documents_under_three_views(command: Command, made: Path, runs: list[Path], half: Path) -> None:
-    """With the unknown documents as relevant, the order is turned round."""
-    words = ["evaluate", "--qrels", made / "qrels.txt", half, "--baseline", runs[0], "--unjudged", "-m", "P@5"]
-    code, shown, _ = command(*words)
-    assert code == 0
-    assert "depends on documents without judgements" in shown
-    whole = json.loads(command(*words, "--format", "json")[1])
-    found = whole["holes"][str(half)]["P@5"]
-    qrels, run = read_qrels(made / "qrels.txt"), read_run(half)
-    tops = {qid: run[qid].docids[:5] for qid in qrels}
-    optimistic = np.mean([sum(qrels[q].get(d, 1) > 0 for d in top) / 5 for q, top in tops.items()])
-    assert found["relevant"] == pytest.approx(optimistic)
-    assert found["judged"] == pytest.approx(np.mean([sum(d in qrels[q] for d in top) / 5 for q, top in tops.items()]))
-    (comparison,) = whole["significance"]["comparisons"]
-    assert comparison["holes"]["not_relevant"] == comparison["difference"]
-    assert "depends on documents without judgements" in command(*words, "--format", "html")[1]
+def test_refusals(refused: Refused, words: str, part: str) -> None:
+    assert part in refused(f"evaluate --qrels QRELS {words}")
 
 
 @pytest.fixture
@@ -331,38 +249,6 @@ def predicted(made: Path, tmp_path: Path) -> list[object]:
     write_qrels({qid: qrels[qid] for qid in [*qrels][:10]}, tmp_path / "people.txt")
     write_qrels(lenient, tmp_path / "predicted.txt")
     return ["--qrels", tmp_path / "people.txt", "--predicted", tmp_path / "predicted.txt"]
-
-
-def test_few_judgements_of_people_beside_predicted_ones(
-    command: Command, runs: list[Path], predicted: list[object]
-) -> None:
-    words = ["evaluate", *predicted, runs[1], "--baseline", runs[0], "-m", "AP", "-m", "P@5"]
-    code, out, _ = command(*words, "--format", "json")
-    assert code == 0
-    found = json.loads(out)
-    people, guesses = (read_qrels(Path(str(path))) for path in predicted[1::2])
-    change, guessed = (
-        evaluate(read_run(runs[1]), qrels, ["AP"]).values[:, 0]
-        - evaluate(read_run(runs[0]), qrels, ["AP"]).values[:, 0]
-        for qrels in (people, guesses)
-    )
-    assert (found["topics"], found["others"]) == (10, len(guesses) - 10)
-    expected = correct_by_people(change, guessed[:10], guessed[10:])
-    assert found["differences"][0]["estimate"]["corrected"] == pytest.approx(expected.corrected)
-    assert tuple(found["differences"][0]["estimate"]["interval"]) == pytest.approx(expected.interval)
-    assert [one["run"] for one in found["means"]] == [str(runs[0]), str(runs[1])] * 2
-    shown = command(*words)[1]
-    assert f"{expected.corrected:+.4f}" in shown
-    assert f"10 judged and 14 predicted topics are worth {expected.worth:.0f} judged ones." in shown
-    assert "angelopoulos2023" in command(*words, "--format", "latex")[1]
-    assert f"{expected.corrected:+.4f}" in command(*words, "--format", "html")[1]
-    assert "against" not in command("evaluate", *predicted, runs[1])[1]
-
-
-def test_predicted_judgements_that_are_refused(refused: Refused, runs: list[Path], predicted: list[object]) -> None:
-    words = ["evaluate", *predicted, runs[1]]
-    assert "--predicted excludes --unjudged" in refused(*words, "--unjudged")
-    assert "nothing to correct by" in refused(*words[:4], words[2], runs[1])
 
 
 def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, tmp_path: Path) -> None:
@@ -433,22 +319,3 @@ def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
     assert not {"script", "link", "img"} & {tag for tag, *_ in parsed.attributes}
     assert found["trec_eval"] == "10.0"
     assert re.search(r"trec_eval&#34;: &#34;10\.0", page)
-
-
-def test_judgements_that_do_not_belong_to_the_run(
-    command: Command, refused: Refused, made: Path, tmp_path: Path
-) -> None:
-    rows = [line.split() for line in (made / "qrels.txt").read_text().splitlines()]
-
-    def words(rows: list[list[str]]) -> list[object]:
-        (tmp_path / "q").write_text("".join(f"{' '.join(row)}\n" for row in rows))
-        return ["evaluate", "--qrels", tmp_path / "q", made / "bm25.run"]
-
-    told = refused(*words([[docid, "0", qid, grade] for qid, _, docid, grade in rows]))
-    assert f"{made / 'bm25.run'}: the judgements' documents" in told
-    assert "no document of the run is judged" in refused(*words([[qid, "0", f"x{d}", g] for qid, _, d, g in rows]))
-    assert command(*words(rows))[::2] == (0, "")
-    assert "240 of 264 judged topics" in command(*words([*rows, *([f"t{n}", "0", "x", "1"] for n in range(240))]))[2]
-    code, _, err = command(*words(rows), "-m", "AP(rel=9)", "-m", "nDCG@10")
-    assert (code, err.count("\n"), "no document has grade 9" in err) == (0, 1, True)
-    assert "no document has grade 9" in refused(*words(rows), "-m", "AP(rel=9)")
