@@ -94,12 +94,12 @@ USES = {
 }
 """Experiments that use the package `mine`, or a module beside them, and nothing else of others."""
 KEYS = """
-import sys
 from pathlib import Path
-from greylag.studies.runner import dependencies
+from greylag.studies.runner import dependencies, input_files
 from greylag.studies.study import load
 for path in sorted(Path().glob("*.yaml")):
-    print(path.stem, dependencies(load(path)[1]))
+    settings = load(path)[1]
+    print(path.stem, dependencies(settings, input_files(settings)))
 """
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 

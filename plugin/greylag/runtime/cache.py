@@ -36,11 +36,8 @@ _WAIT = 0.02  # seconds to wait for a lock that another process holds
 _PAUSE = 1.0  # seconds to do without the file after its lock was not released in time
 _DIGEST = 16  # bytes
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# The file is damaged, unless SQLite's primary result code is one of these.
-_PASSING = _BUSY | {
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOLFS, sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY,
-}  # fmt: skip
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # the last of other tables
+_HEADERS = b"", b"SQLite format 3\0"
 _SELECT = "SELECT content FROM kept WHERE key = ?"
 # Not WITHOUT ROWID: SQLite would read the whole content of every row that a search for another key compares with.
 _CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB)"
@@ -49,32 +46,35 @@ _log = logging.getLogger("greylag")
 
 
 class Cache:
-    """Values by key in a SQLite file, which need not exist."""
+    """Values by key in a SQLite file, which need not exist.
 
-    # A checksum shows damage, not who wrote a value: the caller checks it (see `is_array`) or computes it again.
-    # A damaged file is removed with a warning. Without access or the lock, nothing is found and nothing is kept.
+    A checksum shows damage, not who wrote a value: the caller checks it (see `is_array`) or computes it again. Without
+    access or the lock, nothing is found and nothing is kept. A damaged file is removed, with a warning; a `private` one
+    is the user's alone, of a name that may be another file's: one that others own or may write is not used.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, private: bool = False) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._resume = 0.0
+        self._private, self._lock, self._resume, self._writable, self._warned = (
+            private,
+            threading.Lock(),
+            0.0,
+            True,
+            False,
+        )
 
     def load(self, key: bytes) -> Any:
         """Load the value of a key, or None."""
         if not self.path.exists():
             return None
-
-        def select(store: sqlite3.Connection) -> Any:
-            row = store.execute(_SELECT, (key,)).fetchone()
-            return None if row is None else _unseal(key, row[0])
-
-        return self._attempt(select)
+        found = self._attempt(lambda store: [_unseal(key, content) for (content,) in store.execute(_SELECT, (key,))])
+        return found[0] if found else None
 
     def save(self, key: bytes, value: Any) -> bool:
         """Keep a value; return whether it is kept. `TypeError` if it is not data (see `encode`)."""
-        return self._insert([_seal(key, value)])
+        return self.insert([_seal(key, value)])
 
-    def _insert(self, rows: list[tuple[bytes, bytes]]) -> bool:
+    def insert(self, rows: list[tuple[bytes, bytes]]) -> bool:
         """Keep keys and sealed contents in one transaction; return whether they are kept."""
 
         def insert(store: sqlite3.Connection) -> bool:
@@ -84,7 +84,13 @@ class Cache:
             store.executemany(_INSERT, rows)
             return True
 
-        return bool(self._attempt(insert))
+        return self._writable and bool(self._attempt(insert))
+
+    def remove(self) -> None:
+        """Remove the file, unless it is not the user's database."""
+        with suppress(OSError):
+            if self.path.is_file() and self._is_usable() and self.path.open("rb").read(16) in _HEADERS:
+                self._unlink()
 
     def _attempt(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """Return the result of `work` in one transaction, or None if it failed."""
@@ -102,30 +108,56 @@ class Cache:
                 # Someone else writes: do without the file for a moment rather than wait at each of thousands of calls.
                 if code in _BUSY:
                     self._resume = time.monotonic() + _PAUSE
-                elif code in _PASSING:
+                elif code not in _DAMAGED:
                     self._fail(str(error))
-                # Any other error means damage.
                 elif str(error) != "no such table: kept":  # which another process is making
                     self._drop(str(error))
         return None
 
     def _is_usable(self) -> bool:
-        """Return whether the path is free or a regular file: SQLite would wait for a pipe."""
+        """Return whether the file, which is made if it is absent, may be read: SQLite would wait for a pipe."""
         try:
-            return stat.S_ISREG(os.lstat(self.path).st_mode)
-        except OSError:
-            return True
+            with suppress(FileExistsError):
+                mode = 0o600 if self._private else 0o666
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+            state = os.lstat(self.path)
+        except OSError as error:
+            self._fail(error.strerror or str(error))
+            return False
+        # Results decide rankings: a private file that others could have written is not believed.
+        is_own = state.st_uid == os.geteuid() and state.st_nlink == 1 and not state.st_mode & 0o022
+        is_usable = stat.S_ISREG(state.st_mode) and (is_own or not self._private)
+        if self._private and not is_usable:
+            self._warn("is not a file that only you may write: what is done is not kept")
+        return is_usable
 
     def _fail(self, reason: str) -> None:
-        """Give up on a file that cannot be read or written."""
+        """Write no more."""
+        self._writable = False
+        if self._private and "is full" in reason:  # the output, which may yet be finished, needs the room
+            self.remove()
+            self._warn("was removed, as the disk is full: an interrupted command begins anew")
+        elif self._private and self.path.parent.is_dir():
+            self._warn(f"cannot be written: {reason}; what is done is not kept from here")
 
     def _drop(self, reason: str) -> None:
-        _log.warning("%s is damaged (%s): its content is computed again", self.path, reason)
+        """Remove a damaged file; of a private one, which may be someone else's, what is whole is used."""
+        self._warn(f"is damaged ({reason}): what it lacks is computed again")
         try:
-            for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
-                path.unlink(missing_ok=True)
+            if not self._private:
+                self._unlink()
         except OSError:  # it cannot be replaced either
             self._resume = math.inf
+
+    def _unlink(self) -> None:
+        for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
+            path.unlink(missing_ok=True)
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, once."""
+        if not self._warned:
+            _log.warning("%s %s", self.path, message)
+        self._warned = True
 
 
 def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, most: float) -> bool:
@@ -141,19 +173,18 @@ def is_array(value: Any, dtype: str, shape: Sequence[int | None], least: float, 
     )
 
 
-class WorkLog(Cache):
-    """The results of unfinished work, under keys that begin with a digest of all that they depend on."""
+class WorkLog:
+    """The results of unfinished work, under keys that begin with a digest of all that they depend on.
 
-    # The file is made after `MIN_KEPT_SECONDS` seconds, and results wait for as long until they are written together: a
-    # transaction takes longer than many results. For its owner alone; a file that others own or may write is not used.
+    The file is made after `MIN_KEPT_SECONDS` seconds, and results wait for as long until they are written together: a
+    transaction takes longer than many results.
+    """
 
     def __init__(self, path: Path, depends: Callable[[], str]) -> None:
-        super().__init__(path)
-        self._depends, self._scope, self._began = depends, b"", time.monotonic()
-        self._writable, self._told, self._foreign, self._was_there = True, False, False, os.path.lexists(path)
+        self.path, self._cache, self._depends, self._scope = path, Cache(path, private=True), depends, b""
+        self._was_there, self._written = os.path.lexists(path), time.monotonic()
         self._counts: Counter[str] = Counter()
         self._waiting: dict[bytes, tuple[str, bytes]] = {}  # the step and sealed content of each key
-        self._written = self._began
 
     def load_result(self, key: str) -> Any:
         """Load the result of this key, or None."""
@@ -161,14 +192,14 @@ class WorkLog(Cache):
             return None
         name = self._key(key)
         waiting = self._waiting.get(name)
-        result = self.load(name) if waiting is None else _unseal(name, waiting[1])
+        result = self._cache.load(name) if waiting is None else _unseal(name, waiting[1])
         self._counts[_step(key)] += result is not None
         return result
 
     def save_result(self, key: str, result: Any) -> bool:
         """Keep a result, unless it is not data; whether it is kept, or waits to be written."""
         waited = time.monotonic() - self._written >= MIN_KEPT_SECONDS
-        if not self._writable or not (waited or self._is_begun()):
+        if not (waited or self._is_begun()):
             return False
         try:
             name, content = _seal(self._key(key), result)
@@ -180,7 +211,7 @@ class WorkLog(Cache):
     def _write(self) -> bool:
         """Write the results that wait; return whether they are kept."""
         waiting, self._waiting, self._written = self._waiting, {}, time.monotonic()
-        is_kept = bool(waiting) and self._insert([(name, content) for name, (_, content) in waiting.items()])
+        is_kept = bool(waiting) and self._cache.insert([(name, content) for name, (_, content) in waiting.items()])
         self._counts.update(step for step, _ in waiting.values() if is_kept)
         return is_kept
 
@@ -193,11 +224,8 @@ class WorkLog(Cache):
         return f"kept in {self.path}: {steps or 'what was done before'}; the same command goes on from there"
 
     def remove(self) -> None:
-        """Remove the file, if it is used."""
-        if self.path.is_file() and self._is_usable() and not self._foreign:
-            with suppress(OSError):
-                for path in (self.path.with_name(f"{self.path.name}-journal"), self.path):
-                    path.unlink(missing_ok=True)
+        """Remove the file, if it is the log's."""
+        self._cache.remove()
 
     # Until something is kept, nothing is looked up either: the digest of all inputs would take longer than a short
     # command.
@@ -207,39 +235,6 @@ class WorkLog(Cache):
     def _key(self, key: str) -> bytes:
         self._scope = self._scope or hashlib.sha256(self._depends().encode()).digest()
         return _digest(self._scope, key.encode())
-
-    def _is_usable(self) -> bool:
-        try:
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            # Results decide rankings: a file that others could have written is not believed.
-            state = os.lstat(self.path)
-        except OSError as error:
-            self._fail(error.strerror or str(error))
-            return False
-        is_own = state.st_uid == os.geteuid() and state.st_nlink == 1 and not state.st_mode & 0o022
-        if stat.S_ISREG(state.st_mode) and is_own:
-            return True
-        self._warn("is not a file that only you may write: what is done is not kept")
-        return False
-
-    def _fail(self, reason: str) -> None:
-        self._writable = False
-        if "is full" in reason:  # the output, which may yet be finished, needs the room
-            self.remove()
-            self._counts.clear()
-            self._warn("was removed, as the disk is full: an interrupted command begins anew")
-        elif self.path.parent.is_dir():
-            self._warn(f"cannot be written: {reason}; what is done is not kept from here")
-
-    def _drop(self, reason: str) -> None:
-        self._foreign = self._foreign or "not a database" in reason
-        self._warn(f"is damaged or not greylag's ({reason}): what it lacks is computed again")
-
-    def _warn(self, message: str) -> None:
-        if not self._told:
-            _log.warning("%s %s", self.path, message)
-        self._told = True
 
 
 def beside(output: Path) -> Path:

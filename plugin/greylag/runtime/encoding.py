@@ -1,6 +1,6 @@
 """Results as bytes and back: data, never code.
 
-A line of JSON, and arrays in NumPy's own format (npy) after it. JSON's scalars stand for themselves; everything else is
+An archive of NumPy (npz): JSON, and the arrays that it numbers. JSON's scalars stand for themselves; everything else is
 an object with one key, its kind. Records are greylag's frozen dataclasses and named tuples, which their constructors
 make again: nothing is imported, and no other function is called.
 """
@@ -27,20 +27,24 @@ _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "
 
 def encode(value: Any) -> bytes:
     """Encode a value as bytes; `TypeError` if it, or something in it, has another type."""
-    arrays: list[bytes] = []
-    return json.dumps(_encoded(value, arrays)).encode() + b"\n" + b"".join(arrays)
+    arrays: list[Any] = []
+    text = json.dumps(_encoded(value, arrays)).encode()
+    file = io.BytesIO()
+    np.savez(file, np.frombuffer(text, np.uint8), *arrays)
+    return file.getvalue()
 
 
 def decode(content: bytes) -> Any:
     """Decode such bytes; `ValueError` if they are something else."""
-    line, _, rest = content.partition(b"\n")
     try:
-        return _Decoder(rest).value(json.loads(line))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ArithmeticError, MemoryError) as error:
+        with _PARSING, np.load(io.BytesIO(content), allow_pickle=False) as file:
+            text, *arrays = (file[name] for name in file.files)
+        return _decoded(json.loads(text.tobytes()), arrays)
+    except Exception as error:  # whatever zipfile, NumPy and the constructors of records raise
         raise ValueError(f"not a result: {error}") from None
 
 
-def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
+def _encoded(value: Any, arrays: list[Any]) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -48,16 +52,9 @@ def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
         return {kind.__name__: [_encoded(part, arrays) for part in value]}
     if kind is dict:
         return {"dict": [[_encoded(key, arrays), _encoded(part, arrays)] for key, part in value.items()]}
-    if kind is bytes:
-        arrays.append(value)
-        return {"bytes": len(value)}
-    if isinstance(value, np.generic):
-        return {"scalar": _encoded(np.asarray(value), arrays)}
-    if kind is np.ndarray and not value.dtype.hasobject:
-        file = io.BytesIO()
-        np.lib.format.write_array(file, value, allow_pickle=False)
-        arrays.append(file.getvalue())
-        return {"array": len(arrays[-1])}
+    if kind is bytes or (isinstance(value, np.generic | np.ndarray) and not value.dtype.hasobject):
+        arrays.append(np.frombuffer(value, np.uint8) if kind is bytes else value)
+        return {"bytes" if kind is bytes else "array" if kind is np.ndarray else "scalar": len(arrays) - 1}
     # By name, so that SciPy is not imported to find out that a value is none of its own.
     if kind.__name__ == "csr_matrix" and kind.__module__.startswith("scipy.sparse"):
         return {"csr": _encoded((value.data, value.indices, value.indptr, value.shape), arrays)}
@@ -67,47 +64,27 @@ def _encoded(value: Any, arrays: list[bytes]) -> Any:  # noqa: PLR0911
     raise TypeError(f"{kind.__name__} is not data")
 
 
-class _Decoder:
-    """Reads the arrays in the order in which they were encoded."""
+def _decoded(encoded: Any, arrays: list[Any]) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    ((kind, content),) = encoded.items()
+    if kind in _COLLECTIONS:
+        return _COLLECTIONS[kind](_decoded(part, arrays) for part in content)
+    if kind == "dict":
+        return {_decoded(key, arrays): _decoded(part, arrays) for key, part in content}
+    if kind in ("array", "scalar", "bytes"):
+        array = arrays[content]
+        return array if kind == "array" else array[()] if kind == "scalar" else array.tobytes()
+    if kind == "csr":
+        from scipy.sparse import csr_matrix
 
-    def __init__(self, rest: bytes) -> None:
-        self._rest, self._at = rest, 0
-
-    def value(self, encoded: Any) -> Any:  # noqa: PLR0911
-        """Decode an element of the line."""
-        if not isinstance(encoded, dict):
-            return encoded
-        ((kind, content),) = encoded.items()
-        if kind in _COLLECTIONS:
-            return _COLLECTIONS[kind](self.value(part) for part in content)
-        if kind == "dict":
-            return {self.value(key): self.value(part) for key, part in content}
-        if kind == "bytes":
-            return self._take(content)
-        if kind == "scalar":
-            return self.value(content)[()]
-        if kind == "array":
-            with _PARSING:
-                return np.lib.format.read_array(io.BytesIO(self._take(content)), allow_pickle=False)
-        if kind == "csr":
-            from scipy.sparse import csr_matrix
-
-            *parts, shape = self.value(content)
-            return csr_matrix(tuple(parts), shape)
-        if kind == "record":
-            module, name, parts = content
-            # Only of modules that are loaded: whoever requests the value has its class.
-            record = getattr(sys.modules[module], name)
-            if not _is_record(record) or record.__module__ != module:
-                raise ValueError(f"{module}.{name} is not a record")
-            return record(**{part: self.value(encoded) for part, encoded in parts.items()})
-        raise ValueError(f"{kind!r} is not a kind of value")
-
-    def _take(self, size: int) -> bytes:
-        if not 0 <= size <= len(self._rest) - self._at:
-            raise ValueError("an array is cut short")
-        self._at += size
-        return self._rest[self._at - size : self._at]
+        *parts, shape = _decoded(content, arrays)
+        return csr_matrix(tuple(parts), shape)
+    module, name, parts = encoded["record"]
+    record = getattr(sys.modules[module], name)  # of modules that are loaded: whoever requests the value has its class
+    if not _is_record(record) or record.__module__ != module:
+        raise ValueError(f"{module}.{name} is not a record")
+    return record(**{part: _decoded(value, arrays) for part, value in parts.items()})
 
 
 def _is_record(kind: Any) -> bool:

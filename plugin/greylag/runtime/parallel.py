@@ -1,7 +1,7 @@
 """One function that does the same work for many items, in threads, in processes or on a cluster.
 
 `parallel_map` goes through `joblib.Parallel`, with threads unless `joblib.parallel_config` names another backend, such
-as "loky", "dask" or "ray". Its results, and their order, are the same whatever does the work. What a `Keeper` has kept
+as "loky", "dask" or "ray". Its results, and their order, are the same whatever does the work. What a `WorkLog` has kept
 is not computed again.
 """
 
@@ -24,7 +24,7 @@ from functools import lru_cache
 from itertools import islice
 from logging.handlers import QueueHandler
 from queue import Empty, SimpleQueue
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from greylag.core import missing_documents
 from greylag.errors import DependencyError, ParameterError
@@ -49,21 +49,11 @@ _PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
 
 
-class Keeper(Protocol):
-    """Keeps the results of finished items, so that interrupted work goes on from there."""
-
-    def load_result(self, key: str) -> Any:
-        """Load the result kept under the key, or None."""
-
-    def save_result(self, key: str, result: Any) -> bool:
-        """Keep a result; whether it is kept."""
-
-
 @dataclass
 class _Position:
     """The position of a map in the work of a command: the same command makes the same maps in the same order."""
 
-    keeper: Keeper | None = None
+    keeper: Any = None  # a `WorkLog`, or whatever else has its load_result and save_result
     path: str = ""
     in_worker: bool = False  # which has one core, and keeps nothing
     maps: int = 0
@@ -78,7 +68,7 @@ _current: ContextVar[_Position | None] = ContextVar("position in the work", defa
 
 
 @contextmanager
-def keeping(keeper: Keeper) -> Iterator[None]:
+def keeping(keeper: Any) -> Iterator[None]:
     """Keep the results of all maps in the block, which must do the same whenever the keeper has something."""
     with _at(_Position(keeper)):
         yield
@@ -213,7 +203,7 @@ def _backend(n_jobs: int | None, prefer: str) -> tuple[Any, int | None]:
 
 
 def _mapped(
-    compute: Compute, items: Iterable[Any], size: int, what: str, total: int | None, keeper: Keeper | None, path: str
+    compute: Compute, items: Iterable[Any], size: int, what: str, total: int | None, keeper: Any, path: str
 ) -> Iterator[Any]:
     """Yield the results in order. A window of items is computed, in any order, before its results are taken."""
     numbered, tally = enumerate(items), missing_documents.Tally()

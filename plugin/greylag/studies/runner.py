@@ -36,7 +36,7 @@ from greylag.reports.report import write_report
 from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
-from greylag.runtime.software import TREC_EVAL, code, versions
+from greylag.runtime.software import TREC_EVAL, code, code_files, entry_files, versions
 from greylag.runtime.yaml_text import write_yaml
 from greylag.studies.config import Experiment, check_file_name
 from greylag.studies.study import Context, Outcome, Progress, Study, load
@@ -201,8 +201,9 @@ def _read_finished(out: Path) -> dict[str, Any]:
 
 
 def input_files(settings: Experiment) -> Iterator[Path]:
-    """Yield the files and folders that the settings name, and those that models and experiment files in them name."""
-    for path in followed(settings.paths()):
+    """Yield the files and folders that settings, and models and experiment files in them, name, and others' code."""
+    others = [*entry_files("study", settings.study), *code_files(type(settings).__module__)]
+    for path in followed([*settings.paths(), *map(Path, others)]):
         if path.is_file() or path.is_dir():
             yield path
             if path.suffix in {".yaml", ".yml"}:
