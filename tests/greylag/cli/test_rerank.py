@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,6 @@ from greylag.diversity import (
     DPP,
     MMR,
     MSD,
-    Candidates,
     Coverage,
     DiversityModel,
     EssentialPages,
@@ -36,21 +36,16 @@ from greylag.diversity import (
     RandomOrder,
     SVMDiv,
     XQuAD,
+    parse_diversity,
+    train_to_diversify,
 )
-from greylag.diversity.candidates import CandidateMaker
-from greylag.diversity.coverage import CoverageGain
-from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, word_coverage
-from greylag.diversity.training import train, training_examples
-from greylag.errors import ModelError
-from greylag.evaluation import split_folds
 from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index.vectors import ArrayVectors
-from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.manifold import ManifoldRanker
-from greylag.pipeline import Stage, run_step
+from greylag.pipeline import Stage
 from greylag.rankers import RankingModel
-from greylag.ranking import SEEN, FloatArray
+from greylag.ranking import SEEN
 from greylag.runtime import read_json_lines
 from greylag.trec import read_subtopic_qrels, read_titles
 from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked, write_qrels
@@ -88,30 +83,7 @@ def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_pa
     assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf+training-topics\n")
 
 
-def test_manifold_ranking_needs_no_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
-    words = [*ranked, "--out"]
-    plain, tuned = tmp_path / "plain.run", tmp_path / "tuned.run"
-    assert command("rerank", *words, plain, "--stage", "manifold") == (0, "", "")
-    assert plain.read_text().split("\n")[0].endswith(" bm25-manifold")
-    options = f"depth=30,alpha=0.9,graph=mutual_knn,neighbours=7,confidence=query,feedback={made / 'qrels.txt'}"
-    assert command("rerank", *words, tuned, "--stage", f"manifold({options})") == (0, "", "")
-    stage = ManifoldRanker(
-        PositionalIndex.from_lucene(made / "index"),
-        depth=30,
-        alpha=0.9,
-        graph="mutual_knn",
-        neighbours=7,
-        confidence="query",
-        feedback=read_qrels(made / "qrels.txt"),
-    )
-    for qid, ranking in read_run(made / "bm25.run", read_topics(made / "topics.tsv")).items():
-        assert read_run(tuned)[qid].docids == stage(ranking).docids
-    assert plain.read_text() != tuned.read_text()
-
-
-def test_features_read_from_other_files(
-    command: Command, refused: Refused, made: Path, ranked: list[object], tmp_path: Path
-) -> None:
+def test_features_read_from_other_files(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
     old, new, model, out = (tmp_path / name for name in ("old.run", "new.run", "model.json", "out.run"))
     old.write_text((made / "bm25.run").read_text())
     given = read_run(made / "bm25.run")
@@ -121,25 +93,40 @@ def test_features_read_from_other_files(
     words = ["rerank", *ranked, "--model", model, "--out", out]
     assert command(*words, "--file", f"old.run={new}") == (0, "", "")
     assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
-    assert "0 of the model's files are called 'x.run'; its files" in refused(*words, "--file", f"x.run={new}")
-    assert "--file old.run is not of the form NAME=FILE" in refused(*words, "--file", "old.run")
-    twice = ["--file", f"old.run={new}", "--file", f"old.run={old}"]
-    assert f"--file old.run is given twice: {new} and {old}" in refused(*words, *twice)
-    words = ["rerank", *ranked, "--stage", "manifold", "--out", out, "--file", "a=b"]
-    assert "--file and --transfer go with --model" in refused(*words)
 
 
-def test_what_needs_a_run(refused: Refused, collection: list[object], tmp_path: Path) -> None:
-    RankingModel((parse_feature("score"),), (1.0,)).save(tmp_path / "model.json")
-    for words in (["--stage", "manifold"], ["--model", tmp_path / "model.json"]):
-        assert "give a --run" in refused("rerank", *collection, *words, "--out", tmp_path / "x")
+STAGES: dict[str, Callable[[PositionalIndex, dict[str, str]], Stage]] = {
+    "manifold": lambda index, groups: ManifoldRanker(index),
+    "manifold(depth=30,alpha=0.9,graph=mutual_knn,neighbours=7,confidence=query)": lambda index, groups: ManifoldRanker(
+        index, depth=30, alpha=0.9, graph="mutual_knn", neighbours=7, confidence="query"
+    ),
+    "essential-pages(depth=20,k=5)": lambda index, groups: EssentialPages(index, depth=20, k=5),
+    "coverage(depth=20,k=5)": lambda index, groups: Coverage(index, depth=20, k=5),
+    "mmr(relevance_weight=0.3,depth=20)": lambda index, groups: MMR(index, relevance_weight=0.3, depth=20),
+    "random(seed=4,k=5)": lambda index, groups: RandomOrder(4, k=5),
+    "msd(k=5)": lambda index, groups: MSD(index, k=5),
+    "dpp": lambda index, groups: DPP(index),
+    "group-limit(groups=GROUPS,max_per_group=2)": lambda index, groups: GroupLimit(groups, 2),
+    "manifold(alpha=0.8)>>mmr(k=5)": lambda index, groups: ManifoldRanker(index, alpha=0.8) >> MMR(index, k=5),
+}
 
 
-def test_no_query_in_common(refused: Refused, ranked: list[object], tmp_path: Path) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("999 0 d1 1\n")
-    words = [*ranked, "--stage", f"manifold(feedback={other})", "--out", tmp_path / "x"]
-    assert "no query in common" in refused("rerank", *words)
+@pytest.mark.parametrize("spelling", STAGES)
+def test_stages_rank_as_in_python(
+    command: Command, made: Path, few: list[object], tmp_path: Path, spelling: str
+) -> None:
+    first, out = read_run(few[-1], read_topics(made / "topics.tsv")), tmp_path / "out.run"
+    docids = sorted({docid for ranking in first.values() for docid in ranking.docids})
+    groups = {docid: f"site {place % 3}" for place, docid in enumerate(docids) if place % 4}
+    lines = [json.dumps({"id": docid} | ({"group": groups[docid]} if docid in groups else {})) for docid in docids]
+    (tmp_path / "groups.jsonl").write_text("\n".join(lines) + "\n")
+    steps = spelling.replace("GROUPS", str(tmp_path / "groups.jsonl")).split(">>")
+    assert command("rerank", *few, *(f"--stage={step}" for step in steps), "--out", out) == (0, "", "")
+    stage = STAGES[spelling](PositionalIndex.from_lucene(made / "index"), groups)
+    assert {qid: ranking.docids for qid, ranking in read_run(out).items()} == {
+        qid: stage(ranking).docids for qid, ranking in first.items()
+    }
+    assert read_run(out).tag == "-".join(["bm25", *(step.partition("(")[0] for step in steps)])
 
 
 def test_from_judgements_to_a_diverse_run(
@@ -163,61 +150,27 @@ def test_from_judgements_to_a_diverse_run(
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
 
-def test_learning_to_diversify_in_cross_validation_with_own_criteria(
-    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
-) -> None:
-    model, out, qrels = tmp_path / "div.json", tmp_path / "held.run", made / "qrels.subtopics.txt"
-    criteria = "thresholds=[0.1,0.5] criteria=[count>=2,title>=1,start>=2]"
-    docs, titles = tmp_path / "fields.jsonl", {}
-    options = spelt("svmdiv", f"k=3 depth=20 C=1 candidates=relevant loss=unweighted titles={docs} {criteria}")
-    for docid, title in read_titles(DEMO / "docs.jsonl").items():
-        titles[docid] = {"id": docid, "title": title, "start": f"{title[:9]} {title[:9]}"}
-    docs.write_text("\n".join(map(json.dumps, titles.values())))
-    code, told, err = learn(qrels, model, *options, "--folds", 4, "--out-run", out)
-    assert (code, err) == (0, "")
-    assert "subtopic-loss@3" in told
-    learned = DiversityModel.load(model)
-    assert learned.features == CoverageFeatures((("count", 2), ("title", 1), ("start", 2)), (0.1, 0.5))
-    index = PositionalIndex.from_lucene(made / "index")
-    make = CandidateMaker(index, learned.features, titles=titles, depth=20)
-    run = read_run(few[-1], read_topics(made / "topics.tsv"))
-    examples = training_examples(run, read_subtopic_qrels(qrels), make, relevant_only=True, weighted=False)
-    for x, truth in examples.values():
-        assert len(x) == truth.coverage.shape[0] == np.count_nonzero(truth.coverage.sum(axis=1))
-        assert np.ptp(truth.weights) == 0
-    held_out = read_run(out)
-    assert sorted(held_out) == sorted(examples)
-    for test in split_folds(list(examples), 4, 0):
-        rest = {qid: example for qid, example in examples.items() if qid not in test}
-        stage = SVMDiv(train(rest, make, CuttingPlane(C=1.0), k=3).model, index, titles=titles, k=3)
-        assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
-    again = tmp_path / "again.run"
-    stage = f"svmdiv(model={model},titles={docs},k=3)"
-    assert command("rerank", *few, "--stage", stage, "--out", again)[0] == 0
-    assert read_run(again)[test[0]].docids == SVMDiv(learned, index, titles=titles, k=3)(run[test[0]]).docids
-    code, told, _ = learn(qrels, model, *spelt("svmdiv", "k=3 validate=true retrain=true"))
-    learned = DiversityModel.load(model)
-    assert len(learned.provenance["queries"]) == 8
-    C = learned.provenance["C"]
-    every = training_examples(run, read_subtopic_qrels(qrels), CandidateMaker(index, PRESETS["svmdiv"]))
-    order = {qid: every[qid] for qid in learned.provenance["queries"]}
-    again = train(order, CandidateMaker(index, PRESETS["svmdiv"]), CuttingPlane(C=C), k=3)
-    assert again.model.weights == learned.weights
-    for wrong in ("criteria=colour>=1", "criteria=count<=2", "thresholds=a", "retrain=true"):
-        assert learn(qrels, model, *spelt("svmdiv", wrong))[0] == 2
-
-
-def test_ensembles_in_cross_validation(learn: Command, made: Path, few: list[object], tmp_path: Path) -> None:
-    out, qrels = tmp_path / "held.run", made / "qrels.subtopics.txt"
-    words = [*spelt("cssvm", "k=3 depth=20 M=2 C=1 epochs=5"), "--folds", 2, "--out-run", out]
-    assert learn(qrels, tmp_path / "div.json", *words)[0] == 0
-    make = CandidateMaker(PositionalIndex.from_lucene(made / "index"), PRESETS["svmdiv"], depth=20)
-    held_out, run = read_run(out), read_run(few[-1], read_topics(made / "topics.tsv"))
-    examples = training_examples(run, read_subtopic_qrels(qrels), make)
-    for test in split_folds(list(examples), 2, 0):
-        rest = {qid: example for qid, example in examples.items() if qid not in test}
-        stage = CSSVM(train(rest, make, Coulomb(2, C=1.0, epochs=5), k=3).model, make.index, k=3)
-        assert all(held_out[qid].docids == stage(run[qid]).docids for qid in test)
+def test_held_out_rankings_are_the_librarys(learn: Command, made: Path, few: list[object], tmp_path: Path) -> None:
+    """With criteria on other fields, and of an ensemble."""
+    qrels, fields, out = made / "qrels.subtopics.txt", tmp_path / "fields.jsonl", tmp_path / "held.run"
+    titles = read_titles(DEMO / "docs.jsonl")
+    texts = {docid: {"id": docid, "title": title, "start": title[:9] * 2} for docid, title in titles.items()}
+    fields.write_text("\n".join(map(json.dumps, texts.values())))
+    index, first = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
+    criteria = "thresholds=[0.1,0.5],criteria=[count>=2,title>=1,start>=2]"
+    for spelling in (
+        f"svmdiv(k=3,depth=20,C=1,candidates=relevant,loss=unweighted,titles={fields},{criteria})",
+        "cssvm(k=3,depth=20,M=2,C=1,epochs=5)",
+    ):
+        code, told, _ = learn(qrels, tmp_path / "m.json", "--model", spelling, "--folds", 2, "--out-run", out)
+        assert (code, "subtopic-loss@3" in told) == (0, True)
+        named = texts if "titles=" in spelling else None
+        expected = train_to_diversify(
+            parse_diversity(spelling), first, read_subtopic_qrels(qrels), index, titles=named, folds=2
+        )
+        assert DiversityModel.load(tmp_path / "m.json").weights == expected.model.weights
+        assert expected.held_out is not None
+        assert {q: r.docids for q, r in read_run(out).items()} == {q: r.docids for q, r in expected.held_out.items()}
 
 
 def test_from_judgements_to_the_runs_of_an_ensemble(
@@ -243,62 +196,17 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert len({*map(tuple, orders)}) > 1
 
 
-def test_an_ensemble_that_cannot_rank_writes_nothing(
-    command: Command, few: list[object], tmp_path: Path, ensemble: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    third = DiversityModel.load(ensemble).weights[2]
-
-    def fail_on_the_third(x: Candidates, weights: FloatArray) -> CoverageGain:
-        if tuple(weights) == third:
-            raise ModelError("no third")
-        return word_coverage(x, weights)
-
-    monkeypatch.setattr("greylag.diversity.svmdiv.word_coverage", fail_on_the_third)
-    words = [*few, "--model", ensemble, "--out", tmp_path / "div.run"]
-    assert unremarked(command("rerank", *words)) == (2, "", "greylag: error: no third\n")
-    assert not list(tmp_path.glob("div*"))
-
-
 def test_models_are_told_apart(
-    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path, ensemble: Path
+    command: Command, refused: Refused, few: list[object], tmp_path: Path, ensemble: Path
 ) -> None:
-    out = tmp_path / "out.run"
-    code, _, err = command("rerank", *few, "--stage", f"svmdiv(model={ensemble})", "--out", out)
-    assert (code, err.count("\n")) == (2, 1)
-    assert (
-        "the model is an ensemble of 3: use all of it (CSSVM, --stage cssvm), or one of its models, member=1 to 3 ("
-        in err
-    )
-    old = tmp_path / "old.json"
-    old.write_text(json.dumps({**json.loads(ensemble.read_text()), "schema": 1}))
-    code, _, err = command("rerank", *few, "--model", old, "--out", out)
-    assert (code, err.count("\n")) == (2, 1)
-    assert "old.json: schema 1, but this version reads 4: train it again" in err
-    # One model is an ensemble of one.
-    assert learn(made / "qrels.subtopics.txt", tmp_path / "one.json")[0] == 0
-    words = ["rerank", *few, "--out", out, "--tag", "x"]
-    assert unremarked(command(*words, "--model", tmp_path / "one.json")) == (0, "", "")
-    alone = read_run(out)
-    assert command(*words, "--stage", f"cssvm(model={tmp_path / 'one.json'})")[0] == 0
-    assert [r.docids for r in read_run(out).rankings] == [r.docids for r in alone.rankings]
-
-
-@pytest.mark.parametrize("method", ["essential-pages", "coverage", "mmr", "random"])
-def test_methods_that_learn_nothing(
-    command: Command, made: Path, few: list[object], tmp_path: Path, method: str
-) -> None:
-    index, out = PositionalIndex.from_lucene(made / "index"), tmp_path / "out.run"
-    stages = {
-        "essential-pages": (EssentialPages(index, depth=20, k=5), ""),
-        "coverage": (Coverage(index, depth=20, k=5), ""),
-        "mmr": (MMR(index, relevance_weight=0.3, depth=20, k=5), ",relevance_weight=0.3"),
-        "random": (RandomOrder(4, depth=20, k=5), ",seed=4"),
-    }
-    stage, more = stages[method]
-    words = [*few[:2], *few[4:], "--stage", f"{method}(depth=20,k=5{more})", "--out", out]
-    assert command("rerank", *words) == (0, "", "")
-    expected = run_step(stage, read_run(few[-1]))
-    assert [ranking.docids for ranking in read_run(out).rankings] == [r.docids for r in expected.rankings]
+    words = ["rerank", *few, "--out", tmp_path / "out.run"]
+    assert "member=1 to 3" in refused(*words, "--stage", f"svmdiv(model={ensemble})")
+    content = json.loads(ensemble.read_text())
+    (tmp_path / "old.json").write_text(json.dumps({**content, "schema": 1}))
+    assert "old.json: schema 1, but this version reads 4" in refused(*words, "--model", tmp_path / "old.json")
+    (tmp_path / "other.json").write_text(json.dumps({**content, "criteria": content["criteria"][1:]}))
+    assert "other.json: the names of the weights" in refused(*words, "--model", tmp_path / "other.json")
+    assert unremarked(command(*words, "--model", ensemble))[0] == 0
 
 
 def test_few_candidates_and_documents_without_words(
@@ -318,48 +226,6 @@ def test_few_candidates_and_documents_without_words(
     assert "24 of 96 documents of 24 queries are unknown" in told[2]
     before, after = read_run(run), read_run(out)
     assert all(sorted(after[qid].docids) == sorted(before[qid].docids) for qid in before)
-
-
-def test_models_bring_their_preset(
-    command: Command, learn: Command, made: Path, few: list[object], tmp_path: Path
-) -> None:
-    paths = [tmp_path / f"{preset}.json" for preset in ("svmdiv", "svmdiv2")]
-    for path in paths:
-        assert learn(made / "qrels.subtopics.txt", path, *spelt("svmdiv", f"preset={path.stem}"))[0] == 0
-    words = [*few, "--out", tmp_path / "out.run", "--model"]
-    assert [command("rerank", *words, path)[0] for path in paths] == [0, 0]
-    small, large = (json.loads(path.read_text()) for path in paths)
-    paths[0].write_text(json.dumps({**small, "criteria": large["criteria"]}))
-    code, _, err = command("rerank", *words, paths[0])
-    assert (code, err.count("\n")) == (2, 1)
-    assert "svmdiv.json: the names of the weights do not match the criteria" in err
-
-
-def test_stages_one_after_another(command: Command, made: Path, few: list[object], tmp_path: Path) -> None:
-    out, index = tmp_path / "out.run", PositionalIndex.from_lucene(made / "index")
-    words = [*few, "--stage", "manifold(alpha=0.8)", "--stage", "mmr(k=5)", "--out", out]
-    assert command("rerank", *words) == (0, "", "")
-    stages = ManifoldRanker(index, alpha=0.8) >> MMR(index, k=5)
-    given = read_run(few[-1], read_topics(made / "topics.tsv"))
-    assert read_run(out).tag == "bm25-manifold-mmr"
-    assert all(read_run(out)[qid].docids == stages(ranking).docids for qid, ranking in given.items())
-
-
-def test_methods_over_an_index_and_a_cap(command: Command, made: Path, few: list[object], tmp_path: Path) -> None:
-    out, index = tmp_path / "out.run", PositionalIndex.from_lucene(made / "index")
-    given = read_run(few[-1], read_topics(made / "topics.tsv"))
-    docids = sorted({docid for ranking in given.values() for docid in ranking.docids})
-    groups = {docid: f"site {place % 3}" for place, docid in enumerate(docids) if place % 4}
-    lines = [json.dumps({"id": docid} | ({"group": groups[docid]} if docid in groups else {})) for docid in docids]
-    (tmp_path / "groups.jsonl").write_text("\n".join(lines) + "\n")
-    for step, stage in (
-        ("msd(k=5)", MSD(index, k=5)),
-        ("dpp", DPP(index)),
-        (f"group-limit(groups={tmp_path / 'groups.jsonl'},max_per_group=2)", GroupLimit(groups, 2)),
-    ):
-        assert command("rerank", *few, "--stage", step, "--out", out) == (0, "", "")
-        assert {qid: r.docids for qid, r in read_run(out).items()} == {q: stage(r).docids for q, r in given.items()}
-        assert any(stage(ranking).docids != ranking.docids for ranking in given.values())
 
 
 def test_topics_that_a_model_was_trained_on(
@@ -411,34 +277,36 @@ def test_the_mark_of_training_topics_is_not_lost(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--transfer"], "--file and --transfer go with --model"),
-        (["--model", "QRELS"], "not a model"),
-        (["--stage", "mrf"], "model=FILE"),
-        (["--stage", "mrf(model=QRELS)"], "not a model"),
-        (["--stage", "manifold", "--transfer"], "--file and --transfer go with --model"),
-        (["--stage", "manifold(feedback=RUN)"], "qid iteration-or-subtopic docid grade"),
-        (["--stage", "manifold(feedback=3)"], "3: cannot be read"),
-        (["--stage", "manifold(alpha=1)"], "alpha"),
-        (["--stage", "xquad"], "aspects=FILE"),
-        (["--stage", "mmr(seed=1)"], "seed"),
-        (["--stage", "mmr(k=0"], "not of the form"),
-        (["--stage", "tea"], "unknown stage 'tea'"),
-        (
-            ["--stage", "mmr", "--stage", "sdm(mu=9)"],
-            "sdm is a model, not a stage: train it by `greylag train --model sdm",
-        ),
-        (["--model", "mrf(mu=9)"], "a model is a file, which `greylag train --model mrf --out FILE` writes"),
-        (["--model", "absent.json"], "absent.json: cannot be read"),
-        (["--stage", "mmr", "--tag", ""], "tag"),
+        ("--run RUN --transfer", "--model"),
+        ("--run RUN --model QRELS", "not a model"),
+        ("--run RUN --model MODEL --file x.run=y", "'x.run'"),
+        ("--run RUN --model MODEL --file old.run", "NAME=FILE"),
+        ("--run RUN --model MODEL --file a.run=b --file a.run=c", "a.run is given twice"),
+        ("--run RUN --stage mmr --file a=b", "--model"),
+        ("--run RUN --stage mrf", "model=FILE"),
+        ("--run RUN --stage mrf(model=QRELS)", "not a model"),
+        ("--run RUN --stage manifold(feedback=RUN)", "qid iteration-or-subtopic docid grade"),
+        ("--run RUN --stage manifold(feedback=OTHER)", "no query in common"),
+        ("--run RUN --stage manifold(feedback=3)", "3: cannot be read"),
+        ("--run RUN --stage manifold(alpha=1)", "alpha"),
+        ("--run RUN --stage xquad", "aspects=FILE"),
+        ("--run RUN --stage mmr(seed=1)", "seed"),
+        ("--run RUN --stage mmr(k=0", "not of the form"),
+        ("--run RUN --stage tea", "'tea'"),
+        ("--run RUN --stage mmr --stage sdm(mu=9)", "train --model sdm"),
+        ("--run RUN --model mrf(mu=9)", "train --model mrf"),
+        ("--run RUN --model absent.json", "absent.json: cannot be read"),
+        ("--run RUN --stage mmr --tag ''", "tag"),
+        ("--stage manifold", "--run"),
+        ("--model MODEL", "--run"),
     ],
 )
-def test_mistakes(
-    refused: Refused, made: Path, ranked: list[object], tmp_path: Path, words: list[str], reason: str
-) -> None:
-    places = {"QRELS": made / "qrels.txt", "RUN": made / "bm25.run"}
-    for name, path in places.items():
-        words = [word.replace(name, str(path)) for word in words]
-    assert reason in refused("rerank", *ranked, "--out", tmp_path / "x", *words)
+def test_refusals(refused: Refused, made: Path, tmp_path: Path, words: str, reason: str) -> None:
+    RankingModel((parse_feature("run:old.run"),), (1.0,)).save(tmp_path / "model.json")
+    (tmp_path / "other.txt").write_text("999 0 d1 1\n")
+    for name in ("MODEL", "OTHER"):
+        words = words.replace(name, str(tmp_path / {"MODEL": "model.json", "OTHER": "other.txt"}[name]))
+    assert reason in refused(f"rerank --index INDEX --topics TOPICS --out TMP/x {words}")
 
 
 def test_the_general_model_needs_neither_run_nor_judgements(
