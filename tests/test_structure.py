@@ -17,6 +17,7 @@ import pytest
 
 import greylag
 import greylag_papers
+from greylag.stages import find_stage, registered_stages
 from tests.processes import python
 
 ROOT = Path(__file__).parents[1]
@@ -258,8 +259,8 @@ def test_tests_are_in_the_folder_of_what_they_test() -> None:
 
 
 def test_a_module_is_named_by_what_tests_it() -> None:
-    """By the name of a test module in the folder of the same name, or in a test module's docstring."""
-    named = set()
+    """By the name of a test module in the folder of the same name, in a test module's docstring, or as a stage."""
+    named = {find_stage(name).__module__ for name in registered_stages()}  # which the contract tests
     for path in (ROOT / "tests").rglob("test_*.py"):
         folder = ".".join(path.parent.relative_to(ROOT / "tests").parts)
         named.add(f"{folder}.{path.stem.removeprefix('test_')}")

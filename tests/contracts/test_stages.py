@@ -1,6 +1,7 @@
-"""The contract of stages. To test a new stage, add it to `STAGES` or `DIVERSIFIERS`."""
+"""The contract of stages. Those that need more than an index have a row in `MAKERS`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,7 @@ from greylag.diversity import (
     MMR,
     MSD,
     PM2,
-    Coverage,
     DiversityStage,
-    EssentialPages,
     GroupLimit,
     RandomOrder,
     SVMDiv,
@@ -28,12 +27,10 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.greedy import greedy_picks
 from greylag.index.vectors import ArrayVectors
-from greylag.manifold.stage import ManifoldRanker
 from greylag.pipeline import Pipeline, Stage
-from greylag.rankers import EstimatorRanker, LeaveOutSelf, ModelRanker, RankingModel, RM3Stage
+from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel
 from greylag.ranking import Ranking
-from greylag.recipes import GeneralRanker
-from greylag.stages import find_stage, registered_stages
+from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.testing import check_stage
 from greylag_papers.zhou_2003.feedback import RelevanceModelRanker, Rocchio
 from tests.greylag.diversity import samples
@@ -60,35 +57,31 @@ class Sum:
         return X.sum(axis=1)
 
 
-DIVERSIFIERS: dict[str, Callable[..., DiversityStage]] = {
-    "coverage": lambda **sizes: Coverage(INDEX, **sizes),
-    "cssvm": lambda **sizes: CSSVM(samples.ENSEMBLE, INDEX, **sizes),
-    "essential-pages": lambda **sizes: EssentialPages(INDEX, **sizes),
-    "dpp": lambda **sizes: DPP(INDEX, **sizes),
-    "dpp-dense": lambda **sizes: DPP(vectors=VECTORS, **sizes),
-    "group-limit": lambda **sizes: GroupLimit(group_of, **sizes),
-    "mmr": lambda **sizes: MMR(INDEX, **sizes),
-    "mmr-dense": lambda **sizes: MMR(vectors=VECTORS, **sizes),
-    "msd": lambda **sizes: MSD(INDEX, **sizes),
-    "msd-dense": lambda **sizes: MSD(vectors=VECTORS, **sizes),
-    "pm2": lambda **sizes: PM2(INDEX, ASPECTS, **sizes),
-    "xquad": lambda **sizes: XQuAD(INDEX, ASPECTS, **sizes),
-    "random": lambda **sizes: RandomOrder(7, **sizes),
-    "svmdiv": lambda **sizes: SVMDiv(samples.MODEL, INDEX, **sizes),
+def over(kind: type[Stage]) -> Callable[..., Stage]:
+    """Make a stage that needs nothing but an index, if that."""
+    return lambda index=INDEX, **sizes: kind(**{"index": index} if "index" in stage_parameters(kind) else {}, **sizes)
+
+
+KINDS = {name: find_stage(name) for name in registered_stages()}
+MAKERS: dict[str, Callable[..., Any]] = {
+    **{n: over(k) for n, k in KINDS.items() if {*required_parameters(k), *k.needs} <= {"index", "vectors"}},
+    "cssvm": lambda index=INDEX, **sizes: CSSVM(samples.ENSEMBLE, index, **sizes),
+    "dpp-dense": lambda index=INDEX, **sizes: DPP(vectors=VECTORS, **sizes),
+    "estimator": lambda index=INDEX: EstimatorRanker(Sum(), FeatureExtractor(index, FEATURES)),
+    "group-limit": lambda index=INDEX, **sizes: GroupLimit(group_of, **sizes),
+    "mmr-dense": lambda index=INDEX, **sizes: MMR(vectors=VECTORS, **sizes),
+    "mrf": lambda index=INDEX: ModelRanker(RankingModel(FEATURES, weights=(0.5, 0.5)), index),
+    "mrf-negative": lambda index=INDEX: ModelRanker(RankingModel(FEATURES, weights=(0.5, -0.5)), index),
+    "msd-dense": lambda index=INDEX, **sizes: MSD(vectors=VECTORS, **sizes),
+    "pm2": lambda index=INDEX, **sizes: PM2(index, ASPECTS, **sizes),
+    "relevance-model": lambda index=INDEX: RelevanceModelRanker(index, FEEDBACK),
+    "rocchio": lambda index=INDEX: Rocchio(index, FEEDBACK),
+    "svmdiv": lambda index=INDEX, **sizes: SVMDiv(samples.MODEL, index, **sizes),
+    "xquad": lambda index=INDEX, **sizes: XQuAD(index, ASPECTS, **sizes),
 }
+STAGES: dict[str, Stage] = {name: make() for name, make in MAKERS.items()}
+DIVERSIFIERS = {name: make for name, make in MAKERS.items() if isinstance(STAGES[name], DiversityStage)}
 GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
-STAGES: dict[str, Stage] = {
-    "estimator": EstimatorRanker(Sum(), FeatureExtractor(INDEX, FEATURES)),
-    "general": GeneralRanker(INDEX),
-    "leave-out-self": LeaveOutSelf(),
-    "manifold": ManifoldRanker(INDEX),
-    "rm3": RM3Stage(INDEX),
-    "mrf": ModelRanker(RankingModel(FEATURES, weights=(0.5, 0.5)), INDEX),
-    "mrf-negative": ModelRanker(RankingModel(FEATURES, weights=(0.5, -0.5)), INDEX),
-    "relevance-model": RelevanceModelRanker(INDEX, FEEDBACK),
-    "rocchio": Rocchio(INDEX, FEEDBACK),
-    **{name: make() for name, make in DIVERSIFIERS.items()},
-}
 
 
 def is_unknown(docid: str) -> bool:
@@ -106,7 +99,7 @@ def make(request: pytest.FixtureRequest) -> Callable[..., DiversityStage]:
 
 
 def test_every_registered_stage_has_a_row() -> None:
-    assert set(map(find_stage, registered_stages())) <= set(map(type, STAGES.values()))
+    assert set(KINDS.values()) <= set(map(type, STAGES.values()))
 
 
 @pytest.mark.parametrize("name", STAGES)

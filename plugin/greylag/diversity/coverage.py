@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics, covered_columns
 from greylag.greedy import TIE_TOLERANCE
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.compilation import compiled
 
 
@@ -33,10 +32,6 @@ class Coverage(GreedyStage):
     needs = frozenset({"index"})
 
     index: PositionalIndex
-
-    def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Return which documents are in the index."""
-        return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> CoverageGain:
         """Count the new words."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from greylag.diversity.stage import GreedyStage
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, FloatArray, Ranking
+from greylag.ranking import FloatArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,6 @@ class EssentialPages(GreedyStage):
     needs = frozenset({"index"})
 
     index: PositionalIndex
-
-    def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Return which documents are in the index."""
-        return self.index.knows(docids)
 
     def gain(self, candidates: Ranking) -> EssentialPagesGain:
         """Return the rise of the sum of the best C(v, d)."""

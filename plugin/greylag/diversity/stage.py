@@ -48,8 +48,9 @@ class DiversityStage(Stage, ABC):
         return self.rerank_known(ranking, self.knows(ranking.docids), self.diversify)
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Return which documents the stage can compare, shape (len(docids),); all unless a subclass overrides it."""
-        return np.ones(len(docids), dtype=bool)
+        """Return which documents the stage can compare, shape (len(docids),): the index's if it needs one, or all."""
+        index = vars(self)["index"] if "index" in self.needs else None
+        return np.ones(len(docids), dtype=bool) if index is None else index.knows(docids)
 
     def candidates(self, ranking: Ranking) -> Ranking:
         """Return the documents to pick from, best first."""

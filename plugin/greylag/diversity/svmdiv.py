@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from greylag.errors import ModelError
 from greylag.features.spelling import parse_feature
 from greylag.fusion import RRF
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import BoolArray, Ranking
+from greylag.ranking import Ranking
 from greylag.trec.texts import read_fields
 
 _log = logging.getLogger("greylag")
@@ -52,10 +52,6 @@ class _LearnedStage(DiversityStage):
     def reads_query(self) -> bool:  # type: ignore[override]
         """Whether one of the model's document features reads the query."""
         return any(parse_feature(text).reads_query for text in self.model.features.document_features)
-
-    def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Return which documents are in the index."""
-        return self.index.knows(docids)
 
 
 @dataclass(frozen=True)
