@@ -15,7 +15,9 @@ from greylag.fusion import FUSIONS
 from greylag.learning.data import Judgements
 from greylag.rankers import FusionRanker
 from greylag.ranking import FloatArray, Ranking, Run
-from greylag.recipes.learned_fusion import FusionRecipe, learn_fusion
+from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.learned_fusion import learn_fusion
+from greylag.recipes.union import FusionWeights
 from greylag.trec import read_qrels, read_run, write_rankings
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -101,10 +103,10 @@ def gain_rows(label: str, found: list[dict[str, FloatArray]]) -> Iterator[Row]:
 
 def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[dict[str, FloatArray], float]:
     """By column, each topic's gain over the best single run; and the worst run's mean divided by the best one's."""
-    recipe = FusionRecipe(runs)
-    read, joined = recipe.read(qrels), JoinedRuns(tuple(runs.values()))
+    recipe, judged, data = IndexFreeRecipe((), FusionWeights("nDCG@10"), runs=runs).read_runs(qrels)
+    joined = JoinedRuns(tuple(runs.values()))
     rankings = {of_topic[0].qid: of_topic for of_topic in joined.rankings}
-    qids, known = list(read.judged), read.data.qids  # without topics that no run has a relevant document of
+    qids, known = list(judged), data.qids  # without topics that no run has a relevant document of
 
     def scores(fused: Iterable[Ranking]) -> FloatArray:
         by_query = evaluate(Run(tuple(fused)), {qid: qrels[qid] for qid in qids}, ["nDCG@10"]).by_query
@@ -120,7 +122,7 @@ def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[
             held_out = dict[str, Ranking]()
             for part in split_folds(qids, 5, seed):
                 others = np.random.default_rng(seed).permutation(without(known, part))[:size].tolist()
-                fuse = FusionRanker(recipe.learn(read, others).model)
+                fuse = FusionRanker(recipe.weigh(data, others).model)
                 held_out |= {qid: fuse(rankings[qid]) for qid in part}
             gains[f"{size} topics"] += (scores(held_out[qid] for qid in qids) - best) / splits
     return gains, min(means) / max(means)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import combinations
 from os.path import samefile
 from pathlib import Path
@@ -30,7 +28,7 @@ from greylag.cli.options import (
 from greylag.cli.terminal import write_line
 from greylag.core.spelling import parameters
 from greylag.errors import ParameterError
-from greylag.fusion import FUSIONS, LEARNED, RRF, CombMNZ, CombSUM, Fusion, cut, parse_fusion
+from greylag.fusion import RRF, CombMNZ, CombSUM, Fusion, cut, parse_fusion
 from greylag.learning.letor import read_scores
 from greylag.ranking import SEEN, Run, marked
 from greylag.runtime.files import open_atomically
@@ -38,7 +36,7 @@ from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile
 
 if TYPE_CHECKING:
-    from greylag.recipes.learned_fusion import LearnedFusion
+    pass
 
 METHODS = {
     "rrf": Kind("sum of reciprocal ranks, 1 / (60 + rank)", parameters(RRF)),
@@ -133,10 +131,14 @@ def fuse(
         from greylag.learning.linesearch.objectives import Objective  # as all that learns, slow to import
         from greylag.rankers.stages import FusionRanker
         from greylag.recipes.learned_fusion import learn_fusion
+        from greylag.recipes.union import named_runs
+        from greylag.reports import Evaluation
 
         [maximised] = map(Objective.parse, parse_measures([measure], qrels))
-        learned = learn_fusion(run_names(labels, paths, runs), shared.qrels(qrels, joined), maximised, folds=folds)
-        write_line("\n".join(summary_lines(learned, folds)))
+        names = tags, [path.name for path in paths], list(map(str, paths))
+        labelled = [[label or name for label, name in zip(labels, of_all, strict=True)] for of_all in names]
+        learned = learn_fusion(named_runs(runs, labelled), shared.qrels(qrels, joined), maximised, folds=folds)
+        write_line(f"{Evaluation(learned.scores, learned.significance).format()}\n{learned}")
         fusion = learned.held_out or FusionRanker(learned.model)
         made = {"method": learned.fitted.chosen[0], "folds": folds}
         name, seen = ("fused", SEEN) if folds is None else ("fused-held-out", "")
@@ -146,38 +148,3 @@ def fuse(
         if out_model is not None:
             outputs.enter_context(open_atomically(out_model)).write(learned.model.as_json())
         write_rankings(cut(fusion, hits), joined, out, tag=tag, n_jobs=shared.jobs, metadata=metadata)
-
-
-def run_names(
-    labels: Sequence[str | None], paths: Sequence[Path], runs: Sequence[Run | RunFile]
-) -> dict[str, Run | RunFile]:
-    """Name the runs without a label by their tags or, if names are ambiguous, by the names of their files."""
-    if twice := next((label for label in labels if label and labels.count(label) > 1), None):
-        raise ParameterError(f"{twice} names two runs: give each a name of its own")
-    # Rows of the table are named after runs, methods and the learned fusion, so that all of these differ.
-    for found in ([run.tag for run in runs], [path.name for path in paths], list(map(str, paths))):
-        names = [label or name for label, name in zip(labels, found, strict=True)]
-        if len({*names, *FUSIONS, LEARNED}) == len(names) + len(FUSIONS) + 1:
-            break
-    return dict(zip(names, runs, strict=True))
-
-
-def summary_lines(learned: LearnedFusion, folds: int | None) -> list[str]:
-    """Describe a learned fusion in lines: its weights, and its scores beside those of the runs and of other fusions."""
-    from greylag.evaluation import compare_scores
-    from greylag.reports import Evaluation
-
-    scores, best = learned.scores, learned.best_run
-    shown = {name: scores[name] for name in sorted(scores, key=lambda name: -float(scores[name].means[0]))}
-    tests = compare_scores(shown, pairs=[*((best, name) for name in shown if name != best), ("rrf", LEARNED)])
-    lines = [learned.model.summary(), Evaluation(shown, tests).format()]
-    lines += [replace(c, run="Learned fusion").verdict for c in tests.comparisons if c.run == LEARNED]
-    how = (
-        f"in {folds} folds"
-        if folds
-        else "from the weights, but not from the choice of a method: --folds does that, too"
-    )
-    lines.append(
-        f"{best} is the best run because these topics chose it, which favours it. Each topic was held out {how}."
-    )
-    return lines

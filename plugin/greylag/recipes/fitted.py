@@ -13,7 +13,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking
+from greylag.ranking import Query, Ranking
 from greylag.recipes.choice import Candidate, Choice
 
 
@@ -43,6 +43,8 @@ class Fitted:
         The parameters whose tuned value is the lowest or highest of those that were tried, with these two.
     validation : Scores, optional
         The scores of the queries for validation.
+    fuses : callable, optional
+        From a query to the fusion of runs by the model, if it is one of runs. Ignored by comparisons.
     """
 
     model: RankingModel
@@ -56,6 +58,7 @@ class Fitted:
     gains: Mapping[str, Any] = field(default_factory=dict)
     ends: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     validation: Scores | None = field(default=None, compare=False)
+    fuses: Callable[[Query], Ranking] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, model: RankingModel, queries: Sequence[str], chosen: tuple[str, ...] = (), **more: Any) -> Self:
@@ -91,6 +94,8 @@ class Fitted:
 
     def stage(self, index: PositionalIndex | None) -> Callable[[Ranking], Ranking]:
         """Return the stage that ranks by the model."""
+        if (fuse := self.fuses) is not None:
+            return lambda ranking: fuse(Query(ranking.qid, ranking.query))
         return ModelRanker(self.model, index)
 
     def noted(self, entries: Mapping[str, Any]) -> Self:

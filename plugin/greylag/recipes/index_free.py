@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from greylag.core.checks import check_ids
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import ParameterError
 from greylag.evaluation import Scores, parse_measure
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
+from greylag.fusion import GivenRun, PooledSources
 from greylag.learning.data import Judgements, RankingData, linear_scores
 from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.learner import Learner
@@ -23,7 +24,7 @@ from greylag.learning.letor import bound_columns, listed_run
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import RankingModel, span
-from greylag.rankers.stages import ModelRanker
+from greylag.rankers.stages import FusionRanker, ModelRanker
 from greylag.ranking import Run
 from greylag.recipes.automatic import Automatic
 from greylag.recipes.choice import Candidate, System, cross_folds, title
@@ -31,7 +32,9 @@ from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.lambdamart import LambdaMART, fit_trees
 from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
+from greylag.recipes.union import FusionWeights, check_runs, constant_columns, named_runs, union_data
 from greylag.trec import at_level, read_run
+from greylag.trec.runs import JoinedRuns, RunFile
 
 MIN_TOPICS = 3
 """The fewest topics to learn from: one is learned from, another tried, and two differ by chance."""
@@ -54,13 +57,13 @@ def with_runs(features: Sequence[Feature]) -> tuple[Feature, ...]:
 
 @dataclass(frozen=True)
 class IndexFreeRecipe(Recipe):
-    """A model that a learner makes of features that need no index, or of the columns of a feature file.
+    """A model of features that need no index, of the columns of a feature file, or of runs to fuse.
 
     Parameters
     ----------
     features : tuple of Feature
-        The candidates, such as those of `with_runs`.
-    learner : Learner or LambdaMART
+        The candidates, such as those of `with_runs`; none to fuse runs.
+    learner : Learner, LambdaMART or, to fuse runs, FusionWeights
         `Automatic` compares what it learns with each run alone and the sum of the runs' scores, scaled to [0, 1], or
         with the best column alone.
     preselection : MMRPreselection, optional
@@ -70,16 +73,22 @@ class IndexFreeRecipe(Recipe):
         learned in rounds or trees, as many are kept as are best for them.
     data : RankingData, optional
         The candidates' values, if they are columns of a file. See `of_data`.
+    runs : mapping of str to Run or RunFile, default {}
+        The runs to fuse, by name. Their union is ranked in place of a first stage.
+    k : int, optional
+        The number of documents to keep of what is fused; all by default.
     """
 
     needs_index: ClassVar[bool] = False
 
     features: tuple[Feature, ...]
-    learner: Learner | LambdaMART
+    learner: Learner | LambdaMART | FusionWeights
     _: KW_ONLY
     preselection: MMRPreselection | None = None
     validation: RankingData | None = field(default=None, repr=False)
     data: RankingData | None = field(default=None, repr=False)
+    runs: Mapping[str, Run | RunFile] = field(default_factory=dict, repr=False, hash=False)
+    k: int | None = None
 
     @classmethod
     def of_data(
@@ -117,8 +126,15 @@ class IndexFreeRecipe(Recipe):
         """The learner's objective."""
         return Objective.parse(self.learner.objective)
 
+    def over(self, sources: Sequence[Run]) -> IndexFreeRecipe:
+        """Return the recipe that fuses these runs, unless it has features."""
+        return self if self.features else replace(self, runs=named_runs(sources))
+
     def bound(self, fitted: Fitted) -> Fitted:
-        """Give the models the values of the file's columns."""
+        """Give the models the values of the file's columns, or the runs to fuse."""
+        if self.runs:
+            sources = tuple(GivenRun(cast(Run, run)) for run in self.runs.values())
+            return replace(fitted, fuses=PooledSources(sources, method=FusionRanker(fitted.model), k=self.k))
         if self.data is None:
             return fitted
         baselines = {name: model.with_columns(self.data) for name, model in fitted.baselines.items()}
@@ -126,18 +142,45 @@ class IndexFreeRecipe(Recipe):
 
     def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
         """Compute the values of the candidates for all queries with a relevant document."""
+        if self.runs:
+            recipe, _, data = self.read_runs(qrels)
+            return partial(recipe._learn, data)
         if self.data is not None:
             named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
             return partial(self._learn, with_relevant(named, self.measure.rel))
         extractor = FeatureExtractor(None, self.features)
         data = training_data(rankings, at_level(qrels, self.measure.rel), extractor, n_jobs=n_jobs)
-        return partial(self._learn, checked_runs(data))
+        return partial(self._learn, self._without_constant(data))
+
+    def read_runs(self, qrels: Judgements) -> tuple[IndexFreeRecipe, Judgements, RankingData]:
+        """Read the runs a query at a time: the recipe with the scale of the grades, the judged topics, and the data."""
+        joined, measure = JoinedRuns(tuple(self.runs.values())), self.measure
+        measure = measure.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
+        levelled, topics = at_level(qrels, measure.rel), judged_topics(joined, qrels, measure.rel)
+        judged = {qid: levelled[qid] for qid in topics}
+        data, topics_of = (
+            union_data(self.runs, judged, measure.rel),
+            {name: dict.fromkeys(run) for name, run in self.runs.items()},
+        )
+        columns = {name: (2 * number, 2 * number + 1) for number, name in enumerate(self.runs)}
+        check_runs(data, columns, topics_of.__getitem__)
+        for name, known in topics_of.items():
+            if lacking := [qid for qid in joined if qid not in known]:
+                what = f"{name} lacks {len(lacking)} of {len(joined)} topics, such as {lacking[0]!r}"
+                _log.warning("%s: they are fused from the other runs", what)
+        return replace(self, learner=replace(cast(FusionWeights, self.learner), objective=measure)), judged, data
+
+    def weigh(self, data: RankingData, qids: Sequence[str]) -> Fitted:
+        """Learn to fuse the runs from some topics of the data that `read_runs` made."""
+        return cast(FusionWeights, self.learner).weigh(data.select_queries(qids), tuple(self.runs))
 
     def _learn(self, every: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
         whole, learner, provenance = every.select_queries(qids), self.learner, dict[str, Any]()
         data = whole
         check_number(data.qids)
+        if isinstance(learner, FusionWeights):
+            return learner.weigh(data, tuple(self.runs))
         single = self._alone(data)  # before preselection, which may drop a baseline's column
         if self.preselection is not None:
             provenance = {"pool": len(data.specs), "preselect": str(self.preselection)}
@@ -178,6 +221,19 @@ class IndexFreeRecipe(Recipe):
         measure = parse_measure(str(self.measure))
         return Scores.single(measure, dict(zip(validation.qids, values, strict=True)))
 
+    def _without_constant(self, data: RankingData) -> RankingData:
+        """Check the runs; a first stage that ranks by nothing is left out."""
+        files = {one.file: (column,) for column, one in enumerate(data.specs) if isinstance(one, RunScore)}
+        first = {"the run that is reranked": (data.specs.index(Score()),)} if Score() in data.specs else {}
+        if not constant_columns(data).intersection(*first.values()):
+            check_runs(data, {**first, **files}, read_run)
+            return data
+        check_runs(data, files, read_run)
+        _log.warning(
+            "the run that is reranked gives all documents of a topic one score: its scores and ranks are left out"
+        )
+        return data.select_features([column for column, spec in enumerate(data.specs) if spec not in FIRST_STAGE])
+
     def _alone(self, data: RankingData) -> list[Candidate]:
         """List the systems that need no learning, best first: each run and the sum of all, or the best column."""
         measure = self.measure
@@ -201,8 +257,8 @@ def check_number(qids: Sequence[str]) -> None:
     """Refuse to learn from fewer topics than `MIN_TOPICS`."""
     if len(qids) < MIN_TOPICS:
         raise ParameterError(
-            f"{len(qids)} topics with a relevant document are too few to learn from, since what they prefer may be "
-            f"chance: judge at least {MIN_TOPICS}, of which folds leave some out"
+            f"{len(qids)} topics with a relevant document are too few to learn from: judge at least {MIN_TOPICS} "
+            "(more with --folds)"
         )
 
 
@@ -217,31 +273,3 @@ def with_relevant(data: RankingData, rel: int, name: str = "training") -> Rankin
         _log.info("%s: left out are %d of %d topics, which have no relevant document", name, others, len(data.qids))
         return data.select_queries(judged)
     return data
-
-
-def checked_runs(data: RankingData) -> RankingData:
-    """Check that runs differ and rank by something; a first stage that ranks by nothing is left out."""
-    # Other reasons are those of twins, of which runs are told below by name.
-    constant = {column for column, reason in data.distinct[1].items() if reason.endswith("constant within every query")}
-    seen: dict[bytes, str] = {}
-    for column, spec in enumerate(data.specs):
-        if not isinstance(spec, RunScore | Score):
-            continue
-        name = spec.file if isinstance(spec, RunScore) else "the run that is reranked"
-        if column in constant and isinstance(spec, RunScore):
-            topics = read_run(spec.file)
-            if not any(qid in topics for qid in data.qids):
-                theirs = f"its first is {next(iter(topics), None)!r}, theirs {data.qids[0]!r}"
-                raise FormatError(spec.file, None, f"no topic in common with the topics to learn from ({theirs})")
-            raise FormatError(
-                spec.file, None, "gives all documents of a topic one score, or has none of them: leave it out"
-            )
-        # Under another name, a run twice has twice the weight in sums, and its weights are arbitrary.
-        twin = seen.setdefault(data.features[:, column].tobytes(), name)
-        if twin != name:
-            raise FormatError(name, None, f"has the scores of {twin}: give each run once")
-    if not any(data.specs[column] == Score() for column in constant):
-        return data
-    _log.warning("the run that is reranked gives all documents of a topic one score: its scores and ranks are left out")
-    left = [column for column, spec in enumerate(data.specs) if spec not in FIRST_STAGE]
-    return data.select_features(left)

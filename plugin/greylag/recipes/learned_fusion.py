@@ -15,48 +15,26 @@ scores is better than reciprocal ranks, and few judgements are enough).
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import NamedTuple
 
-import numpy as np
-
-from greylag.core.checks import check_sequences
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
-from greylag.errors import ParameterError
-from greylag.evaluation import Measure, Scores, evaluate, parse_measure
-from greylag.evaluation.folds import fit_by_fold, split_folds
-from greylag.features.fused_runs import FusedRuns, run_columns
-from greylag.fusion import FUSIONS, LEARNED, Fusion, GivenRun, PooledRankings, PooledSources
-from greylag.learning.data import Judgements, RankingData, positive_grades
-from greylag.learning.extraction import judged_topics
-from greylag.learning.learner import Selection
+from greylag.evaluation import Measure, Scores, Significance, compare_scores, evaluate, parse_measure
+from greylag.evaluation.folds import fit_by_fold, split_folds, without
+from greylag.fusion import FUSIONS, LEARNED, Fusion
+from greylag.learning.data import Judgements
 from greylag.learning.linesearch.objectives import Objective
-from greylag.learning.listwise import ListwiseRegression
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import FusionRanker
-from greylag.ranking import FloatArray, IntArray, Query, Ranking, Run, as_run
-from greylag.recipes.choice import Candidate, Choice, System, choose, cross_folds
+from greylag.ranking import Ranking, Run
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.index_free import check_number
-from greylag.recipes.recipe import Fit, Recipe, selected_model
-from greylag.trec import at_level
+from greylag.recipes.index_free import IndexFreeRecipe, check_number
+from greylag.recipes.union import FOLDS, FusionWeights, named_runs
 from greylag.trec.runs import JoinedRuns, RunFile
-
-DEPTH = 100
-"""The documents that are learned from: those that some run has at this rank or above."""
-MIN_TOPICS_TO_CHOOSE = 25
-"""Below this many topics, learned weights are always used; from it on, a fixed rule or a single run may be chosen."""
-FOLDS = 5
-"""Folds of the cross-validation that chooses."""
-MAX_BYTES = 1 << 27
-"""Bytes of columns to learn from. With more, every second topic is left out, then three of four, and so on."""
-_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
@@ -94,9 +72,8 @@ class LearnedFusion(NamedTuple):
     held_out : HeldOutFusion or None
         None without folds.
     scores : mapping of str to Scores
-        The measure for each run and each of `greylag.fusion.FUSIONS` by its name, and for "learned" when each topic is
-        held out. With folds, the choice is held out, too, and all documents of all judged topics count; without, the
-        topics and documents that are learned from.
+        Best first, the measure of each judged topic for each run, each of `greylag.fusion.FUSIONS` and "learned". There
+        each topic is held out of the weights and of the choice, in five folds if none are asked for.
     """
 
     fitted: Fitted
@@ -111,7 +88,21 @@ class LearnedFusion(NamedTuple):
     @property
     def best_run(self) -> str:
         """The run with the highest mean, which is favoured by being chosen on the judgements that it is scored with."""
-        return max(self.model.runs, key=lambda name: float(self.scores[name].means[0]))
+        return next(name for name in self.scores if name in self.model.runs)
+
+    @property
+    def significance(self) -> Significance:
+        """Compare all with the best run, and the learned fusion with reciprocal ranks."""
+        best = self.best_run
+        return compare_scores(
+            self.scores, pairs=[*((best, name) for name in self.scores if name != best), ("rrf", LEARNED)]
+        )
+
+    def __str__(self) -> str:
+        learned = (c for c in self.significance.comparisons if c.run == LEARNED)
+        verdicts = [replace(comparison, run="Learned fusion").verdict for comparison in learned]
+        favoured = f"{self.best_run} is the best run because these topics chose it, which favours it."
+        return "\n".join([self.model.summary(), *verdicts, f"{favoured} Each topic was held out."])
 
 
 @guided
@@ -140,7 +131,7 @@ def learn_fusion(
     measure : Objective or str, default "nDCG@10"
         Its gains are learned from, and it chooses.
     folds : int >= 2, optional
-        The number of folds in which topics are held out, of the choice as well; at most the number of topics.
+        The number of folds for `LearnedFusion.held_out`, at most the number of topics.
     seed : int, default 0
         The seed of the split into folds.
     penalty : float > 0, optional
@@ -156,190 +147,24 @@ def learn_fusion(
     >>> fusion = learn_fusion({"bm25": bm25, "dense": dense}, qrels, folds=5)  # doctest: +SKIP
     >>> fuse_runs({"bm25": bm25, "dense": dense}, fusion.held_out, tag="held-out")  # doctest: +SKIP
     """
-    qrels = as_qrels(qrels)
-    recipe = FusionRecipe(_named(runs), measure, seed=seed, penalty=penalty)
-    read = recipe.read(qrels)
-    qids, measured, fit = read.data.qids, parse_measure(str(read.learner.objective)), partial(recipe.learn, read)
-    held_out, fitted = None, fit(qids)
-    if folds is None:
-        # On what was learned from: without folds, no file is read a second time.
-        choice = fitted.choice or recipe.choose(read.data, read.learner)
-        values = {str(system): of_system for (system,), of_system in choice.values.items()} | recipe.alone(read)
-        scores = {name: Scores.single(measured, dict(zip(qids, v.tolist(), strict=True))) for name, v in values.items()}
-    else:
-        parts, by_qid = split_folds(qids, folds, seed), dict[str, FusionRanker]()
-        for part, of_fold in zip(parts, fit_by_fold(fit, qids, parts), strict=True):
-            by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))
-        held_out = HeldOutFusion(by_qid, FusionRanker(fitted.model))
-        alone = {name: itemgetter(number) for number, name in enumerate(recipe.runs)}
-        scores = _scores({**alone, **FUSIONS, LEARNED: held_out}, recipe.joined, read.judged, measured)
-    noted = {"folds": folds or min(FOLDS, len(qids)), **scores[LEARNED].by_measure}
-    return LearnedFusion(fitted.noted({"held_out": noted}), held_out, scores)
-
-
-@dataclass(frozen=True)
-class FusionRecipe(Recipe):
-    """Weights for runs by name, as `learn_fusion` learns them, for `cross_validate` of rankings that pool them."""
-
-    needs_index: ClassVar[bool] = False
-
-    runs: Mapping[str, Run | RunFile] = field(default_factory=dict, hash=False)
-    objective: Objective | str = "nDCG@10"
-    _: KW_ONLY
-    seed: int = 0
-    penalty: float | None = None
-    k: int | None = None  # documents to keep of what is fused
-
-    @property
-    def joined(self) -> JoinedRuns:
-        """The runs side by side."""
-        return JoinedRuns(tuple(self.runs.values()))
-
-    def over(self, sources: Sequence[Run]) -> FusionRecipe:
-        """Return the recipe for a first stage that pools these runs."""
-        return replace(self, runs=_named(sources))
-
-    def prepare(self, rankings: Run, qrels: Judgements, index: Any = None, *, n_jobs: int | None = None) -> Fit:
-        """Read the runs; `rankings` are not read."""
-        return partial(self.learn, self.read(qrels))
-
-    def read(self, qrels: Judgements) -> JudgedRuns:
-        """Read the runs a query at a time, and keep as many topics as there is room for."""
-        objective, joined, names = self.measure, self.joined, tuple(self.runs)
-        objective = objective.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
-        levelled = at_level(qrels, objective.rel)
-        judged = {qid: levelled[qid] for qid in judged_topics(joined, qrels, objective.rel)}
-        data = _data(names, joined, judged, objective.rel)
-        check_number(data.qids)
-        _check_runs(self.runs, data)
-        learner = ListwiseRegression(objective, penalty=self.penalty or (5.0 if len(names) < 4 else 30.0))
-        return JudgedRuns(judged, data, learner)
-
-    def candidates(self, learner: ListwiseRegression) -> list[Candidate]:
-        """List the systems to choose from: runs alone, by their ranks, rules, and learned weights."""
-        names = tuple(self.runs)
-        fixed = {**{name: FusedRuns("rrf", (name,)) for name in names}, **_rules(names)}
-        return [
-            *(Candidate(System(name), (str(feature),), (1.0,)) for name, feature in fixed.items()),
-            Candidate(System(LEARNED), tuple(map(str, run_columns(names))), learner=learner),
-        ]
-
-    def alone(self, read: JudgedRuns) -> dict[str, FloatArray]:
-        """Evaluate each topic by each run alone, shape (q,): of the documents that it has."""
-        values, data = {}, read.data
-        for number, name in enumerate(self.runs):
-            column = 2 * number + 1  # of its ranks
-            has = data.columns[column] > 0
-            own = replace(
-                data, docids=tuple(compress(data.docids, has)), features=data.features[has], grades=data.grades[has],
-                offsets=np.append(0, np.cumsum(has))[data.offsets],
-            )  # fmt: skip
-            values[name] = Objective.parse(read.learner.objective).evaluate(own, own.columns[column])
-        return values
-
-    def choose(self, data: RankingData, learner: ListwiseRegression) -> Choice:
-        """Compare all systems in cross-validation; learned weights are chosen unless another leads clearly.
-
-        A run alone is compared as it would rank: the documents that others have follow its own.
-        """
-        folds = cross_folds(data, split_folds(data.qids, min(FOLDS, len(data.qids)), self.seed))
-        *fixed, learned = self.candidates(learner)
-        alone = [candidate.system for candidate in fixed]
-        return choose(
-            folds, data.qids, [*fixed, learned], Objective.parse(learner.objective), baselines=alone,
-            incumbent=(learned.system,), averages=False,
-        )  # fmt: skip
-
-    def learn(self, read: JudgedRuns, qids: Sequence[str], *, n_jobs: int | None = None) -> FittedFusion:
-        """Learn from these topics; the result does not depend on `n_jobs`."""
-        data, learner, names = read.data.select_queries(qids), read.learner, tuple(self.runs)
-        check_number(data.qids)
-        choice = self.choose(data, learner) if len(data.qids) >= MIN_TOPICS_TO_CHOOSE else None
-        (chosen,) = choice.chosen if choice else (System(LEARNED),)
-        candidate = next(candidate for candidate in self.candidates(learner) if candidate.system == chosen)
-        columns = data.columns_of(candidate.features)
-        if candidate.learner is None:
-            selection = Selection.of(candidate.weights, data, learner.objective, columns)
-        else:  # the first columns
-            selection = learner.fit(data.select_features(columns))
-        model = replace(selected_model(selection, data, learner, {}), runs=names)
-        return FittedFusion.of(model, data.qids, (str(chosen),), choice=choice, recipe=self)
-
-
-class JudgedRuns(NamedTuple):
-    """The judged topics of runs, and what is learned from: columns of each run, and of each fixed rule."""
-
-    judged: Judgements
-    data: RankingData
-    learner: ListwiseRegression
-
-
-@dataclass(frozen=True)
-class FittedFusion(Fitted):
-    """As `Fitted`, with the recipe, whose runs are fused."""
-
-    recipe: FusionRecipe = field(default=FusionRecipe(), compare=False)
-
-    def stage(self, index: Any) -> Callable[[Ranking], Ranking]:
-        """Return the function that fuses the runs for the query of a ranking."""
-        runs = tuple(GivenRun(cast(Run, run)) for run in self.recipe.runs.values())
-        source = PooledSources(runs, method=FusionRanker(self.model), k=self.recipe.k)
-        return lambda ranking: source(Query(ranking.qid, ranking.query))
-
-
-class _Topic(NamedTuple):
-    """A topic's documents that are learned from."""
-
-    qid: str
-    docids: tuple[str, ...]
-    columns: FloatArray
-    grades: IntArray
-    relevant: IntArray  # grades of all relevant documents
-
-
-def _rules(names: tuple[str, ...]) -> dict[str, FusedRuns]:
-    return {method: FusedRuns(method, names) for method in FUSIONS}
-
-
-def _data(names: tuple[str, ...], joined: JoinedRuns, judged: Judgements, rel: int) -> RankingData:
-    """Make the columns of as many topics as there is room for, at equal distances."""
-    features = (*run_columns(names), *_rules(names).values())
-    kept, step, number, room = list[_Topic](), 1, 0, MAX_BYTES // (16 * len(names))
-    for rankings in joined.rankings:
-        if (judgements := judged.get(rankings[0].qid)) is None:
-            continue
-        topic = _topic(rankings, judgements, names, features)
-        if not (rel <= topic.grades).any():
-            continue
-        number += 1
-        if (number - 1) % step:
-            continue
-        kept.append(topic)
-        # Each doubling drops every second of the topics so far, and of those to come: distances stay equal, and the
-        # number of topics need not be known beforehand.
-        if sum(len(topic.docids) for topic in kept) > room and len(kept) > 2 * MIN_TOPICS_TO_CHOOSE:
-            step, kept = 2 * step, kept[::2]
-    if step > 1:
-        _log.info("learned from %d of %d topics, evenly spaced: more do not fit in memory", len(kept), number)
-    return RankingData(
-        features, tuple(topic.qid for topic in kept), np.cumsum([0, *(len(topic.docids) for topic in kept)]),
-        tuple(docid for topic in kept for docid in topic.docids),
-        np.concatenate([np.empty((0, len(features))), *(topic.columns for topic in kept)]),
-        np.concatenate([np.empty(0, dtype=np.int64), *(topic.grades for topic in kept)]),
-        tuple(topic.relevant for topic in kept),
-    )  # fmt: skip
-
-
-def _topic(
-    rankings: Sequence[Ranking], judgements: Mapping[str, int], names: Sequence[str], features: Sequence[FusedRuns]
-) -> _Topic:
-    """Describe the documents of a topic that some run has at `DEPTH` or above."""
-    pooled = PooledRankings(rankings)
-    near = np.flatnonzero((pooled.ranks <= DEPTH).any(axis=1))
-    docids = tuple(map([*pooled.rows].__getitem__, near.tolist()))
-    columns = np.column_stack([feature.of_pooled(pooled, names)[near] for feature in features])
-    grades = np.array([judgements.get(docid, 0) for docid in docids], dtype=np.int64)
-    return _Topic(rankings[0].qid, docids, columns, grades, positive_grades(judgements.values()))
+    qrels, named = as_qrels(qrels), named_runs(runs)
+    recipe = IndexFreeRecipe((), FusionWeights(measure, penalty=penalty, seed=seed), runs=named)
+    recipe, judged, data = recipe.read_runs(qrels)
+    check_number(data.qids)
+    parts = split_folds(data.qids, folds or min(FOLDS, len(data.qids)), seed)
+    if folds is not None:
+        check_number(min((without(data.qids, part) for part in parts), key=len))
+    fit, by_qid = partial(recipe.weigh, data), dict[str, FusionRanker]()
+    fitted = fit(data.qids)
+    for part, of_fold in zip(parts, fit_by_fold(fit, data.qids, parts), strict=True):
+        by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))
+    held_out = HeldOutFusion(by_qid, FusionRanker(fitted.model))
+    systems: dict[str, Fusion] = {name: itemgetter(number) for number, name in enumerate(named)}
+    systems, joined = {**systems, **FUSIONS, LEARNED: held_out}, JoinedRuns(tuple(named.values()))
+    found = _scores(systems, joined, judged, parse_measure(str(recipe.measure)))
+    scores = {name: found[name] for name in sorted(found, key=lambda name: -float(found[name].means[0]))}
+    noted = {"folds": len(parts), **scores[LEARNED].by_measure}
+    return LearnedFusion(fitted.noted({"held_out": noted}), held_out if folds else None, scores)
 
 
 def _scores(
@@ -354,48 +179,3 @@ def _scores(
                 run = Run((fuse(rankings),))
                 values[name][qid] = float(evaluate(run, grades, [measure]).means[0]) if run[qid].docids else 0.0
     return {name: Scores.single(measure, of_system) for name, of_system in values.items()}
-
-
-def _run(value: Run | RunFile) -> Run | RunFile:
-    """Return a run or a file of one; scores by qid and docid as a run."""
-    return value if isinstance(value, RunFile) else as_run(value)
-
-
-def _named(runs: Sequence[Run | RunFile] | Mapping[str, Run | RunFile]) -> dict[str, Run | RunFile]:
-    """Name the runs."""
-    if isinstance(runs, Mapping) and not isinstance(runs, Run):
-        given = [(name, _run(run)) for name, run in runs.items()]
-    else:
-        check_sequences(runs=runs)
-        given = [(run.tag, run) for run in map(_run, runs)]
-    if len(given) < 2:
-        raise ParameterError(f"fusion is learned for two runs or more, not for {len(given)}")
-    named = dict(given)
-    if len(named) < len(given):
-        twice = next(name for name, _ in given if [other for other, _ in given].count(name) > 1)
-        raise ParameterError(f"two runs have the tag {twice!r}: pass a mapping from names to runs")
-    if taken := [name for name in named if name in (LEARNED, *FUSIONS)]:
-        raise ParameterError(f"{taken[0]!r} is a method of fusion: give the run another name")
-    return named
-
-
-def _check_runs(named: Mapping[str, Run | RunFile], data: RankingData) -> None:
-    """Refuse runs that are equal or have constant scores; log which lack topics."""
-    seen: dict[bytes, str] = {}
-    topics = dict.fromkeys(qid for run in named.values() for qid in run)
-    for number, (name, run) in enumerate(named.items()):
-        scores, ranks = data.features[:, 2 * number], data.features[:, 2 * number + 1]
-        if not ranks.any():
-            raise ParameterError(
-                f"{name} has no documents for the topics to learn from (its first is {next(iter(run), None)!r}, theirs "
-                f"{data.qids[0]!r}): leave it out"
-            )
-        if not scores.any() and np.add.reduceat(ranks > 0, data.offsets[:-1], dtype=int).max() > 1:
-            raise ParameterError(f"{name} gives all documents of a topic one score: it ranks by nothing, leave it out")
-        twin = seen.setdefault(data.features[:, 2 * number : 2 * number + 2].tobytes(), name)
-        if twin != name:
-            raise ParameterError(f"{twin} and {name} are the same run: give it once")
-        known_topics = set(run)
-        if lacking := [qid for qid in topics if qid not in known_topics]:
-            what = f"{name} lacks {len(lacking)} of {len(topics)} topics, such as {lacking[0]!r}"
-            _log.warning("%s: they are fused from the other runs", what)

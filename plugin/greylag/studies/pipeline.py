@@ -31,10 +31,11 @@ from greylag.learning.extraction import judged_topics
 from greylag.pipeline import Pipeline, Stage
 from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
-from greylag.recipes.learned_fusion import FusionRecipe
+from greylag.recipes.index_free import IndexFreeRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import TUNED, model_files, parse_model
 from greylag.recipes.training import sample_topics
+from greylag.recipes.union import FusionWeights
 from greylag.reports import Evaluation, to_dict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
@@ -52,7 +53,7 @@ FUSION = "fusion"
 """The model that weighs the rankings of the first stage, which no index and no features are needed for."""
 
 
-FUSION_OPTIONS = parameters(FusionRecipe, "objective", "seed", "k")
+FUSION_OPTIONS = parameters(FusionWeights, "objective", "seed")
 
 
 def stages_of(text: str) -> list[StageStep]:
@@ -163,7 +164,7 @@ class Settings(CollectionSettings):
         name, options = read_call(text)
         if name == FUSION:
             chosen, seed, k = read_options(name, options, FUSION_OPTIONS), self.training.seed, self.first_stage.hits
-            return FusionRecipe(objective=self.training.objective, seed=seed, k=k, **chosen)
+            return IndexFreeRecipe((), FusionWeights(self.training.objective, seed=seed, **chosen), k=k)
         given: dict[str, Any] = {}
         if text == self.model:
             given = {"features": self.own_features, "pool": self.pool}

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from greylag import Ranking, Run, train, write_run
-from greylag.errors import FormatError, ModelError, ParameterError
+from greylag.errors import ModelError, ParameterError
 from greylag.evaluation import evaluate
 from greylag.evaluation.folds import split_folds, without
 from greylag.features import FeatureExtractor
@@ -340,12 +340,13 @@ def test_runs_that_cannot_be_learned_from(tmp_path: Path, caplog: pytest.LogCapt
         return train(first, qrels, None, IndexFreeRecipe(features, ListwiseRegression("AP"))).model
 
     for names, reason in (
-        (("good.run", "other"), "no topic in common with the topics to learn from.*its first is '90', theirs '0'"),
-        (("bad.run", "copy"), "copy: has the scores of .*bad.run: give each run once"),
-        (("flat",), "flat: gives all documents of a topic one score"),
+        (("good.run", "other"), "other: no topic '90' '0'"),
+        (("bad.run", "copy"), "copy: bad.run: once"),
+        (("flat",), "flat: one score"),
     ):
-        with pytest.raises(FormatError, match=reason):
+        with pytest.raises(ParameterError) as error:
             learned(*names)
+        assert all(part in str(error.value) for part in reason.split())
     # The scores of a written run are those of float32.
     flat = Run(tuple(Ranking(r.qid, "", r.docids, np.ones(len(r))) for r in first.rankings), "flat")
     assert {str(feature.base) for feature in learned("good.run", first=flat).features} == {f"run:{good}"}

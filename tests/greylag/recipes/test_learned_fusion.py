@@ -8,6 +8,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +22,11 @@ from greylag.features.spec import FeatureSpec
 from greylag.fusion import FUSIONS, LEARNED, GivenRun, PooledRankings, PooledSources
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import Query, Ranking, Run
-from greylag.recipes import learned_fusion as module
+from greylag.recipes import union as module
 from greylag.recipes.choice import System
-from greylag.recipes.learned_fusion import FusionRecipe, learn_fusion
+from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.learned_fusion import learn_fusion
+from greylag.recipes.union import FusionWeights
 from greylag.trec import read_run, write_run
 from greylag.trec.runs import JoinedRuns, RunFile, write_rankings
 
@@ -124,7 +127,9 @@ def test_scores_are_those_of_the_held_out_run(measure: str) -> None:
     assert learned.held_out is not None
     systems = {"run0": runs[0], "run1": runs[1], **{method: fuse_runs(runs, method) for method in FUSIONS}}
     systems[LEARNED] = fuse_runs(runs, learned.held_out)
-    assert list(learned.scores) == list(systems)
+    assert set(learned.scores) == set(systems)
+    means = [float(scores.means[0]) for scores in learned.scores.values()]
+    assert means == sorted(means, reverse=True)
     for name, run in systems.items():
         found = evaluate(run, qrels, [measure])
         by_qid = found.by_query
@@ -169,25 +174,26 @@ def top_heavy() -> tuple[list[Run], dict[str, dict[str, int]]]:
 
 def test_a_run_is_chosen_if_it_leads_by_two_standard_errors() -> None:
     runs, qrels = top_heavy()
-    recipe = FusionRecipe({run.tag: run for run in runs}, "RR")
-    read = recipe.read(qrels)
-    values = {system.family: each for (system,), each in recipe.choose(read.data, read.learner).values.items()}
+    recipe = IndexFreeRecipe((), FusionWeights("RR"), runs={run.tag: run for run in runs})
+    recipe, _, data = recipe.read_runs(qrels)
+    fitted = recipe.weigh(data, data.qids)
+    assert fitted.choice is not None
+    values = {system.family: each for (system,), each in fitted.choice.values.items()}
     assert list(values) == ["run0", "run1", *FUSIONS, LEARNED]  # no averages
     gains = values["run0"] - values[LEARNED]
     assert gains.mean() > 2 * gains.std(ddof=1) / 5
-    fitted = recipe.learn(read, read.data.qids)
     assert (fitted.chosen, list(map(str, fitted.model.features))) == (("run0",), ["fused:rrf(run0)"])
     fused = fused_by(fitted.model, runs)
     assert all(fused[qid].docids[: len(ranking)] == ranking.docids for qid, ranking in runs[0].items())
     assert all(set(runs[1][qid].docids) <= set(fused[qid].docids) for qid in runs[1])
-    fewer = recipe.learn(read, read.data.qids[1:])
+    fewer = recipe.weigh(data, data.qids[1:])
     assert (fewer.chosen, fewer.choice) == ((LEARNED,), None)
 
 
 def test_a_rule_that_is_chosen_fuses_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = FusionRecipe.choose
+    choose = module.choose
     monkeypatch.setattr(
-        FusionRecipe, "choose", lambda self, *given: replace(choose(self, *given), chosen=(System("combmnz"),))
+        module, "choose", lambda *given, **options: replace(choose(*given, **options), chosen=(System("combmnz"),))
     )
     runs, qrels = runs_of(25)
     model = learn_fusion(runs, qrels).model
@@ -236,32 +242,40 @@ def test_documents_below_rank_100_are_not_learned_from() -> None:
     assert learn_fusion(deep, changed).model.weights == learn_fusion(deep, qrels).model.weights
 
 
-def refused(runs: object, qrels: dict[str, dict[str, int]], **options: int) -> str:
-    with pytest.raises(ParameterError) as caught:
+EIGHT, GRADES = runs_of(8)
+FLAT = Run(tuple(Ranking(r.qid, "", r.docids, np.ones(len(r))) for r in EIGHT[0].rankings), "flat")
+ELSEWHERE = Run(tuple(Ranking(f"x{r.qid}", "", r.docids, r.scores) for r in EIGHT[0].rankings), "elsewhere")
+THREE, FOUR = ({qid: GRADES[qid] for qid in list(GRADES)[:most]} for most in (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("runs", "qrels", "options", "parts"),
+    [
+        (EIGHT[:1], GRADES, {}, "two runs 1"),
+        ([EIGHT[0], EIGHT[0]], GRADES, {}, "'run0' NAME=FILE"),
+        ({"a": EIGHT[0], "b": EIGHT[0]}, GRADES, {}, "b: a: once"),
+        ([EIGHT[0], FLAT], GRADES, {}, "flat: one score"),
+        ([EIGHT[0], ELSEWHERE], GRADES, {}, "elsewhere: no topic 'xt0' 't0'"),
+        ({"rrf": EIGHT[0], "b": EIGHT[1]}, GRADES, {}, "'rrf' method"),
+        ({"a.run", "b.run"}, GRADES, {}, "runs: set"),
+        ("ab", GRADES, {}, "runs: 'ab'"),
+        (EIGHT, {"z": {"d": 1}}, {}, "none 8 'z' 't0'"),
+        (EIGHT, {"t0": {"d": 1}, "t1": {"d": 1}}, {}, "no run relevant 100"),
+        (EIGHT, {qid: GRADES[qid] for qid in ("t0", "t1")}, {}, "2 topics 3"),
+        (EIGHT, GRADES, {"folds": 9}, "8 9 folds"),
+        (EIGHT, THREE, {"folds": 3}, "2 topics --folds"),  # of which a fold leaves one out
+    ],
+)
+def test_refusals(runs: Any, qrels: dict[str, dict[str, int]], options: dict[str, int], parts: str) -> None:
+    with pytest.raises(ParameterError) as error:
         learn_fusion(runs, qrels, **options)  # type: ignore[arg-type]
-    return str(caught.value)
+    assert all(part in str(error.value) for part in parts.split())
 
 
-def test_refusals() -> None:
-    runs, qrels = runs_of(8)
-    constant = Run(tuple(Ranking(r.qid, "", r.docids, np.ones(len(r))) for r in runs[0].rankings), "constant")
-    elsewhere = Run(tuple(Ranking(f"x{r.qid}", "", r.docids, r.scores) for r in runs[0].rankings), "elsewhere")
-    assert "two runs or more" in refused(runs[:1], qrels)
-    assert "two runs have the tag 'run0'" in refused([runs[0], runs[0]], qrels)
-    assert "a and b are the same run" in refused({"a": runs[0], "b": runs[0]}, qrels)
-    assert "constant gives all documents of a topic one score" in refused([runs[0], constant], qrels)
-    assert "elsewhere has no documents for the topics" in refused([runs[0], elsewhere], qrels)
-    assert "'rrf' is a method of fusion" in refused({"rrf": runs[0], "b": runs[1]}, qrels)
-    assert "none of 8 topics has a relevant document; the judgements are of others, 'z' against" in refused(
-        runs, {"z": {"d": 1}}
-    )
-    assert "2 topics" in refused(runs, {qid: qrels[qid] for qid in ("t0", "t1")})
-    assert "8 queries cannot be split into 9 folds" in refused(runs, qrels, folds=9)
-    assert learn_fusion(runs, qrels, folds=8).held_out is not None
-    three = {qid: qrels[qid] for qid in ("t0", "t1", "t2")}
-    assert learn_fusion(runs, three).held_out is None
-    assert "2 topics" in refused(runs, three, folds=3)  # of which a fold leaves one out
-    assert learn_fusion(runs, {**three, "t3": qrels["t3"]}, folds=4).held_out is not None
+def test_few_topics_are_enough() -> None:
+    assert learn_fusion(EIGHT, THREE).held_out is None
+    assert learn_fusion(EIGHT, FOUR, folds=4).held_out is not None
+    assert learn_fusion(EIGHT, GRADES, folds=8).held_out is not None
 
 
 def test_a_run_that_lacks_topics_is_told(caplog: pytest.LogCaptureFixture) -> None:
