@@ -93,10 +93,8 @@ class LearnedFusion(NamedTuple):
     @property
     def significance(self) -> Significance:
         """Compare all with the best run, and the learned fusion with reciprocal ranks."""
-        best = self.best_run
-        return compare_scores(
-            self.scores, pairs=[*((best, name) for name in self.scores if name != best), ("rrf", LEARNED)]
-        )
+        pairs = [(self.best_run, name) for name in self.scores if name != self.best_run]
+        return compare_scores(self.scores, pairs=[*pairs, ("rrf", LEARNED)])
 
     def __str__(self) -> str:
         learned = (c for c in self.significance.comparisons if c.run == LEARNED)

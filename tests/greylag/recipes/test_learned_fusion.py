@@ -1,4 +1,7 @@
-"""Learned fusion of runs: weights by hand and by search, the choice, held-out topics, and what is refused."""
+"""Learned fusion, and its rankings beside those of rules.
+
+Tests `learned_fusion`, `union`.
+"""
 
 from __future__ import annotations
 
