@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from greylag.errors import ParameterError
+from greylag.features.evidence import Score
 from greylag.features.spec import candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
@@ -80,12 +82,30 @@ def test_every_model_takes_its_defaults(name: str) -> None:
     [
         ("svm", {}, "unknown model 'svm'"),
         ("bm25", {"pool": "sd"}, "bm25 takes no pool"),
+        ("bm25", {"features": (Score(),)}, "bm25 takes no features"),
         ("automatic(preselect=3)", {}, "automatic has no option 'preselect'"),
+        ("automatic(first_sentence=true)", {}, "automatic has no option 'first_sentence'"),
+        ("mrf(restarts=2)", {}, "'restarts': did you mean retrain?"),
+        ("mrf(titles=t)", {}, "'titles'"),
+        ("mrf(max_features=0)", {}, "max_features"),
+        ("mrf(mu=1,mu=2)", {}, "mu twice"),
+        ("mrf(tune=true,b=0.2)", {}, "b and tune=true"),
+        ("mrf(preselect=0)", {}, "at least 1 feature, not 0"),
+        ("mrf(preselect_weight=1)", {}, "preselect_weight needs preselect"),
+        ("coordinate-ascent(seed=-1)", {}, "seed is -1"),
+        ("listwise(penalty=0)", {}, "penalty is 0.0"),
+        ("bm25(mu=3)", {}, "'mu': use k1, b"),
+        ("bm25(k1=[3,x])", {}, ": it must be a number"),
+        ("bm25(k1=1_0)", {}, ": it must be a number"),
+        ("bm25(b=3)", {}, "b is 3.0"),
+        ("rm3(fb_docs=0)", {}, "fb_docs is 0"),
+        ("lambdamart(mu=20)", {}, "'mu': use depth, trees"),
     ],
 )
-def test_mistakes(text: str, more: dict[str, str], reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        parse_model(text, **more)  # type: ignore[arg-type]
+def test_mistakes(text: str, more: Any, reason: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        parse_model(text, **more)
+    assert reason in str(error.value)
 
 
 def test_files() -> None:
