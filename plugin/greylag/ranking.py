@@ -247,13 +247,13 @@ def as_ranking(value: Any) -> Ranking:
 def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
     """Return a run as it is; rankings, `Scored` by qid, and the runs of other packages, as a run.
 
-    `topics` are the texts of its queries, where it has none. `ParameterError` for anything else.
+    `topics` are the texts of its queries, before those of a frame. `ParameterError` for anything else.
     """
     if isinstance(value, Run):
         return value
     value = foreign.listed(value)
     if found := foreign.scored(value):
-        scores, texts = foreign.scores_of(found.rows).items(), found.texts or topics
+        scores, texts = foreign.scores_of(found.rows).items(), found.texts if topics is None else topics
         rankings = (Ranking.sort(q, foreign.topic(q, texts), [*by], [*by.values()]) for q, by in scores)
         return Run(tuple(rankings), found.tag)
     if isinstance(value, list | tuple) and value and all(isinstance(one, Ranking) for one in value):

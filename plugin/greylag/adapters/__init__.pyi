@@ -1,8 +1,5 @@
-from .frames import qrels_from_frame as qrels_from_frame
 from .frames import qrels_to_frame as qrels_to_frame
-from .frames import run_from_frame as run_from_frame
 from .frames import run_to_frame as run_to_frame
-from .frames import topics_from_frame as topics_from_frame
 from .frames import topics_to_frame as topics_to_frame
 from .ir_datasets import qrels_from_ir_datasets as qrels_from_ir_datasets
 from .ir_datasets import run_from_ir_datasets as run_from_ir_datasets
@@ -20,7 +17,5 @@ from .pyterrier import PyTerrierSource as PyTerrierSource
 from .pyterrier import PyTerrierStage as PyTerrierStage
 from .pyterrier import from_pyterrier as from_pyterrier
 from .pyterrier import to_pyterrier as to_pyterrier
-from .ranx import qrels_from_ranx as qrels_from_ranx
 from .ranx import qrels_to_ranx as qrels_to_ranx
-from .ranx import run_from_ranx as run_from_ranx
 from .ranx import run_to_ranx as run_to_ranx

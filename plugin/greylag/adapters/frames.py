@@ -1,44 +1,12 @@
-"""Data frames of pandas and polars, with the columns of PyTerrier, ir_datasets, ir_measures or ranx."""
+"""Data frames of pandas and polars, with PyTerrier's columns; `greylag.read_run` and its like read them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from greylag.core import foreign
 from greylag.core.tables import Library, as_frame
-from greylag.ranking import Ranking, Run, as_run
-from greylag.trec import Qrels
-
-
-def run_from_frame(frame: Any, *, topics: Mapping[str, str] | None = None, tag: str = "greylag") -> Run:
-    """Return the run in a data frame with a row for each retrieved document.
-
-    Documents are ranked by their scores, in descending order. Ties go by the column ``rank``, if there is one, then by
-    the order of rows.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame or polars.DataFrame
-        With the columns qid, docno and score, by any name that PyTerrier, ir_datasets, ir_measures or ranx give them,
-        and optionally query.
-    topics : mapping of str to str, optional
-        Query texts by qid. By default the column query, or "".
-    tag : str, default "greylag"
-        The run's name.
-    """
-    rows, texts, _ = foreign.frame_run(frame)
-    return as_run(foreign.Scored(rows, texts if topics is None else topics, tag))
-
-
-def topics_from_frame(frame: Any) -> dict[str, str]:
-    """Read topics from a data frame with the columns qid and query (or text)."""
-    return foreign.texts_of(foreign.qids_of(frame), foreign.column_of(frame, "query"))
-
-
-def qrels_from_frame(frame: Any) -> Qrels:
-    """Read judgements from a data frame with the columns qid, docno and label (or relevance, rel, grade)."""
-    return foreign.qrels_of(zip(*(foreign.column_of(frame, name) for name in ("qid", "docno", "label")), strict=True))
+from greylag.ranking import Ranking, Run
 
 
 def run_to_frame(run: Run | Iterable[Ranking], library: Library = "pandas") -> Any:

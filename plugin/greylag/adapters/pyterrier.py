@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from greylag.adapters.frames import run_from_frame, run_to_frame, topics_from_frame, topics_to_frame
+from greylag.adapters.frames import run_to_frame, topics_to_frame
+from greylag.core.foreign import as_topics
 from greylag.core.hints import shown
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
 from greylag.pipeline import Pipeline, Source, Stage, run_step
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Query, Ranking, Run, as_run
 from greylag.trec.runs import strictly_decreasing
 
 
@@ -51,7 +52,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
                 pt.validate.query_frame(inp, extra_columns=["query"])
             else:
                 pt.validate.result_frame(inp, extra_columns=["query", "score"])
-            inputs: Any = (topics_from_frame if retrieves else run_from_frame)(inp)
+            inputs: Any = (as_topics if retrieves else as_run)(inp)
             run = run_step(step, inputs, n_jobs=n_jobs) if len(inp) else Run(())
             if retrieves:
                 return _merged(run, inp.drop_duplicates("qid"), ["qid", "query"])
@@ -130,5 +131,5 @@ def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
 
 
 def _single(frame: Any, qid: str, query: str) -> Ranking:
-    run = run_from_frame(frame, topics={qid: query}) if len(frame) else Run(())
+    run = as_run(frame, {qid: query}) if len(frame) else Run(())
     return run.get(qid) or Ranking(qid, query, (), np.empty(0))

@@ -1,16 +1,13 @@
-"""ranx: its runs and judgements, for its measures, tests and fusion."""
+"""ranx: runs and judgements for its measures, tests and fusion; `greylag.read_run` reads what it returns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from greylag.core import foreign
-from greylag.core.hints import shown
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
-from greylag.ranking import Run, as_run
-from greylag.trec import Qrels
+from greylag.ranking import Run
 
 
 def run_to_ranx(run: Run) -> Any:
@@ -30,13 +27,6 @@ def run_to_ranx(run: Run) -> Any:
     return imported("ranx", "ranx").Run(scores, name=run.tag)
 
 
-def run_from_ranx(run: Any, *, topics: Mapping[str, str] | None = None, tag: str | None = None) -> Run:
-    """Return the run in a ``ranx.Run``, such as one that ranx fused; `tag` is its name unless given."""
-    scores = _dictionary(run, "Run")
-    rows = ((qid, docid, score) for qid, by_docid in scores.items() for docid, score in by_docid.items())
-    return as_run(foreign.Scored(rows, topics, tag or run.name or "ranx"))
-
-
 def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
     """Convert judgements to ``ranx.Qrels``. Negative grades become 0: ranx would add them up as gains."""
     _check_identifiers(qrels)
@@ -45,21 +35,8 @@ def qrels_to_ranx(qrels: Mapping[str, Mapping[str, int]]) -> Any:
     )
 
 
-def qrels_from_ranx(qrels: Any) -> Qrels:
-    """Return the judgements in ``ranx.Qrels``."""
-    judged = _dictionary(qrels, "Qrels")
-    return {str(qid): {str(docid): int(grade) for docid, grade in of.items()} for qid, of in judged.items()}
-
-
 def _check_identifiers(table: Mapping[str, Mapping[str, Any]]) -> None:
     """Check that no identifier ends in a character that is lost: its code is a multiple of 256, such as U+0100."""
     for identifier in (*table, *(docid for by_docid in table.values() for docid in by_docid)):
         if identifier and ord(identifier[-1]) % 256 == 0:
             raise ParameterError(f"ranx would drop the last character of the identifier {identifier!r}: rename it")
-
-
-def _dictionary(value: Any, kind: str) -> dict[Any, Any]:
-    if type(value).__name__ != kind or not hasattr(value, "to_dict"):
-        raise ParameterError(f"{shown(value)} is not a ranx.{kind}")
-    plain: dict[Any, Any] = value.to_dict()
-    return plain

@@ -16,7 +16,8 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "qid": ("qid", "query_id", "q_id"),
     "docno": ("docno", "docid", "doc_id"),
     "score": ("score",),
-    "query": ("query", "text"),
+    "query": ("query",),
+    "topic": ("query", "text"),  # of topics alone: that of a hit may be the document's
     "label": ("label", "relevance", "rel", "grade"),
 }
 """The columns of frames, and the names that packages give them. Frames are made with the first, PyTerrier's."""
@@ -82,7 +83,7 @@ def check_qrels(qrels: Any) -> None:
 def as_topics(value: Any) -> Mapping[Any, Any]:
     """Return topics as a mapping of qid to text, of a mapping or a frame; `ParameterError` for anything else."""
     if is_frame(value):
-        return texts_of(qids_of(value), column_of(value, "query"))
+        return texts_of(qids_of(value), column_of(value, "topic"))
     if not isinstance(value, Mapping):
         raise ParameterError(f"topics are {shown(value)}: {remedy(value) or 'pass a path, or texts by qid'}")
     wrong = next((text for pair in value.items() for text in pair if not isinstance(text, str)), None)
@@ -103,8 +104,6 @@ def is_frame(value: Any) -> bool:
 
 def column_name(frame: Any, column: str) -> str | None:
     """Return a frame's name for one of `COLUMN_NAMES`; None if it has no such column."""
-    if not is_frame(frame):
-        raise ParameterError(f"{shown(frame)} is not a data frame of pandas or polars")
     return next((name for name in COLUMN_NAMES[column] if name in frame.columns), None)
 
 

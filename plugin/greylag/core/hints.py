@@ -24,10 +24,7 @@ def remedy(value: Any) -> str:
     item = next(iter(value.values()), None) if isinstance(value, Mapping) else value
     first = value[0] if isinstance(value, list | tuple) and value else value
     kinds = (
-        (
-            hasattr(value, "columns"),
-            "frames with greylag.adapters.run_from_frame, topics_from_frame or qrels_from_frame",
-        ),
+        (hasattr(value, "columns"), "frames with greylag.read_run, read_topics or read_qrels"),
         (
             isinstance(item, list | tuple) and item and hasattr(item[0], "docid"),
             "hits with greylag.adapters.run_from_pyserini",

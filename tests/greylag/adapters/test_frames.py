@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.adapters import (
-    qrels_from_frame,
-    qrels_to_frame,
-    run_from_frame,
-    run_to_frame,
-    topics_from_frame,
-    topics_to_frame,
-)
+from greylag import read_qrels, read_run, read_topics
+from greylag.adapters import qrels_to_frame, run_to_frame, topics_to_frame
 from greylag.core.tables import imported
 from greylag.errors import DependencyError, ParameterError
 from greylag.ranking import Run
@@ -34,16 +28,16 @@ def library(request: pytest.FixtureRequest) -> str:
 @given(run=runs(), topics=TOPICS, qrels=QRELS, library=st.sampled_from(["pandas", "polars"]))
 def test_nothing_is_lost_on_the_way(run: Run, topics: dict, qrels: dict, library: str) -> None:
     pytest.importorskip(library)
-    assert run_from_frame(run_to_frame(run, library), tag=run.tag) == run
-    assert topics_from_frame(topics_to_frame(topics, library)) == topics
-    assert qrels_from_frame(qrels_to_frame(qrels, library)) == qrels
+    assert read_run(run_to_frame(run, library)).rankings == run.rankings
+    assert read_topics(topics_to_frame(topics, library)) == topics
+    assert read_qrels(qrels_to_frame(qrels, library)) == qrels
 
 
 def test_frames_have_pyterriers_columns_even_without_rows(library: str) -> None:
     assert list(run_to_frame(Run(()), library).columns) == ["qid", "query", "docno", "score", "rank"]
     assert list(topics_to_frame({}, library).columns) == ["qid", "query"]
     assert list(qrels_to_frame({}, library).columns) == ["qid", "docno", "label"]
-    assert run_from_frame(run_to_frame(Run(()), library)) == Run(())
+    assert read_run(run_to_frame(Run(()), library)) == Run(())
 
 
 @pytest.mark.parametrize(
@@ -57,17 +51,24 @@ def test_frames_have_pyterriers_columns_even_without_rows(library: str) -> None:
 )
 def test_runs_by_the_names_of_other_packages(names: tuple[str, ...]) -> None:
     frame = pd.DataFrame([(1, 10, 0.5), (1, 11, 0.75), (2, 10, 1)], columns=names)
-    run = run_from_frame(frame, topics={"1": "one", "2": "two"})
+    run = read_run(frame, topics={"1": "one", "2": "two"})
     assert [(r.qid, r.query, r.docids, r.scores.tolist()) for r in run.rankings] == [
         ("1", "one", ("11", "10"), [0.75, 0.5]),
         ("2", "two", ("10",), [1.0]),
     ]
 
 
+def test_the_text_of_a_hit_is_no_query_and_given_topics_come_first() -> None:
+    frame = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "text": ["of the document"]})
+    assert read_run(frame)["1"].query == ""
+    assert read_run(frame, {"1": "cat"})["1"].query == read_run(frame.assign(query="dog"), {"1": "cat"})["1"].query
+    assert read_run(frame.assign(query="dog"))["1"].query == "dog"
+
+
 def test_ties_go_by_rank() -> None:
     frame = pd.DataFrame({"qid": ["q"] * 3, "docno": ["a", "b", "c"], "score": [1.0, 1.0, 2.0], "rank": [2, 1, 0]})
-    assert run_from_frame(frame)["q"].docids == ("c", "b", "a")
-    assert run_from_frame(frame.drop(columns="rank"))["q"].docids == ("c", "a", "b")
+    assert read_run(frame)["q"].docids == ("c", "b", "a")
+    assert read_run(frame.drop(columns="rank"))["q"].docids == ("c", "a", "b")
 
 
 RUN = {"qid": ["q"], "docno": ["a"], "score": [1.0]}
@@ -76,22 +77,22 @@ RUN = {"qid": ["q"], "docno": ["a"], "score": [1.0]}
 @pytest.mark.parametrize(
     ("read", "columns", "message"),
     [
-        (run_from_frame, {"qid": ["q"], "doc": ["a"]}, "no column docno or docid or doc_id; its columns are qid, doc"),
-        (run_from_frame, RUN | {"qid": [1.5]}, "a query's identifier is float 1.5"),
-        (run_from_frame, RUN | {"qid": [True]}, "a query's identifier is bool"),
-        (run_from_frame, RUN | {"score": [True]}, "the score of document 'a' is bool"),
-        (run_from_frame, RUN | {"docno": [None]}, "a document's identifier is"),
-        (run_from_frame, RUN | {"score": ["high"]}, "the score of document 'a' is str 'high'"),
-        (run_from_frame, RUN | {"score": [float("nan")]}, "score nan is not finite"),
-        (run_from_frame, {"qid": ["q"] * 2, "docno": ["a"] * 2, "score": [1, 2]}, "document 'a' occurs twice"),
-        (topics_from_frame, {"qid": ["q", "q"], "query": ["a", "b"]}, "query q has two texts, 'a' and 'b'"),
-        (topics_from_frame, {"qid": ["q"], "title": ["a"]}, "no column query or text"),
+        (read_run, {"qid": ["q"], "doc": ["a"]}, "DataFrame is no run"),
+        (read_run, RUN | {"qid": [1.5]}, "a query's identifier is float 1.5"),
+        (read_run, RUN | {"qid": [True]}, "a query's identifier is bool"),
+        (read_run, RUN | {"score": [True]}, "the score of document 'a' is bool"),
+        (read_run, RUN | {"docno": [None]}, "a document's identifier is"),
+        (read_run, RUN | {"score": ["high"]}, "the score of document 'a' is str 'high'"),
+        (read_run, RUN | {"score": [float("nan")]}, "score nan is not finite"),
+        (read_run, {"qid": ["q"] * 2, "docno": ["a"] * 2, "score": [1, 2]}, "document 'a' occurs twice"),
+        (read_topics, {"qid": ["q", "q"], "query": ["a", "b"]}, "query q has two texts, 'a' and 'b'"),
+        (read_topics, {"qid": ["q"], "title": ["a"]}, "no column query or text"),
         (
-            qrels_from_frame,
+            read_qrels,
             {"qid": ["q"], "docno": ["a"], "label": ["1"]},
             "the grade of document 'a' for query q is str",
         ),
-        (qrels_from_frame, {"qid": ["q"] * 2, "docno": ["a"] * 2, "label": [1, 0]}, "document 'a' is judged twice"),
+        (read_qrels, {"qid": ["q"] * 2, "docno": ["a"] * 2, "label": [1, 0]}, "document 'a' is judged twice"),
     ],
 )
 def test_refuses_frames_that_mean_nothing_or_two_things(read, columns, message, library):
@@ -100,8 +101,6 @@ def test_refuses_frames_that_mean_nothing_or_two_things(read, columns, message, 
         read(frame)
 
 
-def test_refuses_what_is_no_frame() -> None:
-    with pytest.raises(ParameterError, match=r"^dict .*pandas"):
-        topics_from_frame({"1": "cat"})
+def test_refuses_other_libraries() -> None:
     with pytest.raises(ParameterError, match=r"library .*'spark'.*'pandas' or 'polars'"):
         topics_to_frame({}, "spark")  # type: ignore[arg-type]
