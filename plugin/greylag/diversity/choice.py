@@ -111,7 +111,7 @@ class DiversifierChoice:
         gain, cost = self.winner.comparison, self.costs.find(self.best, self.cost)
         assert gain is not None
         assert cost is not None
-        corrected = f"{gain.verdict} Corrected for the choice on the same queries."
+        corrected = f"{gain.verdict} Interval and p allow for the method having been chosen on these queries."
         if self.recommended == NONE:
             lines = [f"Recommended: {NONE}. The best method may be so by chance: {self.stages[self.best]}. {corrected}"]
         else:

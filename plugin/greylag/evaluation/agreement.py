@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from greylag.errors import ParameterError
@@ -78,14 +78,7 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
 def _grades(of_query: Mapping[str, Any]) -> Mapping[str, int]:
     """Return the grades by docid; judgements by subtopic give each document its highest grade."""
     grades: dict[str, int] = {}
-    for docid, grade in _pairs(of_query):
-        grades[docid] = max(grade, grades.get(docid, grade))
-    return grades
-
-
-def _pairs(of_query: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     for name, value in of_query.items():
-        if isinstance(value, Mapping):
-            yield from value.items()
-        else:
-            yield name, value
+        for docid, grade in value.items() if isinstance(value, Mapping) else ((name, value),):
+            grades[docid] = max(grade, grades.get(docid, grade))
+    return grades

@@ -94,17 +94,14 @@ class Comparison:
 
         Every statement of greylag that a system is better, or worse, than another is this one.
         """
-        holes = self.holes.sentence(self.run, self.baseline, str(self.measure)) if self.holes else ""
-        return " ".join(filter(None, [self._difference_verdict, self._equivalence_verdict, holes]))
-
-    @property
-    def _equivalence_verdict(self) -> str:
-        if self.margin is None or self.equivalence_p is None:
-            return ""
-        test = f"(two one-sided t-tests, corrected p {p_text(self.equivalence_p)})"
-        if self.equivalence_p < SIGNIFICANCE_LEVEL:
-            return f"The two are the same within {self.margin:g} {test}."
-        return f"The two are not shown to be the same within {self.margin:g} {test}."
+        sentences = [self._difference_verdict]
+        if self.margin is not None and self.equivalence_p is not None:
+            relation = "the same" if self.equivalence_p < SIGNIFICANCE_LEVEL else "not shown to be the same"
+            test = f"(two one-sided t-tests, corrected p {p_text(self.equivalence_p)})"
+            sentences.append(f"The two are {relation} within {self.margin:g} {test}.")
+        if self.holes and (sentence := self.holes.sentence(self.run, self.baseline, str(self.measure))):
+            sentences.append(sentence)
+        return " ".join(sentences)
 
     @property
     def _difference_verdict(self) -> str:
@@ -126,8 +123,8 @@ class Comparison:
         if self.significant or self.detectable is None:
             return finding
         return (
-            f"{finding} With this many queries, a true difference of {self.detectable:.4f} is detected with a "
-            f"probability of .80, and one of {self.even_odds:.4f} with .50."
+            f"{finding} This many queries usually (80 %) reveal a difference of {self.detectable:.4f}; one of "
+            f"{self.even_odds:.4f} they miss half the time."
         )
 
 
@@ -411,14 +408,13 @@ def figures(difference: float, error: float, n: int, width: float, critical: flo
 
 
 def _direction(improvements: FloatArray, test: Test) -> int:
+    """Return 1 if the run is better, -1 if worse; 0 if equal, or if Wilcoxon's ranks favour the lower mean."""
     mean = np.sign(improvements.sum())
     if test == "wilcoxon":
         from scipy import stats
 
         changed = improvements[improvements != 0]
-        # The ranks may favour the run whose mean is lower: then neither is called better.
-        if np.sign(np.sign(changed) @ stats.rankdata(np.abs(changed))) != mean:
-            return 0
+        mean *= np.sign(np.sign(changed) @ stats.rankdata(np.abs(changed))) == mean
     return int(mean)
 
 

@@ -121,7 +121,7 @@ class TrainingResult:
         if best.comparison is None:
             return f"The choice is {tuned}: on {len(self.choice.qids)} topics, nothing else was better."
         sentence = replace(best.comparison, run=choice, baseline=tuned).verdict
-        return f"{sentence} Corrected for the choice on the same topics."
+        return f"{sentence} Interval and p allow for the ranker having been chosen on these topics."
 
     @property
     def advice(self) -> str:

@@ -20,16 +20,7 @@ Points = Mapping[int, float] | Mapping[float, float]  # y by x
 Panel = tuple[Mapping[str, Points], Mapping[str, float]]  # curves and levels, by name
 Scale = Callable[[float], float]  # from a value to pixels
 COLOURS = (
-    "#d9480f",
-    "#868e96",
-    "#1c7ed6",
-    "#2f9e44",
-    "#ae3ec9",
-    "#e8a200",
-    "#12908e",
-    "#c2255c",
-    "#a07050",
-    "#7cb305",
+    "#d9480f #868e96 #1c7ed6 #2f9e44 #ae3ec9 #e8a200 #12908e #c2255c #a07050 #7cb305".split()
 )  # on white and black
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a panel and its margins
 KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter

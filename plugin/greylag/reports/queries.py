@@ -137,10 +137,14 @@ def _query_change(
     old = {docid: rank for rank, docid in enumerate(before.docids, 1)}
     new = {docid: rank for rank, docid in enumerate(after.docids, 1)}
     reasons = why(after.qid, before.docids[:top], after.docids[:top]) if after.docids else ()
-    left = [Place(rank, d, grades.get(d), _to(rank, new.get(d))) for d, rank in old.items() if rank <= top]
+    left = [
+        Place(rank, d, grades.get(d), _moved(rank, new.get(d), "not ranked any more", "to"))
+        for d, rank in old.items()
+        if rank <= top
+    ]
     right = [
-        Place(rank, docid, grades.get(docid), _from(rank, old.get(docid)), reason)
-        for (docid, rank), reason in zip(new.items(), reasons, strict=False)
+        Place(rank, d, grades.get(d), _moved(rank, old.get(d), "was not ranked", "from"), reason)
+        for (d, rank), reason in zip(new.items(), reasons, strict=False)
     ]
     return QueryChange(after.qid, after.query, *values, tuple(left), tuple(right))
 
@@ -159,16 +163,12 @@ def _described(
     return tuple(described)
 
 
-def _to(rank: int, other: int | None) -> str:
+def _moved(rank: int, other: int | None, absent: str, where: str) -> str:
+    """Write where a document came from or went to, by its rank in the other ranking."""
     if other is None:
-        return "not ranked any more"
-    return "" if other == rank else f"{'up' if other < rank else 'down'} to {other}"
-
-
-def _from(rank: int, other: int | None) -> str:
-    if other is None:
-        return "was not ranked"
-    return "" if other == rank else f"{'up' if other > rank else 'down'} from {other}"
+        return absent
+    up = (other > rank) == (where == "from")
+    return "" if other == rank else f"{'up' if up else 'down'} {where} {other}"
 
 
 def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:

@@ -159,13 +159,10 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
     """Return all figures, unrounded, as a dictionary that JSON can represent; infinite statistics become None."""
     content: dict[str, Any] = {**TREC_EVAL, "runs": {name: _run_to_dict(run) for name, run in scores.items()}}
     if significance:
+        finite = [c.statistic if math.isfinite(c.statistic) else None for c in significance.comparisons]
         comparisons = [
-            {
-                **asdict(c),
-                "measure": str(c.measure),
-                "statistic": c.statistic if math.isfinite(c.statistic) else None,
-            }
-            for c in significance.comparisons
+            {**asdict(c), "measure": str(c.measure), "statistic": statistic}
+            for c, statistic in zip(significance.comparisons, finite, strict=True)
         ]
         content["significance"] = {**asdict(significance), "comparisons": comparisons}
     if significance and compares_all(scores, significance):
@@ -177,13 +174,10 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
 
 
 def _run_to_dict(run: Scores) -> dict[str, Any]:
-    means = run.by_measure
+    means, queries = run.by_measure, zip(run.qids, run.values.tolist(), strict=True)
     return {
         "means": means,
-        "per_query": {
-            qid: dict(zip(means, values, strict=True))
-            for qid, values in zip(run.qids, run.values.tolist(), strict=True)
-        },
+        "per_query": {qid: dict(zip(means, values, strict=True)) for qid, values in queries},
         "missing": list(run.missing),
         "unjudged": list(run.unjudged),
         **({"seen": True} if run.seen else {}),
@@ -202,14 +196,13 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
             notes.append(f"{names}: {summary} over queries, not mean.")
     runs_of: dict[str, list[str]] = {}  # the runs that a note is about
     for name, run in scores.items():
-        if run.missing:
-            text = f"{len(run.missing)} missing, scored as empty rankings ({few_names(run.missing)})."
-            runs_of.setdefault(text, []).append(name)
-        if run.empty:
-            runs_of.setdefault(f"{len(run.empty)} with empty rankings ({few_names(run.empty)}).", []).append(name)
-        if run.unjudged:
-            text = f"{len(run.unjudged)} without judgements, ignored ({few_names(run.unjudged)})."
-            runs_of.setdefault(text, []).append(name)
+        for qids, text in (
+            (run.missing, "missing, scored as empty rankings"),
+            (run.empty, "with empty rankings"),
+            (run.unjudged, "without judgements, ignored"),
+        ):
+            if qids:
+                runs_of.setdefault(f"{len(qids)} {text} ({few_names(qids)}).", []).append(name)
         if run.seen:
             text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
             runs_of.setdefault(text, []).append(name)

@@ -186,7 +186,7 @@ def test_verdicts(measure: str, sign: float) -> None:
         text = found[c.run]
         shown = c.run in ("up", "down")
         assert shown == c.significant == ("is not shown to be" not in text)
-        assert shown == (f"{c.detectable:.4f} is detected with a probability of .80" not in text)
+        assert shown == (f"(80 %) reveal a difference of {c.detectable:.4f}" not in text)
         assert ("higher" in text) == (c.difference > 0)
         assert f"of {c.mean:.4f} is {abs(c.difference):.4f}" in text
         assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in text
