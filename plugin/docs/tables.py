@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import product
 
 import yaml
 
@@ -21,14 +22,7 @@ from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 Figures = Mapping[str, Mapping[str, float]]
 """The expected figures of an experiment file, by row and name."""
 
-CURVES = {
-    "CACM": "cacm",
-    "Vaswani": "vaswani",
-    "Cranfield": "cranfield",
-    "WikiQA": "wikiqa",
-    "NFCorpus": "nfcorpus",
-    "MQ2008": "mq2008",
-}
+CURVES = ("CACM", "Vaswani", "Cranfield", "WikiQA", "NFCorpus", "MQ2008")
 """The collections of the learning curves, in the order of picture and table."""
 FEW = (5, 10, 25)
 """Numbers of judged topics that are few."""
@@ -54,9 +48,9 @@ GENERAL = {
 }
 """The collections of the general model."""
 _NUMBERS = (
-    *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
-)
+    "none one two three four five six seven eight nine ten eleven twelve "
+    "thirteen fourteen fifteen sixteen seventeen eighteen"
+).split()
 _BLOCK = re.compile(r"(<!-- made: ([\w-]+) -->\n)(?:(?!<!-- ).*\n)*?(<!-- end -->)")
 
 
@@ -74,66 +68,57 @@ def expected(name: str) -> Figures:
 
 def curve_points() -> dict[str, Figures]:
     """The expected figures of each learning curve that has some, by the collection's title."""
-    found = {title: expected(f"{name}.ranker_curve") for title, name in CURVES.items()}
+    found = {title: expected(f"{title.lower()}.ranker_curve") for title in CURVES}
     return {title: figures for title, figures in found.items() if figures}
 
 
 def curves() -> str:
     """The learning curves at all sizes."""
-    rows = []
+    systems = (AUTOMATIC, "general", "BM25", "RM3", "LightGBM")
+    rows = [["", "topics", *systems, "less BM25 (MQ2008: LightGBM)", f"less {BEST}"]]
     for title, figures in curve_points().items():
         for size, means in points(figures).items():
             first, other = (row for name, row in figures.items() if name.startswith(f"{size} topics, {AUTOMATIC}"))
             best = max((name for name in means if name != AUTOMATIC), key=means.__getitem__)
-            systems = (AUTOMATIC, "general", "BM25", "RM3", "LightGBM")
             cells = [_number(means[name]) if name in means else "" for name in systems]
             rows.append([title, str(size), *cells, _difference(first), f"{_difference(other)} {best}"])
-    return _table(
-        ["", "topics", AUTOMATIC, "general", "BM25", "RM3", "LightGBM", "less BM25 (MQ2008: LightGBM)", f"less {BEST}"],
-        rows,
-    )
+    return _table(rows)
 
 
 def curve_gains() -> str:
     """How far the automatic choice is above tuned BM25 on collections of texts, in a sentence."""
-    gains = [
-        row["difference"]
-        for figures in curve_points().values()
-        for name, row in figures.items()
-        if name.endswith(f"{AUTOMATIC} less BM25")
-    ]
-    best = [
-        row for figures in curve_points().values() for name, row in figures.items() if name.endswith(f"less {BEST}")
-    ]
+    every = [(name, row) for figures in curve_points().values() for name, row in figures.items()]
+    least, most, _ = _gains([row for name, row in every if name.endswith(f"{AUTOMATIC} less BM25")])
+    best = [row for name, row in every if name.endswith(f"less {BEST}")]
     below = sum(row["difference"] < 0 and row["p"] < 0.05 for row in best)
     where, than = "nowhere", "any other"
     if below:
         where, than = f"at {_NUMBERS[below]} size{'s' if below > 1 else ''}", "another"
     texts = sum("BM25" in next(iter(points(figures).values())) for figures in curve_points().values())
     return (
-        f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {_number(min(gains))} to "
-        f"{_number(max(gains))} above that of tuned BM25,\nand {where} significantly below that of {than} "
-        "system ([evidence](../evidence/rankers.md))."
+        f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {least} to {most} above that of "
+        f"tuned BM25,\nand {where} significantly below that of {than} system ([evidence](../evidence/rankers.md))."
     )
 
 
 def few_topics() -> str:
     """What few judged topics gain over the general model, nDCG@10 of held-out topics."""
-    figures, gain, rows = expected("few_topics"), f"{AUTOMATIC} less general", []
+    figures, gain = expected("few_topics"), f"{AUTOMATIC} less general"
+    rows = [["", "general", *(f"{size} topics" for size in FEW)]]
     for name, title in GENERAL.items():
         cells = [_difference(figures[f"{name}, {size} topics, {gain}"]) for size in FEW]
         rows.append([title, _number(figures[f"{name}, {FEW[0]} topics"]["general"]), *cells])
-    rows.append(["mean", "", *(_interval(figures[f"all, {size} topics, {gain}"], "mean") for size in FEW)])
-    return _table(["", "general", *(f"{size} topics" for size in FEW)], rows)
+    means = (_interval(figures[f"all, {size} topics, {gain}"], "mean") for size in FEW)
+    return _table([*rows, ["mean", "", *means]])
 
 
 def few_topics_means() -> str:
     """The mean differences of the automatic choice over the collections, by number of topics."""
-    figures, others, rows = expected("few_topics"), SYSTEMS[1:], []
+    rows = [["topics", *(f"less {other}" for other in SYSTEMS[1:])]]
     for size in FEW:
-        found = [figures[f"all, {size} topics, {AUTOMATIC} less {other}"] for other in others]
+        found = [expected("few_topics")[f"all, {size} topics, {AUTOMATIC} less {other}"] for other in SYSTEMS[1:]]
         rows.append([str(size), *(f"{_interval(row, 'mean')}, {row['above']:.0f}" for row in found)])
-    return _table(["topics", *(f"less {other}" for other in others)], rows)
+    return _table(rows)
 
 
 def few_topics_gain() -> str:
@@ -160,16 +145,14 @@ def few_topics_gain() -> str:
 
 def general_collections() -> str:
     """The general model on each collection, nDCG@10 of the top 100."""
-    figures, kind, rows = expected("general"), ", nDCG@10, top 100", []
-    indexes = general_model().provenance["indexes"]
+    figures, kind, indexes = expected("general"), ", nDCG@10, top 100", general_model().provenance["indexes"]
     systems = ("BM25", "tuned BM25", "RM3", "SDM", "general", "general-positions")
+    rows = [["", "terms", *systems[:-1], "without texts", "general less BM25"]]
     for name, title in GENERAL.items():
-        means, gain = figures[name + kind], figures[f"{name}{kind}, general less BM25"]
-        length = f"{indexes[name]['average_length']:.0f}"
-        rows.append([title, length, *(_number(means[system]) for system in systems), _interval(gain, "difference")])
-    return _table(
-        ["", "terms", "BM25", "tuned BM25", "RM3", "SDM", "general", "without texts", "general less BM25"], rows
-    )
+        means = (_number(figures[name + kind][system]) for system in systems)
+        gain = _interval(figures[f"{name}{kind}, general less BM25"], "difference")
+        rows.append([title, f"{indexes[name]['average_length']:.0f}", *means, gain])
+    return _table(rows)
 
 
 def general_weights() -> str:
@@ -179,69 +162,67 @@ def general_weights() -> str:
     assert slopes is not None
     lengths = slopes.shortest, slopes.middle, slopes.longest
     by_feature = zip(*(model.at_length(length).weights for length in lengths), strict=True)
-    rows = [
-        [f"`{str(feature).removesuffix('@z')}`", *(_number(weight, "+.3f") for weight in weights)]
-        for feature, weights in zip(model.features, by_feature, strict=True)
-    ]
-    return _table(["feature", *(f"{length:.0f} terms" for length in lengths)], rows)
+    rows = [["feature", *(f"{length:.0f} terms" for length in lengths)]]
+    for feature, weights in zip(model.features, by_feature, strict=True):
+        rows.append([f"`{str(feature).removesuffix('@z')}`", *(_number(weight, "+.3f") for weight in weights)])
+    return _table(rows)
 
 
 def general_means() -> str:
     """The mean differences of the general model over the collections."""
-    figures, rows = expected("general"), []
     others = ("BM25", "tuned BM25", "RM3", "SDM", "general-positions")
-    for depth in (100, 1000):
-        for measure in ("nDCG@10", "AP"):
-            found = [figures[f"all, {measure}, top {depth}, general less {other}"] for other in others]
-            rows.append([f"{measure}, top {depth}", *(_interval(row, "mean") for row in found)])
-            least = [f"{_number(row['least'], '+.3f')}, {row['above']:.0f}" for row in found]
-            rows.append(["worst, above on", *least])
-    return _table(["general less", *others[:-1], "without texts"], rows)
+    rows = [["general less", *others[:-1], "without texts"]]
+    for depth, measure in product((100, 1000), ("nDCG@10", "AP")):
+        found = [expected("general")[f"all, {measure}, top {depth}, general less {other}"] for other in others]
+        rows.append([f"{measure}, top {depth}", *(_interval(row, "mean") for row in found)])
+        rows.append(["worst, above on", *(f"{_number(row['least'], '+.3f')}, {row['above']:.0f}" for row in found)])
+    return _table(rows)
 
 
 def general_gain() -> str:
     """What the general model gains over BM25's top 1000, in a sentence."""
-    kind = ", nDCG@10, top 1000, general less BM25"
-    each = [expected("general")[name + kind] for name in GENERAL]
-    gains, sure = [row["difference"] for row in each], sum(row["p"] < 0.05 for row in each)
-    mean = expected("general")[f"all{kind}"]["mean"]
+    figures, kind = expected("general"), ", nDCG@10, top 1000, general less BM25"
+    least, most, sure = _gains([figures[name + kind] for name in GENERAL])
     return (
-        f"On {_NUMBERS[len(each)]} public collections, each ranked by weights of the others, nDCG@10 was\n"
-        f"{_number(min(gains))} to {_number(max(gains))} above that of BM25, {_number(mean)} on "
-        f"average, significantly on {_NUMBERS[sure]} ([evidence](../evidence/general-model.md))."
+        f"On {_NUMBERS[len(GENERAL)]} public collections, each ranked by weights of the others, nDCG@10 was\n"
+        f"{least} to {most} above that of BM25, {_number(figures[f'all{kind}']['mean'])} on "
+        f"average, significantly on {sure} ([evidence](../evidence/general-model.md))."
     )
 
 
 def encoder_collections() -> str:
     """What is found beside an encoder without judgements, nDCG@10 of each collection and their mean."""
-    figures, ends, rows = expected("encoder"), ", nDCG@10", []
-    for name, means in figures.items():
-        if name.endswith(ends):
-            systems = [system for system in means if system not in (RERANKED, WITHOUT_BM25, BY_LENGTH)]
-            gain = figures.get(f"{name}, {SUM} less {USUAL}", {})
-            shown = _difference(gain) if "p" in gain else _interval(gain, "mean")
-            rows.append([_title(name.removesuffix(ends)), *(_number(means[system]) for system in systems), shown])
-    return _table(["", *systems, f"{SUM} less {USUAL}"], rows)
+    left_out = (RERANKED, WITHOUT_BM25, BY_LENGTH)
+    systems = [system for system in expected("encoder")["all, nDCG@10"] if system not in left_out]
+    return _encoder_table(systems, gain=True)
 
 
 def encoder_alone() -> str:
     """What the general model makes of an encoder's own hits, nDCG@10 of each collection and their mean."""
-    systems = ENCODER, RERANKED, WITHOUT_BM25, SUM
-    rows = [
-        [_title(name.removesuffix(", nDCG@10")), *(_number(means[system]) for system in systems)]
-        for name, means in expected("encoder").items()
-        if name.endswith(", nDCG@10")
-    ]
-    return _table(["", *systems], rows)
+    return _encoder_table([ENCODER, RERANKED, WITHOUT_BM25, SUM], gain=False)
+
+
+def _encoder_table(systems: list[str], *, gain: bool) -> str:
+    figures, difference = expected("encoder"), f"{SUM} less {USUAL}"
+    rows = [["", *systems, *[difference] * gain]]
+    for name in _encoder_rows():
+        found = figures.get(f"{name}, {difference}", {})
+        shown = _difference(found) if "p" in found else _interval(found, "mean") if gain else ""
+        title = GENERAL.get(name.removesuffix(", nDCG@10"), "mean")
+        rows.append([title, *(_number(figures[name][system]) for system in systems), *[shown] * gain])
+    return _table(rows)
+
+
+def _encoder_rows() -> list[str]:
+    return [name for name in expected("encoder") if name.endswith(", nDCG@10")]
 
 
 def encoder_alone_gain() -> str:
     """What the general model makes of an encoder's own hits, in a sentence."""
     figures = expected("encoder")
     reranked, added = (figures[f"all, nDCG@10, {of} less {ENCODER}"] for of in (RERANKED, WITHOUT_BM25))
-    of_all = sum(name.endswith(", nDCG@10") for name in figures) - 1
     return (
-        f"On {_NUMBERS[of_all]} collections, the reranked run differs from the encoder's by "
+        f"On {_NUMBERS[len(_encoder_rows()) - 1]} collections, the reranked run differs from the encoder's by "
         f"{_number(reranked['mean'], '+.3f')} nDCG@10 on average and\n{_number(reranked['least'], '+.3f')} at worst, "
         f"the sum by {_number(added['mean'], '+.3f')} and {_number(added['least'], '+.3f')}; it is above the "
         f"encoder's on {_NUMBERS[int(added['above'])]}\n([evidence](../evidence/encoder.md#the-encoders-hits-alone))."
@@ -252,17 +233,18 @@ def encoder_gain() -> str:
     """What the sum of the general model and an encoder gains over what is usual, in a sentence."""
     figures, end = expected("encoder"), f", nDCG@10, {SUM} less {USUAL}"
     each = [row for name, row in figures.items() if name.endswith(end) and name != f"all{end}"]
-    gains, sure = [row["difference"] for row in each], sum(row["p"] < 0.05 for row in each)
+    least, most, sure = _gains(each)
     return (
-        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {_number(min(gains))} to "
-        f"{_number(max(gains))} above that of the usual fusion, reciprocal ranks\nof BM25 and the encoder, "
-        f"{_number(figures[f'all{end}']['mean'])} on average, significantly on {_NUMBERS[sure]} "
-        "([evidence](../evidence/encoder.md))."
+        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {least} to {most} above that of the "
+        f"usual fusion, reciprocal ranks\nof BM25 and the encoder, {_number(figures[f'all{end}']['mean'])} on average, "
+        f"significantly on {sure} ([evidence](../evidence/encoder.md))."
     )
 
 
-def _title(collection: str) -> str:
-    return GENERAL.get(collection, "mean")
+def _gains(rows: list[Mapping[str, float]]) -> tuple[str, str, str]:
+    """The least and the highest difference, and how many are significant."""
+    gains = [row["difference"] for row in rows]
+    return _number(min(gains)), _number(max(gains)), _NUMBERS[sum(row["p"] < 0.05 for row in rows) % len(_NUMBERS)]
 
 
 def _number(value: float, form: str = ".3f") -> str:
@@ -278,24 +260,17 @@ def _difference(row: Mapping[str, float]) -> str:
     return _interval(row, "difference").replace(" ", "* " if row["p"] < 0.05 else " ", 1)
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in (head, *rows)]
+def _table(rows: Iterable[Iterable[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in rows]
     return "\n".join([lines[0], "|---" * (lines[0].count("|") - 1) + "|", *lines[1:]])
 
 
 MADE: Mapping[str, Callable[[], str]] = {
-    "curve-gains": curve_gains,
-    "curves": curves,
-    "encoder-alone": encoder_alone,
-    "encoder-alone-gain": encoder_alone_gain,
-    "encoder-collections": encoder_collections,
-    "encoder-gain": encoder_gain,
-    "few-topics": few_topics,
-    "few-topics-gain": few_topics_gain,
-    "few-topics-means": few_topics_means,
-    "general-collections": general_collections,
-    "general-gain": general_gain,
-    "general-means": general_means,
-    "general-weights": general_weights,
+    function.__name__.replace("_", "-"): function
+    for function in (
+        *(curve_gains, curves, few_topics, few_topics_gain, few_topics_means),
+        *(general_collections, general_gain, general_means, general_weights),
+        *(encoder_alone, encoder_alone_gain, encoder_collections, encoder_gain),
+    )
 }
 """What makes each block."""
