@@ -3,8 +3,7 @@
 The new content of ``NAME`` is made beside it as ``.NAME.greylag-part``, under the lock ``.NAME.greylag-lock``, and then
 renamed; a folder that it replaces is ``.NAME.greylag-old`` meanwhile. The kernel releases a killed process's locks, so
 what is left with an unlocked lock file is stale. Only files of these names beside their lock, and folders that are
-empty or have greylag's marker file, are ever removed. On a file system without locks, temporary names are random, and
-nothing left there is touched.
+empty or have greylag's marker file, are ever removed.
 """
 
 from __future__ import annotations
@@ -30,12 +29,10 @@ MARK_FILE = ".greylag"
 """The name of the marker file in every folder that greylag makes."""
 
 _LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EINVAL}
 _HINTS = {
-    errno.ENOENT: "; give a file in an existing folder",
-    errno.ENOTDIR: "; give a file in an existing folder",
-    errno.ENOSPC: "; free some disk space",
-    errno.EDQUOT: "; free some disk space",
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "; give a file in an existing folder"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "; free some disk space"),
+    **dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP), "; write to a file system that has locks"),
 }
 _log = logging.getLogger("greylag")
 
@@ -55,20 +52,16 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
     if was_locked and os.lstat(path).st_size:
         raise _taken(path)
     try:
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            if not wait:
-                raise
-            _log.warning("%s is being written by another process; waiting for it", target)
-            lock.acquire()
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
+        lock.acquire(blocking=False)
+    except Timeout:
+        if not wait:
             raise
-        # Network file systems of clusters often have no locks.
-        path.unlink(missing_ok=True)
-        yield from _unlocked(target)
-        return
+        _log.warning("%s is being written by another process; waiting for it", target)
+        lock.acquire()
+    except OSError:
+        if not was_locked:  # a file system without locks
+            path.unlink(missing_ok=True)
+        raise
     names = _beside(target, "part"), _beside(target, "old")
     # Under a lock file that was there already they are leftovers of a killed process; without one, a user's files.
     foreign = [] if was_locked else [name for name in names if os.path.lexists(name)]
@@ -87,16 +80,6 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
 
 def _taken(path: Path) -> FileExistsError:
     return FileExistsError(errno.EEXIST, f"{path.name} is there, and not what a killed process left; move it away")
-
-
-def _unlocked(target: Path) -> Iterator[tuple[Path, Path]]:
-    """Select names that no other process has locked."""
-    part, old = (_beside(target, uuid.uuid4().hex) for _ in range(2))
-    try:
-        yield part, old
-    finally:
-        with suppress(OSError):
-            _restore(target, part, old)
 
 
 def sweep(folder: Path) -> None:
@@ -123,7 +106,9 @@ def make_folder(
             # First, so that what is left of a killed process is recognised, however little was written.
             (part / MARK_FILE).write_text(mark, encoding="utf-8")
             fill(part)
-            _sync_tree(part)
+            for below, _, names in os.walk(part):
+                for name in ("", *names):
+                    sync(Path(below, name))
             if os.path.lexists(target):
                 _check_marked(target)
                 target.rename(old)
@@ -139,15 +124,19 @@ def alone(target: Path) -> Iterator[tuple[Path, Path]]:
     """Call `claimed` in a folder that is made if it is absent, and removed again if it is empty afterwards."""
     target = target.absolute()
     parents = [folder for folder in target.parents if not os.path.lexists(folder)]
-    with ExitStack() as stack:
-        stack.callback(_remove_empty, parents)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            sweep(target.parent)
-            names = stack.enter_context(claimed(target))
-        except OSError as error:
-            raise ParameterError(f"{target} cannot be written: {why(error)}") from None
-        yield names
+    try:
+        with ExitStack() as stack:
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                sweep(target.parent)
+                names = stack.enter_context(claimed(target))
+            except OSError as error:
+                raise ParameterError(f"{target} cannot be written: {why(error)}") from None
+            yield names
+    finally:
+        for folder in parents:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 @contextmanager
@@ -210,14 +199,11 @@ def _beside(target: Path, suffix: str) -> Path:
 
 
 def _recover(target: Path) -> None:
-    _restore(target, _beside(target, "part"), _beside(target, "old"))
-
-
-def _restore(target: Path, new: Path, old: Path) -> None:
     """Undo a replacement of `target` that was not finished, and remove what is left of it."""
+    part, old = _beside(target, "part"), _beside(target, "old")
     if os.path.lexists(old) and not os.path.lexists(target):
         old.rename(target)
-    for path in (new, old):
+    for path in (part, old):
         if path.is_symlink() or path.is_file():
             path.unlink()
         elif _is_marked(path):
@@ -245,16 +231,3 @@ def _discard(folder: Path) -> None:
                 path.unlink()
     (folder / MARK_FILE).unlink(missing_ok=True)
     folder.rmdir()
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):  # it is not empty
-            folder.rmdir()
-
-
-def _sync_tree(folder: Path) -> None:
-    for below, _, names in os.walk(folder):
-        for name in names:
-            sync(Path(below, name))
-        sync(Path(below))

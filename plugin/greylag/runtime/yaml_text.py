@@ -31,24 +31,14 @@ _SCALARS = {
 }
 
 
-class NotYAMLError(ValueError):
-    """Text that is not such YAML, and the number of the line, from 1, if it is known."""
-
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (as yaml has it)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise _refusal("aliases are not supported; write the value again", self.peek_event())  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or event.tag:
+            raise _refusal("aliases and tags are not supported; write the value itself", event)
         return super().compose_node(parent, index)
-
-    def flatten_mapping(self, node: Any) -> None:
-        """Leave ``<<`` as it is: YAML 1.2 merges no mappings."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set()
@@ -72,50 +62,31 @@ class _Dumper(yaml.SafeDumper):
 for _kind, (_pattern, _first) in _SCALARS.items():
     for _class in (_Loader, _Dumper):
         _class.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})\\Z"), _first)
-
-
-def _integer(loader: _Loader, node: Any) -> int:
-    text = _scalar(loader, node, "int")
-    return int(text, 0) if text.startswith(("0o", "0x")) else int(text)  # 010 is ten
-
-
-def _number(loader: _Loader, node: Any) -> float:
-    return float(_scalar(loader, node, "float").lower().replace(".inf", "inf").replace(".nan", "nan"))
-
-
-def _scalar(loader: _Loader, node: Any, kind: str) -> str:
-    """Return the text of a scalar, which a tag such as ``!!int`` may give another kind than its own."""
-    text = str(loader.construct_scalar(node))
-    if not re.fullmatch(_SCALARS[kind][0], text):
-        raise _refusal(f"{text!r:.60} is no {kind}", node)
-    return text
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
-_Loader.add_constructor("tag:yaml.org,2002:float", _number)
+_Loader.add_constructor(  # not PyYAML's, by which 010 is eight
+    "tag:yaml.org,2002:int", lambda _, node: int(node.value, 0 if node.value.startswith(("0o", "0x")) else 10)
+)
+_Loader.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(re.sub(r"\.(?=[in])", "", node.value.lower())))
 
 
 def _refusal(reason: str, mark: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=reason, problem_mark=mark.start_mark)
 
 
-def parse_yaml(text: bytes) -> Any:
-    """Parse a text as values of JSON; `NotYAMLError` if it is none or has more than `MAX_BYTES` bytes."""
-    if len(text) > MAX_BYTES:
-        raise NotYAMLError(f"it has {len(text)} bytes, more than {MAX_BYTES}")
+def parse_yaml(text: bytes, path: str | Path = "the text") -> Any:
+    """Parse the text of the file `path` as values of JSON; `FormatError` if it is none, or has too many bytes."""
     try:
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"{len(text)} bytes are more than {MAX_BYTES}")
         content = yaml.load(text.decode("utf-8-sig"), _Loader)
         json.dumps(content)
-    except UnicodeDecodeError as error:
-        raise NotYAMLError(f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise NotYAMLError(f"not YAML: {reason}", mark.line + 1 if mark else None) from None
+        raise FormatError(path, mark.line + 1 if mark else None, f"not YAML: {reason}") from None
     except RecursionError:
-        raise NotYAMLError("it is nested too deeply") from None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:  # such as a number of 5,000 digits
-        raise NotYAMLError(f"a value is not valid: {error}") from None
+        raise FormatError(path, None, "it is nested too deeply") from None
+    except ValueError as error:  # not UTF-8, or a number of 5,000 digits
+        raise FormatError(path, None, f"cannot be read: {error}") from None
     return content
 
 
@@ -129,10 +100,7 @@ def write_yaml(content: Mapping[str, Any], *, width: int) -> str:
 
 def read_yaml(path: str | Path, what: str = "an experiment file") -> dict[str, Any]:
     """Read the fields of an experiment file or the like, unchecked; all values are those of JSON."""
-    try:
-        content = parse_yaml(read_bytes(path))
-    except NotYAMLError as error:
-        raise FormatError(path, error.line, str(error)) from None
+    content = parse_yaml(read_bytes(path), path)
     if not isinstance(content, dict):
         raise FormatError(path, None, f"{what} is a mapping of field names to values")
     return content

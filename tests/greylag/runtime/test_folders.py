@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from greylag.errors import ParameterError
-from greylag.runtime.files import open_atomically, write_text
+from greylag.runtime.files import write_text
 from greylag.runtime.folders import MARK_FILE, claimed, make_folder, remove_folder, sweep
 from tests.processes import python
 
@@ -221,21 +221,15 @@ def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
-def test_without_locks_nothing_of_others_is_touched(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_refused(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    (tmp_path / ".a.greylag-part").touch()
-    (tmp_path / ".made.greylag-part").mkdir()
-    for _ in range(2):
-        with open_atomically(tmp_path / "a") as file:
-            file.write("new")
-            write_text(tmp_path / "b", "new")
-            write_text(tmp_path / "a", "of another process")
-        make_folder(tmp_path / "made", fill)
-    assert (tmp_path / "a").read_text() == "new"
-    assert names(tmp_path) == {"a", "b", "made", ".a.greylag-part", ".made.greylag-part"}
+    for write in (lambda: write_text(tmp_path / "a", "new"), lambda: make_folder(tmp_path / "made", fill)):
+        with pytest.raises(ParameterError, match="a file system that has locks"):
+            write()
+    assert names(tmp_path) == set()
 
 
 @pytest.mark.parametrize(("before", "after"), [({"old"}, "old"), ({"old", "part"}, "old"), ({"old", "new"}, "new")])

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from greylag.runtime.yaml_text import MAX_BYTES, NotYAMLError, parse_yaml, write_yaml
+from greylag.errors import FormatError
+from greylag.runtime.yaml_text import MAX_BYTES, parse_yaml, write_yaml
 
 # From the tables of YAML 1.2.2, section 10.3.2 and example 10.9, and what version 1.1 has in other ways.
 SCALARS: dict[str, Any] = {
@@ -34,33 +35,29 @@ def test_scalars_are_those_of_the_core_schema(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"a: &a [x]\nb: *a", "aliases are not supported"),
-        (b"a: &a [*a]", "aliases are not supported"),
+        (b"a: &a [x]\nb: *a", "aliases and tags"),
+        (b"a: &a [*a]", "aliases and tags"),
         (b"a: 1\na: 2", "duplicate key 'a'"),
         (b"1: a", "key '1' is not text"),
         (b"true: a", "key 'true' is not text"),
         (b"? [a]\n: b", "is not text"),
-        (b"a: !!binary aGk=", "not valid"),
-        (b"a: !!set {x}", "not valid|not text"),
-        (b"a: !!bool x", "not valid"),
-        (b"a: !!timestamp 2020-13-45", "not valid"),
+        (b"a: !!binary aGk=", "aliases and tags"),
+        (b"a: !!set {x}", "aliases and tags"),
         (b"a: x\x00", "special characters"),
-        (b"a: !!int 1_0", "'1_0' is no int"),
-        (b"a: !!float x", "'x' is no float"),
-        (b"a: !!python/object/apply:os.system [ls]", "could not determine a constructor"),
+        (b"a: !!python/object/apply:os.system [ls]", "aliases and tags"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"a: " + b"9" * 5000, "not valid"),
-        (b"a: \xff", "cannot be read"),
+        (b"a: " + b"9" * 5000, "digits"),
+        (b"a: \xff", "utf-8"),
         (b"#" * (MAX_BYTES + 1), "more than"),
     ],
 )
 def test_what_is_not_data_is_refused(text: bytes, reason: str) -> None:
-    with pytest.raises(NotYAMLError, match=reason):
+    with pytest.raises(FormatError, match=reason):
         parse_yaml(text)
 
 
 def test_the_line_of_a_fault() -> None:
-    with pytest.raises(NotYAMLError) as caught:
+    with pytest.raises(FormatError) as caught:
         parse_yaml(b"a: 1\nb: 2\na: 3")
     assert caught.value.line == 3
 
