@@ -44,9 +44,9 @@ def compile(context: typer.Context) -> None:
     Otherwise, the first command that needs a loop compiles it, which takes seconds. Use it to build the image of a
     service, for example.
     """
-    with unannounced():
-        for name, seconds in steps():
-            write_line(f"{seconds:6.1f} s  {name}")
+    unannounced()
+    for name, seconds in steps():
+        write_line(f"{seconds:6.1f} s  {name}")
 
 
 def steps() -> Iterator[tuple[str, float]]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import gc
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from threading import RLock
 from typing import Any
 
+ANNOUNCED = "compiling loops on first use; greylag compile does this ahead of time"
+UNCACHED = (
+    "compiled code cannot be cached, so every process compiles it again; set NUMBA_CACHE_DIR to a writable folder"
+)
 _log = logging.getLogger("greylag")
 _lock = RLock()
 _waiting: defaultdict[str, list[_Loop]] = defaultdict(list)  # by module
@@ -48,7 +51,7 @@ class _Loop:
         try:
             dispatcher = numba.njit(cache=True, **options)(self._function)
         except RuntimeError:  # no folder is writable
-            _warn()
+            _say_once(UNCACHED)
             dispatcher = numba.njit(**options)(self._function)
         # Compiled functions call each other by their names in the module.
         self._function.__globals__[self.__name__] = dispatcher
@@ -70,7 +73,7 @@ def compiled(**options: Any) -> Callable[[Any], Any]:
 def _numba() -> Any:
     """Import Numba, which will announce that it compiles."""
     import numba
-    from numba.core.event import register
+    from numba.core.event import Event, Listener, register
     from numba.np import linalg
 
     # Numba's module of sums imports SciPy's linear algebra only to see if it is there; that takes as long as Numba.
@@ -79,70 +82,38 @@ def _numba() -> Any:
     import numba.np.arraymath
 
     names["ensure_blas"] = ensure_blas
-    register("numba:compile", _announcer())  # type: ignore[no-untyped-call]
-    register("numba:compile", _collector())  # type: ignore[no-untyped-call]
-    return numba
+    looked: list[bool] = []  # before each function that is being compiled; Numba compiles in one thread at a time
 
+    class Compiling(Listener):
+        """Says why the first command after an installation takes longer; keeps Python from looking for cycles."""
 
-@cache
-def _announcer() -> Any:
-    """Make the listener that logs why the first command after an installation or an update takes longer."""
-    from numba.core.event import Event, Listener
-
-    class Announcer(Listener):
         def on_start(self, event: Event) -> None:
             function = event.data["dispatcher"]
             if function.stats.cache_path and function.py_func.__module__.startswith("greylag"):
-                _announce()
-
-        def on_end(self, event: Event) -> None:
-            pass
-
-    return Announcer()
-
-
-@cache
-def _collector() -> Any:
-    """Make the listener that keeps Python from looking for cycles while Numba compiles, a sixth of the time."""
-    from numba.core.event import Event, Listener
-
-    looked: list[bool] = []  # before each function that is being compiled; Numba compiles in one thread at a time
-
-    class Collector(Listener):
-        def on_start(self, event: Event) -> None:
+                # As a warning, Python prints it where logging is not set up.
+                level = logging.INFO if _log.hasHandlers() else logging.WARNING
+                _say_once(ANNOUNCED, level)
             looked.append(gc.isenabled())
-            gc.disable()
+            gc.disable()  # a sixth of the time
 
         def on_end(self, event: Event) -> None:
             if looked.pop():
                 gc.enable()
 
-    return Collector()
+    register("numba:compile", Compiling())  # type: ignore[no-untyped-call]
+    return numba
 
 
-@contextmanager
-def unannounced() -> Iterator[None]:
-    """Compile without the log's line, for those who compile ahead."""
-    _numba()
-    from numba.core.event import register, unregister
-
-    unregister("numba:compile", _announcer())  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        register("numba:compile", _announcer())  # type: ignore[no-untyped-call]
+_said: set[str] = set()
 
 
-@cache
-def _announce() -> None:
-    """Log once that compiling takes the time."""
-    level = logging.INFO if _log.hasHandlers() else logging.WARNING  # which Python prints where logging is not set up
-    _log.log(level, "compiling loops on first use; greylag compile does this ahead of time")
+def _say_once(text: str, level: int = logging.WARNING) -> None:
+    """Log a line, once in this process."""
+    if text not in _said:
+        _said.add(text)
+        _log.log(level, text)
 
 
-@cache
-def _warn() -> None:
-    """Log the warning once."""
-    _log.warning(
-        "compiled code cannot be cached, so every process compiles it again; set NUMBA_CACHE_DIR to a writable folder"
-    )
+def unannounced() -> None:
+    """Compile without the log's line from here on, for those who compile ahead."""
+    _said.add(ANNOUNCED)
