@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from greylag import PositionalIndex
+from greylag import PositionalIndex, read_run
 from greylag.features.spelling import parse_features
 from greylag.rankers import RankingModel
+from greylag.recipes import GeneralRanker
 from tests.processes import python
 from tests.test_structure import HEAVY
 
@@ -36,12 +37,11 @@ MAY_LOAD = {
 
 @pytest.fixture(scope="module")
 def folder(made: Path) -> Path:
-    """The files of `made`, a second run and a model. The index has its words, which are read through Java once."""
+    """The files of `made`, a second run and a model; the general model has ranked, so that words are counted."""
     index = PositionalIndex.from_lucene(made / "index")
-    index.words  # noqa: B018
-    RankingModel(parse_features("SD/ordered/LM-O-4,FI/term/LM"), (0.5, 0.5)).for_collection(index).save(
-        made / "sd.json"
-    )
+    GeneralRanker(index)(read_run(made / "bm25.run", made / "topics.tsv")["1"])
+    model = RankingModel(parse_features("SD/ordered/LM-O-4,FI/term/LM"), (0.5, 0.5)).for_collection(index)
+    model.save(made / "sd.json")
     shutil.copy(made / "bm25.run", made / "general.run")
     return made
 
