@@ -1,6 +1,6 @@
 """First guesses of users of other packages: what can mean one thing only works, and else the error names the call.
 
-Tests `greylag.pipeline` and `greylag.ranking`.
+Tests `greylag.pipeline`, `greylag.ranking` and `greylag.core.hints`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import pytrec_eval
 
 import greylag
 from greylag import MMR, GeneralRanker, ModelRanker, PositionalIndex, Query, Ranking, Run
+from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
-from greylag.features import parse_features
+from greylag.features import FeatureExtractor, parse_features
 from greylag.fusion import GivenRun
 from greylag.index.bm25 import PositionalBM25
+from greylag.learning import training_data
+from greylag.pipeline import Source
 from greylag.rankers import RankingModel
 
 TEXTS = {"d1": "a cat sat", "d2": "a cat sat down", "d3": "a dog ran"}
@@ -84,75 +87,110 @@ def test_identifiers_that_are_integers_and_generators() -> None:
     assert ranked == greylag.rerank("cat", [*TEXTS.values()], [1, 2, 3])
 
 
-def test_a_stage_of_another_package_is_called_with_rankings() -> None:
-    class Own(greylag.Stage):
-        def __call__(self, ranking: Ranking, /) -> Ranking:
-            return ranking.head(1)
+class Own(greylag.Stage):
+    def __call__(self, ranking: Ranking, /) -> Ranking:
+        return ranking.head(1)
 
+
+class First(Source):
+    def __call__(self, query: Query, /) -> Ranking:
+        return Ranking(query.qid, query.text, ("a",), np.ones(1))
+
+
+def test_a_stage_of_another_package_is_called_with_rankings() -> None:
     assert Own()(RUN["1"]).docids == ("d1",)
-    with pytest.raises(ParameterError, match="Own reranks a Ranking, not int 7"):
-        Own()(7)  # type: ignore[arg-type]
+
+
+BATCH = {"1": HITS}
+NAMED = {301: {"title": "cat", "description": "cats"}}
+IR_QUERY = SimpleNamespace(query_id="1", text="cat")
+EMPTY = Ranking("1", "", (), [])
+FRAME = SimpleNamespace(columns=("text",))
+ANY: Any = greylag
+BM25: Any = PositionalBM25(INDEX)
+GENERAL: Any = GeneralRanker(INDEX)
+EXTRACTOR: Any = FeatureExtractor(INDEX, MODEL.features)
 
 
 @pytest.mark.parametrize(
-    ("guess", "reason"),
+    ("guess", "parts"),
     [
-        (lambda: GeneralRanker(INDEX)(HITS), r"has no text, which .* reads: .* Ranking.from_hits"),
-        (lambda: GeneralRanker(INDEX)([("d1", 1.0)]), r"has no text, .* Ranking.from_hits\(qid, query, hits\)"),  # type: ignore[arg-type]
-        (
-            lambda: greylag.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]),
-            "query 1: scores increase at rank 2",
-        ),
-        (lambda: greylag.evaluate([("d1", 1.0)], QRELS, ["AP"]), "a list is no run"),  # type: ignore[arg-type]
-        (lambda: MMR(INDEX)(RUN), r"MMR reranks a Ranking, not Run .*: give a Ranking, or all rankings to \.run"),
-        (lambda: MMR(INDEX)("cat"), r"MMR reranks: it needs a source before it, e.g. lucene.bm25\(\) >> MMR"),
-        (lambda: PositionalBM25(INDEX)(RUN), "PositionalBM25 searches for a Query or a text, not Run"),
-        (
-            lambda: PositionalBM25(INDEX)({"1": "cat"}),
-            "PositionalBM25 searches for a Query or a text, not dict .*: use .run",
-        ),
-        (lambda: greylag.compare(["a", "b"], QRELS), r"runs are by name: compare\({'bm25': run"),
-        (lambda: greylag.compare({"a": greylag.evaluate(RUN, QRELS)}, QRELS), "see compare_scores"),
-        (lambda: greylag.evaluate([RUN], QRELS, ["AP"]), r"a list is no run: pass a Run.*{qid: {docid: score}}"),
-        (lambda: greylag.evaluate(RUN, [SCORED], ["AP"]), "judgements are a list: read them .*qrels_from_ir_datasets"),  # type: ignore[arg-type]
-        (lambda: GeneralRanker(INDEX).run(SCORES), r"make scores a run by Run.from_dict\(scores, topics\)"),  # type: ignore[arg-type]
-        (lambda: greylag.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),  # type: ignore[dict-item]
-        (
-            lambda: GeneralRanker(INDEX).run({"1": [("d1", 1.0)]}),
-            r"make scores a run by Run.from_dict\(scores, topics\)",
-        ),  # type: ignore[arg-type]
-        (lambda: Run.from_dict({1: {"d": 1.0}}), "query int 1 has dict .*: pass scores by qid and docid, both str"),
-        (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1: score nan is not finite"),
-        (lambda: Run(SCORES), "a run consists of rankings, not str '1': Run.from_dict reads scores by docid"),  # type: ignore[arg-type]
-        (lambda: RUN["1"]["d1"], "a ranking has documents by place, not str 'd1': use head"),  # type: ignore[index]
-        (lambda: RUN["1"][:1], r"a ranking has documents by place, not slice.*: use head\(k\)"),  # type: ignore[index]
-        (lambda: greylag.evaluate(RUN, QRELS, ["nDCG@10 AP"]), "unknown measure .*; give each measure by itself"),
-        (lambda: greylag.train(RUN, QRELS, INDEX, "LambdaMART"), r"not of the form NAME\(.*\): write lambdamart"),
-        (lambda: greylag.write_run("x.run", RUN), "a str is no run: pass a Run"),  # type: ignore[arg-type]
-        (lambda: GeneralRanker("texts"), "GeneralRanker needs a PositionalIndex, not str 'texts': make one with"),  # type: ignore[arg-type]
-        (lambda: ModelRanker(MODEL, TEXTS), "ModelRanker needs a PositionalIndex, not dict"),  # type: ignore[arg-type]
-        (lambda: MMR(0.5), "MMR needs a PositionalIndex, not float 0.5"),  # type: ignore[arg-type]
-        (
-            lambda: PositionalBM25(INDEX).run("topics.tsv"),
-            "cannot run on a str: pass topics, such as read_topics returns",
-        ),
-        (lambda: PositionalBM25(INDEX).run(["cat"]), "cannot run on a list with str 'cat'"),
-        (lambda: greylag.evaluate("a.run", QRELS, ["AP"]), "a str is no run: pass a Run, such as read_run returns"),  # type: ignore[arg-type]
-        (lambda: greylag.evaluate(QRELS, RUN, ["AP"]), "what is judged for query 1 is Ranking .*, not a mapping"),  # type: ignore[arg-type]
-        (lambda: greylag.rerank("cat", "a cat"), "takes one query, a sequence of passages"),
-        (lambda: greylag.rerank("cat", [("a cat", 0.5)]), "the text of passage 0 is tuple .*: it must be a string"),  # type: ignore[list-item]
-        (
-            lambda: greylag.train(SCORES, QRELS, INDEX),
-            r"query 1 has no text, which .* reads",
-        ),  # type: ignore[arg-type]
-        (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat' is no docid with its text: give a mapping"),
-        (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "docid float 1.5 is neither a string nor an integer"),
-        (lambda: PositionalIndex.from_texts({"a": None}), "is no docid with its text"),
+        (lambda: ANY.MMR(INDEX)(7), "MMR reranks|int 7"),
+        (lambda: Own()(7), "Own reranks|int 7"),  # type: ignore[arg-type]
+        (lambda: ANY.MMR(INDEX)(RUN), "MMR|Run|.run"),
+        (lambda: ANY.MMR(INDEX)("cat"), "lucene.bm25() >> MMR"),
+        (lambda: ANY.MMR(INDEX).run({"1": "cat"}), "lucene.bm25() >> MMR"),
+        (lambda: (ANY.MMR(INDEX) >> Own()).run({"1": "cat"}), "lucene.bm25() >> MMR"),
+        (lambda: ANY.MMR(0.5), "PositionalIndex|float 0.5"),
+        (lambda: ANY.GeneralRanker("texts"), "PositionalIndex|str 'texts'"),
+        (lambda: ANY.ModelRanker(MODEL, TEXTS), "PositionalIndex|dict"),
+        (lambda: GENERAL(HITS), "no text|Ranking.from_hits"),
+        (lambda: GENERAL([("d1", 1.0)]), "no text|Ranking.from_hits(qid, query, hits)"),
+        (lambda: GENERAL.run(SCORES), "Run.from_dict(scores, topics)"),
+        (lambda: GENERAL.run({"1": [("d1", 1.0)]}), "Run.from_dict(scores, topics)"),
+        (lambda: GENERAL.run(BATCH), "'1'|list|run_from_pyserini"),
+        (lambda: GENERAL.run(HITS), "list|docid='d1'|Ranking.from_hits("),
+        (lambda: BM25(RUN), "PositionalBM25 searches|Run"),
+        (lambda: BM25({"1": "cat"}), "PositionalBM25 searches|dict|.run"),
+        (lambda: BM25.run("topics.tsv"), "str|read_topics"),
+        (lambda: BM25.run(["cat"]), "list with str 'cat'"),
+        (lambda: BM25.run([("1", "cat")]), "list with tuple"),
+        (lambda: BM25.run(7), "int"),
+        (lambda: BM25.run(Run((EMPTY,))), "PositionalBM25 searches|topics"),
+        (lambda: BM25.run(NAMED), "'301'|dict|topics_from_pyserini"),
+        (lambda: BM25.run([IR_QUERY]), "topics_from_ir_datasets"),
+        (lambda: BM25.run(FRAME), "no column qid or query_id|text"),
+        (lambda: BM25.run({"1": None}), "'1'|NoneType"),
+        (lambda: BM25.run({"1": EMPTY}), "'1'|Ranking"),
+        (lambda: BM25.run({1.5: "a"}), "float 1.5"),
+        (lambda: BM25.run({True: "a"}), "bool True"),
+        (lambda: First().run({"1": "a"}, n_jobs=0), "n_jobs is 0"),
+        (lambda: ANY.evaluate([RUN], QRELS, ["AP"]), "list|{qid: {docid: score}}"),
+        (lambda: ANY.evaluate([("d1", 1.0)], QRELS, ["AP"]), "a list is no run"),
+        (lambda: ANY.evaluate("a.run", QRELS, ["AP"]), "a str is no run|read_run"),
+        (lambda: ANY.evaluate({"1": [("d1", 1.0), ("d2", 3.0)]}, QRELS, ["AP"]), "query 1|rank 2"),
+        (lambda: ANY.evaluate(RUN, [SCORED], ["AP"]), "list|qrels_from_ir_datasets"),
+        (lambda: ANY.evaluate(RUN, [("1", "a", 1)], ["AP"]), "list|mapping"),
+        (lambda: ANY.evaluate(QRELS, RUN, ["AP"]), "query 1|Ranking"),
+        (lambda: ANY.evaluate(RUN, {"1": {"a": "1"}}, ["AP"]), "query 1|str 'a'|str '1'"),
+        (lambda: ANY.evaluate(RUN, {1: {"a": 1}}, ["AP"]), "int 1|qrels_from_pyserini"),
+        (lambda: ANY.evaluate(RUN, {"1": {7: 1}}, ["AP"]), "query 1|int 7"),
+        (lambda: ANY.evaluate(RUN, {"1": ["a"]}, ["AP"]), "query 1|list ['a']"),
+        (lambda: ANY.evaluate(RUN, QRELS, ["nDCG@10 AP"]), "each measure by itself"),
+        (lambda: training_data([HITS], {}, EXTRACTOR), "a list is no run"),  # type: ignore[list-item]
+        (lambda: training_data({"1": "cat"}, {}, EXTRACTOR), "a dict is no run"),  # type: ignore[arg-type]
+        (lambda: training_data(FRAME, {}, EXTRACTOR), "read frames with"),  # type: ignore[arg-type]
+        (lambda: training_data(RUN, FRAME, EXTRACTOR), "judgements|read frames with"),  # type: ignore[arg-type]
+        (lambda: training_data(RUN, {1: {}}, EXTRACTOR), "int 1|qrels_from_pyserini"),  # type: ignore[dict-item]
+        (lambda: ANY.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),
+        (lambda: ANY.compare(["a", "b"], QRELS), "by name|compare({'bm25': run"),
+        (lambda: ANY.compare({"a": greylag.evaluate(RUN, QRELS)}, QRELS), "compare_scores"),
+        (lambda: ANY.write_run("x.run", RUN), "a str is no run"),
+        (lambda: Run.from_dict({1: {"d": 1.0}}), "int 1|dict|str"),
+        (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1|nan"),
+        (lambda: Run(SCORES), "str '1'|Run.from_dict"),  # type: ignore[arg-type]
+        (lambda: Run((EMPTY, EMPTY)), "'1'|two rankings"),
+        (lambda: RUN["1"]["d1"], "str 'd1'|head"),  # type: ignore[index]
+        (lambda: RUN["1"][:1], "slice|head(k)"),  # type: ignore[index]
+        (lambda: ANY.train(RUN, QRELS, INDEX, "LambdaMART"), "write lambdamart"),
+        (lambda: ANY.train(SCORES, QRELS, INDEX), "query 1|no text"),
+        (lambda: ANY.rerank("cat", "a cat"), "sequence of passages"),
+        (lambda: ANY.rerank("cat", [("a cat", 0.5)]), "passage 0|tuple|string"),
+        (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat'|mapping"),
+        (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "float 1.5"),
+        (lambda: PositionalIndex.from_texts({"a": None}), "no docid with its text"),
     ],
 )
-def test_a_guess_that_may_mean_several_things_names_the_call(guess: Callable[[], Any], reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
+def test_what_is_wrong_is_shown_with_what_to_do(guess: Callable[[], Any], parts: str) -> None:
+    with pytest.raises(ParameterError) as caught:
         guess()
+    assert [part for part in [*parts.split("|"), "\n"] if part not in str(caught.value)] == ["\n"], caught.value
+
+
+def test_nothing_is_said_of_other_values() -> None:
+    assert [remedy(value) for value in (3, {}, "cat", None, [1])] == [""] * 5
+    assert shown([1, 2]) == "list [1, 2]"
+    assert len(shown("a" * 999)) < 80
 
 
 def test_a_searcher_of_pyserini_is_no_step_by_itself() -> None:

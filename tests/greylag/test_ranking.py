@@ -15,7 +15,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.pipeline import Pipeline, Source, Stage, run_step
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import SEEN, Query, Ranking, Run, marked
 from tests.processes import python
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
@@ -138,10 +138,9 @@ def test_invalid_rankings(docids: tuple[str, ...], scores: list[float], reason: 
         Ranking("7", "", docids, np.array(scores))
 
 
-def test_a_run_has_one_ranking_per_query() -> None:
-    ranking = Ranking("7", "", ("a",), np.array([1.0]))
-    with pytest.raises(ParameterError, match="query '7' has two rankings"):
-        Run((ranking, ranking))
+def test_the_mark_of_training_topics_is_written_once() -> None:
+    assert marked("a", "b") == "a"
+    assert marked("a", f"b{SEEN}") == marked(f"a{SEEN}", f"b{SEEN}") == f"a{SEEN}"
 
 
 def test_some_queries_of_a_run_in_its_order() -> None:
@@ -151,47 +150,6 @@ def test_some_queries_of_a_run_in_its_order() -> None:
 
 def test_integer_qids_become_strings() -> None:
     assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]  # type: ignore[call-overload]
-
-
-@pytest.mark.parametrize(
-    ("inputs", "reason"),
-    [
-        (
-            {301: {"title": "a", "description": "b"}},
-            "topic '301' is dict .*, not a string: read topics with greylag.adapters.topics_from_pyserini",
-        ),
-        ({"1": None}, "topic '1' is NoneType None, not a string"),
-        ({"1": Ranking("1", "", (), [])}, "topic '1' is Ranking .*, not a string"),
-        ({1.5: "a"}, "topic identifier float 1.5 is neither a string nor an integer"),
-        ({True: "a"}, "topic identifier bool True is neither"),
-        ("goose", "cannot run on a str: pass topics"),
-        (["goose"], "cannot run on a list with str 'goose': pass topics"),
-        ([("1", "goose")], "cannot run on a list with tuple"),
-        (7, "cannot run on a int: pass topics"),
-        (
-            namedtuple("DataFrame", "columns")(["text"]),
-            "the frame has no column qid or query_id or q_id; its columns are text",
-        ),
-        (Run((Ranking("1", "", (), []),)), r"Letters searches: pass topics \(a mapping of qid to text\) or queries"),
-    ],
-)
-def test_wrong_inputs_are_one_clear_error(inputs: Any, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason) as caught:
-        Letters().run(inputs)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("step", [Backwards(), Backwards() >> first])
-def test_a_stage_needs_a_source_before_it(step: Any) -> None:
-    reason = r"Backwards reranks: it needs a source before it, e.g. lucene.bm25\(\) >> Backwards\(...\)"
-    with pytest.raises(ParameterError, match=reason):
-        step.run(TOPICS)
-    assert len((Letters() >> step).run(TOPICS)) == 3
-
-
-def test_zero_threads_are_refused() -> None:
-    with pytest.raises(ParameterError, match="n_jobs is 0"):
-        Letters().run(TOPICS, n_jobs=0)
 
 
 @pytest.mark.slow

@@ -177,6 +177,11 @@ def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(
     assert StageStep("mmr").sources == []
 
 
+def test_only_files_are_placed_elsewhere() -> None:
+    step = StageStep.parse("mrf(model=a.json,transfer=true)").place_files(lambda file: f"folder/{file}")
+    assert str(step) == "mrf(model=folder/a.json,transfer=true)"
+
+
 def test_a_folder_of_modules_is_on_the_path_only_while_a_named_one_is_imported(tmp_path: Path) -> None:
     (tmp_path / "path_stage.py").write_text("import sys\nPATH = [*sys.path]\n" + CODE)
     before = [*sys.path]

@@ -10,7 +10,6 @@ import pytest
 import greylag
 from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
 from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
-from greylag.errors import ParameterError
 from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
 from greylag.evaluation.selection_bias import unseen_scores
 from greylag.index.positional import PositionalIndex
@@ -119,15 +118,7 @@ def test_any_number_of_workers() -> None:
     assert (one.weights, one.stages) == (two.weights, two.stages)
 
 
-def test_what_cannot_be_chosen() -> None:
-    with pytest.raises(ParameterError, match="give an index, vectors or scores of aspects"):
-        choose(index=None)
-    with pytest.raises(ParameterError, match="given twice"):
-        choose(methods=["mmr", "mmr"])
-    with pytest.raises(ParameterError, match="svmdiv needs an index"):
-        choose(index=None, methods=["svmdiv"])
-    with pytest.raises(ParameterError, match="is a loss"):
-        choose(cost="subtopic-loss@5")
+def test_weights_that_are_given_are_not_tuned() -> None:
     spelt = choose(methods=["mmr(relevance_weight=0.5)", "mmr(relevance_weight=0.6)"])
     assert spelt.weights == {"mmr(relevance_weight=0.5)": (), "mmr(relevance_weight=0.6)": ()}
 
@@ -144,8 +135,6 @@ def test_svmdiv_from_texts() -> None:
         held_out = evaluate_by_subtopic(stage.run(FIRST), {qid: QRELS[qid] for qid in fold}, [MEASURE])
         rows = [QIDS.index(qid) for qid in fold]
         assert held_out.values[:, 0].tolist() == found.scores["svmdiv"].values[rows, 0].tolist()
-    with pytest.raises(ParameterError, match="svmdiv-all-levels"):
-        fit_svmdiv(FIRST, QRELS, TEXTS, preset="other")
     assert fit_svmdiv(FIRST, QRELS, TEXTS, C=0.5, picks=3, depth=7).model.provenance["C"] == 0.5
 
 

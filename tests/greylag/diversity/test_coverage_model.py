@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 
 from greylag.diversity import PRESETS, CandidateMaker, Candidates, CoverageModel
 from greylag.diversity.coverage_model import CoverageFeatures, Criterion, word_coverage
-from greylag.errors import ModelError, ParameterError
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
@@ -115,37 +114,6 @@ def test_presets_count_words_in_shares_that_are_denser_where_most_words_are() ->
         assert PRESETS[name].thresholds == tuple(share / 1000 for part in parts for share in part)
 
 
-def test_weights_of_another_preset_are_rejected() -> None:
-    x: Candidates = samples.candidates(0, 5)
-    with pytest.raises(ModelError, match=r"\b300\b.*\b200\b.*preset"):
-        CoverageModel().infer(x, np.ones(300))
-
-
-@pytest.mark.parametrize(
-    ("criteria", "thresholds", "names"),
-    [
-        ((("count", 0),), (0.5,), ()),
-        ((("two words", 1),), (0.5,), ()),
-        ((("count", np.nan),), (0.5,), ()),
-        ((("count", 1), ("count", 1.0)), (0.5,), ()),
-        ((("count", 1),), (0.5, 0.5), ()),
-        ((("count", 1),), (0.0, 0.5), ()),
-        ((("count", 1),), (0.5, 1.1), ()),
-        ((("count", 1),), (0.5,), ("score", "score")),
-    ],
-)
-def test_bad_features(criteria: tuple, thresholds: tuple, names: tuple) -> None:
-    with pytest.raises(ParameterError):
-        CoverageFeatures(criteria, thresholds, document_features=names)
-
-
-def test_bad_levels_and_k() -> None:
-    with pytest.raises(ParameterError, match="levels must be own or all, not 'each'"):
-        CoverageFeatures((Criterion("count", 1),), (0.5,), levels="each")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="k must be an integer of at least 1, not 0"):
-        CoverageModel(0)
-
-
 def test_target_covers_the_heaviest_first() -> None:
     judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
     truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)
@@ -225,11 +193,6 @@ def test_criteria_on_other_fields_are_as_those_on_titles() -> None:
     found, *parts = (CoverageModel().joint_feature(make(ranking), np.arange(8)) for make in makers)
     assert found[::2].all()
     np.testing.assert_array_equal(found, np.concatenate(parts))
-    for fields in (None, titles, {docid: {"title": title} for docid, title in titles.items()}):
-        with pytest.raises(ParameterError, match="on field 'anchor', which no document has"):
-            CandidateMaker(index, CoverageFeatures(criteria, (0.1,)), titles=fields)
-    with pytest.raises(ParameterError, match="is 7, not a string"):
-        CandidateMaker(index, CoverageFeatures(criteria, (0.1,)), titles={ranking.docids[0]: {"anchor": 7}})(ranking)
 
 
 def test_without_titles_their_features_are_zero() -> None:

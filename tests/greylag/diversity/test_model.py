@@ -66,11 +66,6 @@ def test_bad_files(tmp_path: Path, change: Any, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_number_of_weights_must_match() -> None:
-    with pytest.raises(ModelError, match="200 features cannot have 300 weights"):
-        DiversityModel(PRESETS["svmdiv"], ((0.0,) * 200, (0.0,) * 300), k=5)
-
-
 def test_the_summary_shows_the_largest_weights_of_the_first_member() -> None:
     first = dict(zip(MODEL.features.names, MODEL.weights[0], strict=True))
     largest = sorted(first, key=lambda name: -abs(first[name]))[:2]
@@ -80,11 +75,3 @@ def test_the_summary_shows_the_largest_weights_of_the_first_member() -> None:
 def test_members_have_one_weight_vector() -> None:
     assert [member.weights for member in MODEL.members] == [(vector,) for vector in MODEL.weights]
     assert all(replace(member, weights=MODEL.weights) == MODEL for member in MODEL.members)
-
-
-@pytest.mark.parametrize(("change", "message"), [({"titles": True}, "with titles"), ({"fingerprint": "x"}, "another")])
-def test_maker_checks_the_model(change: dict[str, Any], message: str) -> None:
-    index = samples.index(1, 5)
-    assert samples.MODEL.maker(index).features == samples.SMALL
-    with pytest.raises(ModelError, match=message):
-        replace(samples.MODEL, **change).maker(index)

@@ -21,7 +21,6 @@ from greylag.diversity import (
 )
 from greylag.diversity.coverage_model import Criterion
 from greylag.diversity.recipe import DIVERSITY_MODELS
-from greylag.errors import ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.subtopics import relevant_documents
@@ -97,26 +96,3 @@ def test_spelling() -> None:
         {"M", "C", "k"},
         {"C", "k"},
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("svmdif", "unknown model 'svmdif': did you mean svmdiv"),
-        ("svmdiv(depht=3)", "svmdiv has no option 'depht': did you mean depth"),
-        ("svmdiv(C=1,validate=true)", "validate chooses C"),
-        ("svmdiv(retrain=true)", "needs validate=true"),
-        ("svmdiv(criteria=tea)", "'tea' is no criterion"),
-        ("svmdiv(thresholds=2)", "threshold"),
-        ("svmdiv(k=0)", "k must be an integer of at least 1"),
-    ],
-)
-def test_mistakes(text: str, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        parse_diversity(text)
-
-
-def test_validation_needs_four_queries() -> None:
-    few = Run(FIRST.rankings[:3])
-    with pytest.raises(ParameterError, match=r"validate .*\b4\b.*not 3\b"):
-        train_to_diversify(parse_diversity("svmdiv(validate=true)"), few, QRELS, INDEX)

@@ -4,7 +4,6 @@ Tests `aspects`, `candidates`, `coverage`, `essential_pages`, `group_limit`, `pm
 `stage` and `xquad`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +29,6 @@ from greylag.diversity import (
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
-from greylag.errors import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
@@ -141,24 +139,6 @@ def test_compiled_picks_are_those_of_the_greedy_loop(seed: int, n: int, k: int) 
     assert gains()[0].picks(k).tolist() == greedy_picks(gains()[0], k).tolist()
 
 
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: Backwards(k=0), "k must be an integer of at least 1"),
-        (lambda: Backwards(depth=0), "depth must be an integer of at least 1"),
-        (lambda: CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1), "not finite"),  # when compiled
-        (lambda: CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2)), r"an entry 0\.5"),
-        (lambda: GroupLimit({}, max_per_group=0), "max_per_group"),
-        (lambda: GroupLimit({}, decay=-0.1), "decay"),
-        (lambda: GroupLimit({}, decay=1.5), "decay"),
-        (lambda: GroupLimit({}, min_relevance=1.1), "min_relevance"),
-    ],
-)
-def test_what_stages_and_gains_refuse(call: Callable[[], object], reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        call()
-
-
 @pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
 def test_stages_over_words_are_the_greedy_choice(stage: Any, gain_of: Any) -> None:
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
@@ -200,8 +180,6 @@ def test_documents_of_no_aspect_follow_in_order() -> None:
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     assert PM2(index, {})(ranking).docids == ranking.docids
     assert PM2(index, {ranking.qid: ["nowhere"]})(ranking).docids == ranking.docids
-    with pytest.raises(ParameterError, match=r"aspect_weight must be in \[0, 1\], not -1"):
-        PM2(index, {}, aspect_weight=-1)
 
 
 def test_by_hand_of_xquad() -> None:
@@ -235,8 +213,6 @@ def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
     assert XQuAD(index, aspects, relevance_weight=1.0)(ranking).docids == ranking.docids
     assert XQuAD(index, {})(ranking).docids == ranking.docids
     assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
-    with pytest.raises(ParameterError, match=r"relevance_weight .*not 1\.5"):
-        XQuAD(index, aspects, relevance_weight=1.5)
 
 
 def test_picks_the_heaviest_subtopics_first() -> None:
@@ -262,8 +238,6 @@ def test_order_depends_on_seed_and_query() -> None:
     ranking = samples.ranking(0, 15)
     orders = {RandomOrder(seed)(replace(ranking, qid=qid)).docids for seed in (0, 1) for qid in ("a", "b")}
     assert len(orders) == 4
-    with pytest.raises(ParameterError, match="seed must be at least 0, not -1"):
-        RandomOrder(-1)
 
 
 def scored(relevance: FloatArray, docids: tuple[str, ...]) -> dict[str, dict[str, float]]:
@@ -303,30 +277,8 @@ def test_scales_of_aspect_scores() -> None:
     assert high.relevance(ranking).tolist() == [[1.0, 0.0], [0.25, 0.0], [0.0, 0.0]]
 
 
-@pytest.mark.parametrize(
-    ("scores", "scale", "reason"),
-    [
-        ([[2.0], [0.5], [0.1]], None, "score is 2: scores must be probabilities without a scale"),
-        ([[0.2], [-0.5], [0.1]], "max", "score is -0.5: scores must be at least 0 for scale=max"),
-        ([[0.2], [-0.5], [0.1]], None, "score is -0.5: scores must be probabilities"),
-        ([[0.2], [0.5]], None, "shape \\(2, 1\\) for 3 candidates"),
-        ([0.2, 0.5, 0.1], None, "shape \\(3,\\) for 3 candidates"),
-        ([[0.2], [np.inf], [0.1]], "sigmoid", "one row of finite numbers"),
-    ],
-)
-def test_scores_that_are_no_probabilities(scores: list[list[float]], scale: Any, reason: str) -> None:
-    with pytest.raises(ParameterError, match=reason):
-        XQuAD(aspects=lambda _: scores, scale=scale)(samples.ranking(2, 3))
-
-
-def test_aspects_without_what_they_need(caplog: pytest.LogCaptureFixture) -> None:
-    for stage in (XQuAD, PM2):
-        with pytest.raises(ParameterError, match="aspects=FILE"):
-            stage(samples.index(1, 3))
-        with pytest.raises(ParameterError, match="needs an index"):
-            stage(aspects={"q": ["w1x"]})
-    ranking = samples.ranking(2, 3)
-    PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(ranking)
+def test_documents_without_a_score_of_an_aspect_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(samples.ranking(2, 3))
     assert "1 of 3 documents of 1 queries are without a score of an aspect, such as d2" in caplog.text
 
 

@@ -1,0 +1,138 @@
+"""What diversifiers, their models and recipes refuse: the call, the error, and what its message has."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from greylag.diversity import (
+    CSSVM,
+    MMR,
+    PM2,
+    PRESETS,
+    CandidateMaker,
+    CoverageModel,
+    DiversityModel,
+    GroupLimit,
+    RandomOrder,
+    SVMDiv,
+    XQuAD,
+    choose_diversifier,
+    fit_svmdiv,
+    parse_diversity,
+    train_to_diversify,
+    training_examples,
+)
+from greylag.diversity.coverage import CoverageGain
+from greylag.diversity.coverage_model import CoverageFeatures
+from greylag.errors import ModelError, ParameterError
+from greylag.ranking import Run
+from tests.greylag.diversity import samples
+
+INDEX, OTHER, RANKING = samples.index(1, 15), samples.index(2, 15), samples.ranking(2, 3)
+FIRST = Run(tuple(samples.ranking(seed, 15, f"q{seed}") for seed in range(3)))
+QRELS = {f"q{seed}": samples.judgements(seed, 15) for seed in range(3)}
+MODEL, ENSEMBLE = (replace(model, fingerprint=INDEX.fingerprint) for model in (samples.MODEL, samples.ENSEMBLE))
+ANCHORS = CoverageFeatures((("count", 1), ("anchor", 2)), (0.1,))  # type: ignore[arg-type]
+
+
+def features(*criteria: tuple[str, float], thresholds: Any = (0.5,), **more: Any) -> CoverageFeatures:
+    return CoverageFeatures(criteria, thresholds, **more)  # type: ignore[arg-type]
+
+
+def by_scores(scores: Any, scale: Any = None) -> Any:
+    return XQuAD(aspects=lambda _: scores, scale=scale)(RANKING)
+
+
+def make(titles: Any = None) -> CandidateMaker:
+    return CandidateMaker(INDEX, ANCHORS, titles=titles)
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: MMR(INDEX, k=0), "k|0"),
+        (lambda: MMR(INDEX, k=2.5), "k|2.5"),  # type: ignore[arg-type]
+        (lambda: MMR(INDEX, k=True), "k|True"),
+        (lambda: MMR(INDEX, depth=0), "depth|0"),
+        (lambda: CSSVM(samples.ENSEMBLE, INDEX, depth=0), "depth|0"),
+        (lambda: GroupLimit({}, max_per_group=0), "max_per_group|0"),
+        (lambda: GroupLimit({}, decay=-0.1), "decay|-0.1"),
+        (lambda: GroupLimit({}, decay=1.5), "decay|1.5"),
+        (lambda: GroupLimit({}, min_relevance=1.1), "min_relevance|1.1"),
+        (lambda: PM2(INDEX, {}, aspect_weight=-1), "aspect_weight|-1"),
+        (lambda: XQuAD(INDEX, {}, relevance_weight=1.5), "relevance_weight|1.5"),
+        (lambda: XQuAD(INDEX), "aspects=FILE"),
+        (lambda: PM2(aspects={"q": ["w1x"]}), "needs an index"),
+        (lambda: by_scores([[2.0], [0.5], [0.1]]), "score is 2|scale"),
+        (lambda: by_scores([[0.2], [-0.5], [0.1]], "max"), "score is -0.5|at least 0"),
+        (lambda: by_scores([[0.2], [-0.5], [0.1]]), "score is -0.5|probabilities"),
+        (lambda: by_scores([[0.2], [0.5]]), "(2, 1) for 3 candidates"),
+        (lambda: by_scores([0.2, 0.5, 0.1]), "(3,) for 3 candidates"),
+        (lambda: by_scores([[0.2], [np.inf], [0.1]], "sigmoid"), "finite"),
+        (lambda: RandomOrder(-1), "seed|-1"),
+        (lambda: CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1), "not finite"),  # when compiled
+        (lambda: CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2)), "0.5"),
+        (lambda: CoverageModel(0), "k|0"),
+        (lambda: features(("count", 0)), "count"),
+        (lambda: features(("two words", 1)), "two words"),
+        (lambda: features(("count", np.nan)), "nan"),
+        (lambda: features(("count", 1), ("count", 1.0)), "criteria"),
+        (lambda: features(("count", 1), thresholds=(0.5, 0.5)), "thresholds"),
+        (lambda: features(("count", 1), thresholds=(0.0, 0.5)), "thresholds"),
+        (lambda: features(("count", 1), thresholds=(0.5, 1.1)), "thresholds"),
+        (lambda: features(("count", 1), document_features=("score", "score")), "score"),
+        (lambda: features(("count", 1), levels="each"), "levels|'each'"),
+        (make, "'anchor'|titles"),
+        (lambda: make({"d1": "a"}), "'anchor'"),
+        (lambda: make({"d1": {"title": "a"}}), "'anchor'"),
+        (lambda: make({RANKING.docids[0]: {"anchor": 7}})(RANKING), "7|string"),
+        (lambda: CandidateMaker(INDEX, PRESETS["svmdiv"], depth=0), "depth|0"),
+        (lambda: training_examples(FIRST, {}, CandidateMaker(INDEX, PRESETS["svmdiv"])), "nothing to learn from"),
+        (lambda: fit_svmdiv(FIRST, QRELS, INDEX, preset="other"), "'other'|svmdiv-all-levels"),
+        (lambda: parse_diversity("svmdif"), "'svmdif'|svmdiv"),
+        (lambda: parse_diversity("svmdiv(depht=3)"), "'depht'|depth"),
+        (lambda: parse_diversity("svmdiv(C=1,validate=true)"), "C|validate"),
+        (lambda: parse_diversity("svmdiv(retrain=true)"), "validate=true"),
+        (lambda: parse_diversity("svmdiv(criteria=tea)"), "'tea'"),
+        (lambda: parse_diversity("svmdiv(thresholds=2)"), "threshold"),
+        (lambda: parse_diversity("svmdiv(k=0)"), "k|0"),
+        (lambda: train_to_diversify(parse_diversity("svmdiv(validate=true)"), FIRST, QRELS, INDEX), "validate|4|3"),
+        (lambda: choose_diversifier(FIRST, QRELS), "give an index, vectors or scores of aspects"),
+        (lambda: choose_diversifier(FIRST, QRELS, index=INDEX, methods=["mmr", "mmr"]), "twice"),
+        (lambda: choose_diversifier(FIRST, QRELS, methods=["svmdiv"], folds=2), "svmdiv needs an index"),
+        (lambda: choose_diversifier(FIRST, QRELS, index=INDEX, cost="subtopic-loss@5"), "subtopic-loss@5|nDCG@10"),
+    ],
+)
+def test_parameters(call: Callable[[], object], parts: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert all(part in str(caught.value) for part in parts.split("|")), caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "parts"),
+    [
+        (lambda: SVMDiv(MODEL, OTHER), "another collection"),
+        (lambda: CSSVM(ENSEMBLE, OTHER), "another collection"),
+        (lambda: SVMDiv(replace(MODEL, titles=True), INDEX), "titles"),
+        (lambda: CSSVM(replace(ENSEMBLE, titles=True), INDEX), "titles"),
+        (lambda: SVMDiv(ENSEMBLE, INDEX), "3|--stage cssvm"),
+        (lambda: MODEL.maker(OTHER), "another collection"),
+        (lambda: replace(MODEL, titles=True).maker(INDEX), "titles"),
+        (lambda: DiversityModel(PRESETS["svmdiv"], ((0.0,) * 200, (0.0,) * 300), k=5), "200|300"),
+        (lambda: CoverageModel().infer(samples.candidates(0, 5), np.ones(300)), "300|200|preset"),
+    ],
+)
+def test_models(call: Callable[[], object], parts: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        call()
+    assert all(part in str(caught.value) for part in parts.split("|")), caught.value
+
+
+def test_a_model_of_another_collection_is_for_transfer() -> None:
+    assert SVMDiv(MODEL, OTHER, transfer=True).index is OTHER
+    assert MODEL.maker(INDEX).features == samples.SMALL
