@@ -63,11 +63,11 @@ class LambdaMART:
 
     def grow(self, data: RankingData, validation: RankingData | None = None) -> Trees:
         """Grow the trees for `data`; as many of the first as are best for the validation queries, if there are any."""
-        lightgbm = _lightgbm()
         # LightGBM's labels are small whole numbers: gains are numbered, and `label_gain` gives them back.
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
+        lightgbm = _lightgbm()
         settings = {
             "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
             "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.evaluation import evaluate, split_folds
 from greylag.evaluation.significance import holm, p_text
 from greylag.features import FeatureParameters
@@ -88,8 +87,11 @@ def test_what_cannot_be_learned_is_left_out() -> None:
         Candidate(System("later"), (data.names[2],), learner=GreedySelection(AP), most=9),
     ]
     flat = replace(data, features=np.concatenate([data.features[:, :1], 0 * data.features[:, 1:]], axis=1))
-    choice = chosen(flat, candidates[:2])
-    assert (choice.chosen, [*choice.left_out]) == ((System("first"),), [hopeless])
+    for qid in [None, *split_folds(data.qids, 3, 1)[-1]]:  # it fails in all folds, and then in the last alone
+        rows = slice(0) if qid is None else slice(*data.spans[qid])
+        flat.features[rows] = data.features[rows]
+        choice = chosen(flat, candidates[:2])
+        assert (choice.chosen, [*choice.left_out]) == ((System("first"),), [hopeless])
     assert not chosen(data, candidates).left_out
 
 
@@ -98,10 +100,6 @@ def test_the_learner_gives_the_scores_of_what_it_chose() -> None:
     found = Automatic("AP", folds=3).fit(data)
     assert found.training_scores[-1] == AP.evaluate(data, linear_scores(data, found.columns, found.weights)).mean()
     assert Automatic("AP", folds=3).fit(data, n_jobs=2) == found
-    with pytest.raises(ParameterError, match="folds is 1"):
-        Automatic("AP", folds=1)
-    with pytest.raises(ParameterError, match="seed must be"):
-        AutomaticRecipe("AP", seed=-1)
 
 
 def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: Path) -> None:
@@ -175,8 +173,6 @@ def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None
         total += scores / (scores - scores.mean()).std() / 2
     columns = [rows.names.index(name) for name in learned]
     np.testing.assert_allclose(linear_scores(rows, columns, np.array(list(learned.values()))), total)
-    with pytest.raises(ParameterError, match="none of 9 topics has a relevant document"):
-        RECIPE.fit(RUN, {"q1": {}}, INDEX)
 
 
 def test_a_system_named_beforehand_stays_unless_another_leads_clearly() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greylag.errors import DependencyError, ModelError, ParameterError
+from greylag.errors import DependencyError, ModelError
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.learning.data import RankingData
@@ -114,9 +114,6 @@ def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeyp
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
         LambdaMARTRecipe(LambdaMART("AP"))
-    for wrong in ({"trees": 0}, {"leaves": 1}, {"learning_rate": 0.0}, {"seed": -1}):
-        with pytest.raises(ParameterError, match=next(iter(wrong))):
-            LambdaMART("AP", **wrong)
 
 
 def graded(data: RankingData) -> RankingData:
@@ -140,8 +137,6 @@ def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on() -> None
     expected = lightgbm.train(settings, training, num_boost_round=20).predict(data.features)
     differences = trees.scores(data.features) - expected
     np.testing.assert_allclose(differences, differences[0], atol=1e-12)  # the sum of the roots
-    with pytest.raises(ParameterError, match="there is nothing to learn from"):
-        learner.grow(replace(data, grades=np.zeros_like(data.grades)))
 
 
 def test_the_recipe_sees_the_training_queries_alone() -> None:

@@ -334,11 +334,6 @@ def test_every_estimator_of_scikit_learn_ranks_best_first_or_is_refused(name: st
     assert form == "two" or (np.diff(grades) <= 0).all() or name in {*LEARN_NOTHING_HERE, "BernoulliNB"}
 
 
-def test_estimator_and_extractor_in_the_wrong_order() -> None:
-    with pytest.raises(ParameterError, match=r"the extractor is LinearRegression.*write EstimatorRanker\(est"):
-        EstimatorRanker(EXTRACTOR, LinearRegression())  # type: ignore[arg-type]
-
-
 class Fixed:
     """Predicts the given values."""
 
@@ -421,13 +416,6 @@ def test_the_query_alone_is_bm25() -> None:
     bm25 = FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"))(RANKED)[:, 0]
     assert RM3Stage(SAMPLE, original_weight=1.0)(RANKED).docids == RANKED.rescore(bm25).docids
     assert RM3Stage(SAMPLE, original_weight=0.0)(RANKED).docids != RANKED.rescore(bm25).docids
-
-
-def test_bad_options() -> None:
-    with pytest.raises(ParameterError, match=r"original_weight must be in \[0, 1\], not 2"):
-        RM3Stage(SAMPLE, original_weight=2)
-    with pytest.raises(ParameterError, match="fb_docs"):
-        RM3Stage(SAMPLE, fb_docs=0)
 
 
 def test_values_at_the_ends_of_what_was_tried_are_told_unless_nothing_is_beyond() -> None:

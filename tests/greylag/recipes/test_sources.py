@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
@@ -146,14 +145,6 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     kept = top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 0.0]), 2)
     assert (kept.docids, kept.offsets.tolist(), kept.grades.tolist()) == (tuple("uvyz"), [0, 2, 4], [0, 1, 1, 0])
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
-
-
-def test_bad_sources() -> None:
-    with pytest.raises(ParameterError, match=r"depth .*not 0\b"):
-        FeatureSources(depth=0)
-    sources = FeatureSources(grid={"k1": (1.0,), "b": (0.4,), "mu": (9.0,)})
-    with pytest.raises(ParameterError, match="the grid has no values for fb_docs"):
-        replace(CANDIDATES, sources=sources).tune(QIDS)
 
 
 def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 import yaml
 
-from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
 from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.learning.data import RankingData, linear_scores, useful_features
+from greylag.learning.data import RankingData, linear_scores
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
@@ -57,12 +56,6 @@ def test_learns_that_phrases_are_relevant() -> None:
     for ranking in ranked:
         grades = [qrels[ranking.qid][docid] for docid in ModelRanker(model, index)(ranking).docids]
         assert grades == sorted(grades, reverse=True)
-
-
-def test_constant_features_alone_are_refused() -> None:
-    data = random_data(2)
-    with pytest.raises(ParameterError, match="every feature is constant"):
-        useful_features(replace(data, features=np.ones_like(data.features)))
 
 
 INDEX = collection()
@@ -118,8 +111,6 @@ def test_a_model_and_its_held_out_score(name: str) -> None:
     alone = train(FIRST, QRELS, INDEX, recipe)
     assert (alone.model.weights, alone.held_out, alone.scores, alone.verdict) == (model.weights, None, {}, "")
     assert alone.fitted == recipe.fit(RANKED, QRELS, INDEX)
-    with pytest.raises(ParameterError, match="12 queries cannot be split into 13 folds"):
-        train(FIRST, QRELS, INDEX, recipe, folds=13)
 
 
 GRADED = {
@@ -210,11 +201,6 @@ def test_tuning_takes_the_best_on_the_training_queries(trained: bool) -> None:
     assert tune_on_data(model, settings, extract, qids, AP, n_jobs=3) == tuned
 
 
-def test_a_grid_without_a_tuned_parameter() -> None:
-    with pytest.raises(ParameterError, match="the grid has no values for b: it has k1"):
-        parameter_grid({"k1": (1.0,)}, BM25.tuned, BASE)
-
-
 TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "mu": (5.0, 50.0)}
 
 
@@ -278,13 +264,6 @@ def test_values_at_an_end_of_the_grid() -> None:
     assert fitted.ends == ({} if mu == 5.0 else {"mu": (1e-3, 1e6)})
     assert str(fitted).endswith(f"on 12 training queries with mu {mu:g}")
     assert " on 1 training query with " in str(replace(fitted, queries=fitted.queries[:1]))
-
-
-def test_a_grid_is_checked_before_work_starts() -> None:
-    with pytest.raises(ParameterError, match="the grid has no values for b"):
-        BaselineRecipe(BM25, grid={"k1": (1.0,)})
-    with pytest.raises(ParameterError, match=r"b is 2\.0"):
-        BaselineRecipe(BM25, grid={"k1": (1.0,), "b": (0.5, 2.0)})
 
 
 def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFixture) -> None:

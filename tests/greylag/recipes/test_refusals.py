@@ -1,0 +1,126 @@
+"""Refusals of extractors, recipes and spellings: one line, with the value and what works."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from greylag.core.spelling import read_call
+from greylag.errors import ParameterError
+from greylag.features import FeatureExtractor, FeatureParameters, parse_features
+from greylag.features.feature import unique_features
+from greylag.features.spelling import find_feature, parse_feature
+from greylag.index import PositionalIndex
+from greylag.learning import GreedySelection, useful_features
+from greylag.rankers import EstimatorRanker, RM3Stage
+from greylag.ranking import Ranking, Run
+from greylag.recipes import (
+    Automatic,
+    AutomaticRecipe,
+    BaselineRecipe,
+    LambdaMART,
+    MRFRecipe,
+    RM3Recipe,
+    baselines,
+    cross_validate,
+    train,
+)
+from greylag.recipes.sources import FeatureSources
+from greylag.stages import StageStep
+from tests.greylag.learning.samples import random_data
+
+INDEX: Any = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
+FEATURES: Any = parse_features("FI/term/LM")
+RUN: Any = Run(tuple(Ranking(qid, "cat", ("a", "b"), np.zeros(2)) for qid in "12"), "first")
+QRELS: Any = {qid: {"a": 1} for qid in "12"}
+LEARNER: Any = LogisticRegression()
+EXTRACTOR: Any = FeatureExtractor(INDEX, FEATURES)
+DATA = random_data(2)
+
+
+def top_ten(ranking: Ranking) -> list[float]:
+    return [0.0] * len(ranking)
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: values for key, values in baselines.GRID.items() if key != name}
+
+
+GREEDY = MRFRecipe(FEATURES, GreedySelection("AP"))
+CALLS: list[tuple[Callable[[], object], str]] = [
+    (lambda: FeatureExtractor(FEATURES, INDEX), "FeatureExtractor(index, features) needs a PositionalIndex"),
+    (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), "not for Run"),
+    (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression"),
+    (lambda: MRFRecipe(FEATURES, "pairlogit"), "the learner is str 'pairlogit'"),
+    (lambda: EstimatorRanker(EXTRACTOR, LEARNER), "the extractor is LogisticRegression"),
+    (lambda: cross_validate(GREEDY, RUN, INDEX, {}), "cross_validate(recipe, rankings, qrels, index)"),
+    (lambda: train(RUN, QRELS, INDEX, GREEDY, folds=3), "2 queries cannot be split into 3 folds"),
+    (lambda: train(RUN, {"1": {}}, INDEX), "none of 2 topics has a relevant document"),
+    (lambda: train(RUN, QRELS, None), "AutomaticRecipe needs an index"),
+    (lambda: train(RUN, QRELS, INDEX, LEARNER), "recipe is LogisticRegression"),
+    (lambda: unique_features([top_ten]), "function top_ten is not a feature"),
+    (lambda: useful_features(replace(DATA, features=np.ones_like(DATA.features))), "every feature is constant"),
+    (lambda: baselines.parameter_grid({"k1": (1.0,)}, ("k1", "b"), FeatureParameters()), "values for b: it has k1"),
+    (lambda: BaselineRecipe(baselines.BM25, grid={"k1": (1.0,)}), "values for b: it has k1"),
+    (lambda: BaselineRecipe(baselines.BM25, grid={"k1": (1.0,), "b": (0.5, 2.0)}), "b is 2.0"),
+    (lambda: BaselineRecipe("bm25"), "baseline is str 'bm25'"),
+    (lambda: RM3Recipe(grid={**baselines.GRID, "original_weight": (0.5, 1.5)}), "original_weight must be in [0, 1]"),
+    (lambda: RM3Recipe(grid=without("fb_terms")), "no values for fb_terms"),
+    (lambda: RM3Recipe(grid=without("original_weight")), "no values for original_weight"),
+    (lambda: RM3Stage(INDEX, original_weight=2), "original_weight must be in [0, 1], not 2"),
+    (lambda: RM3Stage(INDEX, fb_docs=0), "fb_docs"),
+    (lambda: FeatureSources(depth=0), "depth must be an integer of at least 1, not 0"),
+    (lambda: AutomaticRecipe(sources=FeatureSources(grid=without("fb_docs"))).fit(RUN, QRELS, INDEX), "for fb_docs"),
+    (lambda: Automatic("AP", folds=1), "folds is 1"),
+    (lambda: AutomaticRecipe("AP", seed=-1), "seed must be"),
+    (lambda: LambdaMART("AP", trees=0), "trees is 0"),
+    (lambda: LambdaMART("AP", leaves=1), "leaves is 1"),
+    (lambda: LambdaMART("AP", learning_rate=0.0), "learning_rate is 0.0"),
+    (lambda: LambdaMART("AP", seed=-1), "seed is -1"),
+    (lambda: LambdaMART("AP").grow(replace(DATA, grades=0 * DATA.grades)), "nothing to learn from"),
+    (lambda: StageStep.parse("rm3 >> mmr"), "several stages: give one --stage for each"),
+    (lambda: parse_feature("lattent"), "did you mean latent"),
+    (lambda: parse_feature("scores"), "score"),
+    (lambda: parse_feature("priorr:x"), "did you mean prior"),
+    (lambda: parse_feature("pivotd:0.2"), "'pivotd:0.2'"),
+    (lambda: parse_feature("BM25"), "did you mean FI/term/BM25"),
+]
+
+
+@pytest.mark.parametrize(("call", "reason"), CALLS, ids=[reason for _, reason in CALLS])
+def test_the_answer_is_what_works(call: Callable[[], object], reason: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        call()
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("mmr(help)", None),
+        ("MMR(k=3)", "mmr(k=3)"),
+        ("combsum(weights=0.3,0.7)", "combsum(weights=[0.3,0.7])"),
+        ("rrf(weights=0.3,0.7,rank_constant=10)", "rrf(weights=[0.3,0.7],rank_constant=10)"),
+    ],
+)
+def test_a_spelling_that_is_proposed_is_read(text: str, meant: str | None) -> None:
+    with pytest.raises(ParameterError) as raised:
+        read_call(text)
+    assert str(raised.value).partition(": write ")[2] == (meant or "")
+    if meant:
+        read_call(meant)
+
+
+def test_an_error_of_a_parser_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(text: str) -> None:
+        raise ValueError("no such unit")
+
+    monkeypatch.setattr(find_feature("written"), "parse", parse)
+    with pytest.raises(
+        ParameterError, match=r"'written:x': \S+written.WrittenForm.parse raised ValueError: no such unit"
+    ):
+        parse_feature("written:x")
