@@ -140,7 +140,13 @@ def as_html(table: Table, label: str = "") -> str:
         f'<th scope="col"{side}>{escape(name)}</th>' if name else "<td></td>"
         for name, side in zip(table.header, sides, strict=True)
     )
-    body = "".join(_html_row(row, sides, table.decimals) for row in table.rows)
+    body = ""
+    for row in table.rows:
+        texts = [escape(cell_text(value, table.decimals)) for value in row]
+        cells = [f"<td{side}>{text}</td>" for text, side in zip(texts, sides, strict=True)]
+        if isinstance(row[0], str):
+            cells[0] = f'<th scope="row">{texts[0]}</th>'
+        body += f"<tr>{''.join(cells)}</tr>"
     name = f' id="{escape(label)}"' if label else ""
     caption = f"<caption{name}>{escape(table.caption)}</caption>"
     return visible(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
@@ -238,14 +244,6 @@ def _marked_number(cell: Marked) -> str:
     """Format a marked number in its form, without the mark."""
     unsigned = re.fullmatch(r"\.(\d+)f", cell.form)
     return _rounded(cell.value, int(unsigned[1])) if unsigned else f"{cell.value:{cell.form}}"
-
-
-def _html_row(row: Row, sides: Sequence[str], decimals: int) -> str:
-    texts = [escape(cell_text(value, decimals)) for value in row]
-    cells = [f"<td{side}>{text}</td>" for text, side in zip(texts, sides, strict=True)]
-    if isinstance(row[0], str):
-        cells[0] = f'<th scope="row">{texts[0]}</th>'
-    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _is_numeric(table: Table, column: int) -> bool:

@@ -96,21 +96,36 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
             raise ParameterError(f"{measure} cannot be scored under several views of unjudged documents: leave it out")
-    without = [replace(measure, judged_only=True) for measure in parsed]
     plain = {name: evaluate(run, qrels, parsed) for name, run in runs.items()}
-    own = {measure: _own(runs, qrels, measure) for measure in parsed}
+    relevant, without_own = ({name: scores.values.copy() for name, scores in plain.items()} for _ in range(2))
+    own = {name: np.zeros(len(parsed), np.int64) for name in runs}
+    grades = [grade for judged in qrels.values() for grade in judged.values()]
+    for column, measure in enumerate(parsed):
+        tops = {
+            name: {qid: run[qid].docids[: measure.cutoff] if qid in run else () for qid in qrels}
+            for name, run in runs.items()
+        }
+        ranked = {qid: Counter(docid for top in tops.values() for docid in top[qid]) for qid in qrels}
+        # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
+        highest = max(measure.rel, 1, *grades)
+        filled = {qid: {**dict.fromkeys(ranked[qid], highest), **judged} for qid, judged in qrels.items()}
+        for name, run in runs.items():
+            alone = {
+                qid: {d for d in top if ranked[qid][d] == 1 and qrels[qid].get(d, 0) >= measure.rel}
+                for qid, top in tops[name].items()
+            }
+            others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
+            own[name][column] = sum(map(len, alone.values()))
+            relevant[name][:, column] = evaluate(run, filled, [measure]).values[:, 0]
+            without_own[name][:, column] = evaluate(run, others, [measure]).values[:, 0]
+    judged_only = [replace(measure, judged_only=True) for measure in parsed]
     return Holes(
         {name: _judged(run, qrels, parsed) for name, run in runs.items()},
         plain,
-        {name: replace(plain[name], values=values) for name, values in _as_relevant(runs, qrels, parsed).items()},
-        {name: replace(evaluate(run, qrels, without), measures=parsed) for name, run in runs.items()},
-        {name: np.array([sum(map(len, own[m][name].values())) for m in parsed]) for name in runs},
-        {
-            name: replace(
-                plain[name], values=np.column_stack([_without_own(run, qrels, own[m][name], m) for m in parsed])
-            )
-            for name, run in runs.items()
-        },
+        {name: replace(plain[name], values=values) for name, values in relevant.items()},
+        {name: replace(evaluate(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
+        own,
+        {name: replace(plain[name], values=values) for name, values in without_own.items()},
     )
 
 
@@ -151,50 +166,9 @@ def holes_sentences(significance: Significance) -> list[str]:
     ]
 
 
-def _as_relevant(runs: Mapping[str, Run], qrels: Qrels, measures: tuple[Measure, ...]) -> dict[str, FloatArray]:
-    """Score with the highest grade for the runs' documents without a judgement to each cut-off."""
-    columns: dict[str, dict[Measure, FloatArray]] = {name: {} for name in runs}
-    for cutoff in dict.fromkeys(measure.cutoff for measure in measures):
-        some = [measure for measure in measures if measure.cutoff == cutoff]
-        # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
-        docids = {qid: [docid for run in runs.values() for docid in _top(run, qid, cutoff)] for qid in qrels}
-        filled = _with_grade(qrels, docids, some)
-        for name, run in runs.items():
-            columns[name] |= dict(zip(some, evaluate(run, filled, some).values.T, strict=True))
-    return {name: np.column_stack([of_run[measure] for measure in measures]) for name, of_run in columns.items()}
-
-
-def _own(runs: Mapping[str, Run], qrels: Qrels, measure: Measure) -> dict[str, dict[str, set[str]]]:
-    """Return the relevant documents that only one run has to the measure's cut-off, by run and qid."""
-    own: dict[str, dict[str, set[str]]] = {name: {} for name in runs}
-    for qid, judged in qrels.items():
-        tops = {name: _top(run, qid, measure.cutoff) for name, run in runs.items()}
-        number = Counter(docid for docids in tops.values() for docid in docids)
-        for name, docids in tops.items():
-            own[name][qid] = {d for d in docids if number[d] == 1 and judged.get(d, 0) >= measure.rel}
-    return own
-
-
-def _without_own(run: Run, qrels: Qrels, own: Mapping[str, set[str]], measure: Measure) -> FloatArray:
-    """Score a run by a measure as if nobody had judged its own documents, shape (queries,)."""
-    others = {qid: {d: grade for d, grade in judged.items() if d not in own[qid]} for qid, judged in qrels.items()}
-    return evaluate(run, others, [measure]).values[:, 0]
-
-
 def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
     """Compute the share of documents to each measure's cut-off that are judged, over the queries with documents."""
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in measures]
     scores = evaluate(run, qrels, cutoffs)
     means = dict(zip(scores.measures, scores.values.sum(axis=0) / max(scores.ranked.sum(), 1), strict=True))
     return np.array([means[cutoff] for cutoff in cutoffs])
-
-
-def _with_grade(qrels: Qrels, docids: Mapping[str, Sequence[str]], measures: Sequence[Measure]) -> Qrels:
-    """Give documents without judgements, by qid, the highest grade of all."""
-    grades = (grade for judged in qrels.values() for grade in judged.values())
-    highest = max(*(measure.rel for measure in measures), 1, *grades)
-    return {qid: {**dict.fromkeys(docids[qid], highest), **judged} for qid, judged in qrels.items()}
-
-
-def _top(run: Run, qid: str, cutoff: int | None) -> tuple[str, ...]:
-    return run[qid].docids[:cutoff] if qid in run else ()

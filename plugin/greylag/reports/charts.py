@@ -21,22 +21,16 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
 
     If a baseline or all pairs are compared more often than `MOST_SENTENCES`, one chart of all runs stands for them.
     """
-    written = [pair for pair in compared if not _is_of_many(*pair)]
-    charts = [differences_chart(*pair) for pair in compared if pair not in written]
-    return Section(
-        "Result", parts=[*tables[:1], *verdicts(written), more, *tables[1:], *change_charts(written), *charts]
-    )
-
-
-def _is_of_many(scores: Mapping[str, Scores], significance: Significance) -> bool:
-    """Return whether many runs are compared with a baseline, or each with every other."""
-    many = len(first_comparisons([(scores, significance)])) > MOST_SENTENCES
-    return many and (significance.baseline is not None or compares_all(scores, significance))
-
-
-def change_charts(compared: Compared) -> list[Figure]:
-    """Draw a chart for each comparison by the first measure."""
-    return [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(compared)]
+    many = [
+        (scores, tests)
+        for scores, tests in compared
+        if len(first_comparisons([(scores, tests)])) > MOST_SENTENCES
+        and (tests.baseline is not None or compares_all(scores, tests))
+    ]
+    written = [pair for pair in compared if pair not in many]
+    charts = [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(written)]
+    charts += [differences_chart(*pair) for pair in many]
+    return Section("Result", parts=[*tables[:1], *verdicts(written), more, *tables[1:], *charts])
 
 
 def differences_chart(scores: Mapping[str, Scores], significance: Significance) -> Figure:

@@ -107,7 +107,9 @@ def line_figure(
     for title, (curves, of_panel) in panels.items():
         axes = _axes(title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log)
         drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)]
-        drawn += [_level(axes.y(y), dashes[name]) for name, y in of_panel.items()]
+        for name, y in of_panel.items():
+            path = f"M{LEFT} {axes.y(y):.1f}H{WIDTH - RIGHT}"
+            drawn.append(f'<path d="{path}" stroke="#808080" stroke-dasharray="{dashes[name]}"/>')
         for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others
             spread = bars.get(title, {}).get(name, {})
             drawn += _curve(name, curves[name], axes, colours[name], 4 if name == strong else 2, spread)
@@ -277,10 +279,6 @@ def _curve(name: str, points: Points, axes: Axes, colour: str, width: int, bars:
         f'<polyline points="{line}" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round">'
         f"<title>{_safe(name)}</title></polyline>",
     ]
-
-
-def _level(y: float, dash: str) -> str:
-    return f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#808080" stroke-dasharray="{dash}"/>'
 
 
 def _title(title: str) -> str:

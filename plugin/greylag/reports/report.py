@@ -50,6 +50,7 @@ def write_report(path: str | Path, title: str, sections: Sequence[Section], prov
 def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str, Any]) -> str:
     """Write the page of a report."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("greylag.studies"),
@@ -60,37 +61,22 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
     )
     environment.filters |= {
         "cell": cell_text,
-        "value": _value,
-        "drawing": _drawing,
-        "html": _html,
+        "value": lambda value: value if isinstance(value, str) else json.dumps(value, indent=1),
+        # With its caption as the text alternative
+        "drawing": lambda figure: Markup(
+            figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1)
+        ),
+        "html": lambda table, label: Markup(as_html(table, label)),  # which escapes
         "signed": "{:+.4f}".format,
     }
-    shown = [replace(section, parts=[part for part in section.parts if _has_content(part)]) for section in sections]
+    # A table without rows, and a list without queries, have nothing to show.
+    contents = {Table: lambda part: part.rows, QueryChanges: lambda part: part.queries}
+    shown = [
+        replace(section, parts=[part for part in section.parts if contents.get(type(part), bool)(part)])
+        for section in sections
+    ]
     shown = [section for section in shown if section.text.strip() or section.parts]
     scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
     template = environment.get_template("report.html")
     page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
     return visible(page.lstrip())
-
-
-def _has_content(part: Part) -> bool:
-    if isinstance(part, Table):
-        return bool(part.rows)
-    return bool(part.queries if isinstance(part, QueryChanges) else part)
-
-
-def _html(table: Table, label: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(as_html(table, label))  # which escapes
-
-
-def _drawing(figure: Figure) -> Any:
-    """Draw the figure, with its caption as the text alternative."""
-    from markupsafe import Markup
-
-    return Markup(figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1))
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=1)

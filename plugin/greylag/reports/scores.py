@@ -72,7 +72,10 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
     """
     measures = next(iter(scores.values())).measures
     pairs = significance is not None and compares_all(scores, significance)
-    marks = {} if significance is None else group_letters(scores, significance) if pairs else _stars(significance)
+    marks = group_letters(scores, significance) if significance and pairs else {}
+    if significance and significance.baseline is not None:
+        starred = [c for c in significance.comparisons if c.significant and c.baseline == significance.baseline]
+        marks = {(c.run, c.measure): "*" for c in starred}
     widths = [max((len(marks.get((name, measure), "")) for name in scores), default=0) for measure in measures]
     rows: list[Row] = []
     ranks = ranked(scores) if pairs else dict.fromkeys(scores, 0)
@@ -93,15 +96,6 @@ def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
     sign = 1 if measure.family.lower_is_better else -1
     values = {name: sign * float(run.means[0]) for name, run in scores.items()}
     return {name: 1 + sum(other < values[name] for other in values.values()) for name in sorted(values, key=values.get)}  # type: ignore[arg-type]
-
-
-def _stars(significance: Significance) -> dict[tuple[str, Measure], str]:
-    """Mark the means that differ significantly from the baseline's; none without a baseline."""
-    return {
-        (c.run, c.measure): "*"
-        for c in significance.comparisons
-        if c.significant and c.baseline == significance.baseline
-    }
 
 
 def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
