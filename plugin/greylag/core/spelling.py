@@ -140,6 +140,10 @@ class Parameter:
             values = tuple(float(scalar) if type(scalar) is int else scalar for scalar in values)
         return values if kind else values[0]
 
+    def read_text(self, text: str) -> Any:
+        """Read the value from its spelling; a text is itself, though it looks like a number."""
+        return text if accepts(self.annotation, text) else self.read(read_value(text))
+
     @property
     def documented(self) -> tuple[str, str]:
         """The type as the docstring has it, and the first paragraph of the meaning."""

@@ -135,10 +135,6 @@ class DocumentStatistic(Evidence):
 
     name: Literal["length", "entropy", "common"]
 
-    def __post_init__(self) -> None:
-        if self.name not in (names := ("length", "entropy", "common")):
-            raise ParameterError(f"feature {self}: use document: with {', '.join(names)}")
-
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the statistic of a ranking's documents, shape (n,)."""
         statistics = index.cache(_statistics)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from greylag.core.checks import check_sequences
+from greylag.core.checks import check_sequences, naming
 from greylag.core.hints import shown
+from greylag.core.spelling import parameters, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.ranking import FloatArray, Ranking, near_one
 from greylag.runtime.files import file_digest, is_file
@@ -72,7 +73,7 @@ class Feature(_Joins):
     reads_query: ClassVar[bool] = True
 
     def __str__(self) -> str:
-        return self.form.format_map(vars(self))
+        return re.sub(r"{(\w+)}", lambda name: spell(getattr(self, name[1])), self.form)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters, and digests of the files, since another machine may have other files."""
@@ -94,12 +95,14 @@ class Feature(_Joins):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a text of the class's form; the inverse of ``str``."""
+        """Parse a text of the class's form, whose fields are read by their types; the inverse of ``str``."""
         match = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(cls.form)), text)
         if match is None:
             form = re.sub(r"{(\w+)}", lambda name: name[1].upper(), cls.form)
             raise ParameterError(f"feature {text!r:.200} is not of the form {form}")
-        return cls(**match.groupdict())
+        known = parameters(cls)
+        with naming(f"feature {text:.200}"):
+            return cls(**{name: known[name].read_text(part) for name, part in match.groupdict().items()})
 
     def files(self) -> list[str]:
         """Return the names of the files that the feature is read from."""

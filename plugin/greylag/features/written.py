@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError
 from greylag.features.feature import Evidence, Values
 from greylag.index.analysis import Unit
 from greylag.ranking import FloatArray, Ranking
@@ -25,10 +25,6 @@ class WrittenForm(Evidence):
     uses_ranking: ClassVar[bool] = False
 
     unit: Unit
-
-    def __post_init__(self) -> None:
-        if self.unit not in get_args(Unit):
-            raise ParameterError(f"feature {self}: use written: with {' or '.join(get_args(Unit))}")
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the shares of a ranking's documents, shape (n,)."""

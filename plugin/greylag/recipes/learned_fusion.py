@@ -148,7 +148,6 @@ def learn_fusion(
     qrels, named = as_qrels(qrels), named_runs(runs)
     recipe = IndexFreeRecipe((), FusionWeights(measure, penalty=penalty, seed=seed), runs=named)
     recipe, judged, data = recipe.read_runs(qrels)
-    check_number(data.qids)
     parts = split_folds(data.qids, folds or min(FOLDS, len(data.qids)), seed)
     if folds is not None:
         check_number(min((without(data.qids, part) for part in parts), key=len))
