@@ -162,6 +162,7 @@ class IndexFreeRecipe(Recipe):
             union_data(self.runs, judged, measure.rel),
             {name: dict.fromkeys(run) for name, run in self.runs.items()},
         )
+        check_number(data.qids)
         columns = {name: (2 * number, 2 * number + 1) for number, name in enumerate(self.runs)}
         check_runs(data, columns, topics_of.__getitem__)
         for name, known in topics_of.items():

@@ -230,5 +230,5 @@ def test_statistics_of_documents_are_those_of_their_definitions() -> None:
         common = sum(word in ("often", "rare") for word in words) / max(1, len(words))  # in 12 and 11 of 13 documents
         assert row == pytest.approx([log(1 + len(words)), entropy, common])
     assert [str(feature) for feature in features] == ["document:length", "document:entropy", "document:common"]
-    with pytest.raises(ParameterError, match="document:age.*length"):
+    with pytest.raises(ParameterError, match=r"document:age.*length"):
         parse_feature("document:age")

@@ -5,6 +5,7 @@ Tests `feature`, `named_files` and `spec`.
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +20,16 @@ from greylag.diversity import MMR
 from greylag.errors import ParameterError
 from greylag.features.evidence import Prior, Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import NORMALISATIONS, FeatureUnion, Normalised, PythonFeature, derive, supply
+from greylag.features.feature import (
+    NORMALISATIONS,
+    Evidence,
+    FeatureUnion,
+    Normalised,
+    PythonFeature,
+    Values,
+    derive,
+    supply,
+)
 from greylag.features.fused_runs import FusedRuns
 from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool
@@ -74,12 +84,33 @@ def odd(result: object) -> object:
         (lambda: odd([1.0, np.inf, 2.0]), "python:odd finite"),
         (lambda: odd(["x", "y", "z"]), "python:odd list"),
         (lambda: odd(None), "python:odd shape"),
+        (lambda: First.parse("first:2.5:1:x"), "first:2.5:1:x terms '2.5' integer"),
+        (lambda: First.parse("first:2"), "first:TERMS:SHARE:NAME"),
     ],
 )
 def test_refusals(make: Callable[[], object], parts: str) -> None:
     with pytest.raises(ParameterError) as error:
         make()
     assert all(part in str(error.value) for part in parts.split())
+
+
+@dataclass(frozen=True)
+class First(Evidence):
+    """A feature with parameters, as another package may register it."""
+
+    form = "first:{terms}:{share}:{name}"
+
+    terms: int
+    share: float
+    name: str
+
+    def bind(self, index: PositionalIndex, shared: dict[str, object]) -> Values:
+        raise NotImplementedError
+
+
+def test_fields_are_read_by_their_types() -> None:
+    assert First.parse("first:2:.5:7") == First(2, 0.5, "7")
+    assert str(First(2, 1.0, "x")) == "first:2:1.0:x"
 
 
 def test_windows_round_trip() -> None:
