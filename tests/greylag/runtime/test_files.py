@@ -1,10 +1,8 @@
-import contextlib
 import gzip
 import logging
 import math
 import os
 import shutil
-import threading
 import time
 
 import pytest
@@ -39,26 +37,21 @@ def test_gzip_is_detected_by_content_not_by_name(reader, tmp_path):
     assert reader(plain) == reader(zipped)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "line", "reason"),
-    [
-        (lambda text: text.decode().encode("utf-16"), 1, "byte-order mark"),
-        (lambda text: b"\xfe\xff" + text.decode().encode("utf-16-be"), 1, "byte-order mark"),
-    ],
-)
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
 @pytest.mark.parametrize("reader", READERS)
-def test_encodings_are_refused_and_leniently_repaired(*, reader, spoil, line, reason, tmp_path, caplog):
+def test_encodings_are_refused_and_leniently_repaired(*, reader, codec, tmp_path, caplog):
     clean, spoilt = tmp_path / "clean", tmp_path / "spoilt"
     clean.write_bytes(READERS[reader])
-    spoilt.write_bytes(spoil(READERS[reader]))
-    with pytest.raises(FormatError, match=rf"spoilt:{line}: .*{reason}.*; lenient reading \(--lenient\) ") as error:
+    spoilt.write_bytes((b"" if codec == "utf-16" else b"\xfe\xff") + READERS[reader].decode().encode(codec))
+    with pytest.raises(FormatError) as error:
         reader(spoilt)
-    assert error.value.line == line
+    assert error.value.line == 1
+    assert "--lenient" in str(error.value)
     assert not caplog.records
     assert reader(spoilt, lenient=True) == reader(clean)
     [record] = caplog.records
     assert (record.name, record.levelno) == ("greylag", logging.WARNING)
-    assert record.getMessage().startswith(f"{spoilt}:{line}: ")
+    assert record.getMessage().startswith(f"{spoilt}:1: ")
     assert record.getMessage().endswith("(1 in total)")
 
 
@@ -83,36 +76,35 @@ def test_invalid_utf8_is_refused_and_leniently_read_as_latin1(tmp_path, caplog):
     assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
 
 
+REFUSED = {
+    "nothing": (lambda text: b"", "is empty"),
+    "blank": (lambda text: b" \n\n", "is empty"),
+    "empty gzip": (lambda text: gzip.compress(b"", mtime=0), "is empty"),
+    "cut gzip": (lambda text: gzip.compress(text * 99)[:-9], "gzip"),
+    "no gzip": (lambda text: b"\x1f\x8b\x08 and no more", "gzip"),
+    "zeros": (lambda text: b"\x1f\x8b" + bytes(30), "gzip"),
+    "NUL": (lambda text: text + bytes(9), ":3: contains a NUL"),
+    "wide": (lambda text: text.decode().encode("utf-16-le"), ":1: contains a NUL"),
+}
+
+
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("lenient", [False, True])
-@pytest.mark.parametrize("content", [b"", b" \n\n", gzip.compress(b"", mtime=0)], ids=["nothing", "blank", "gzip"])
-def test_empty_files_are_refused(reader, lenient, content, tmp_path):
-    path = tmp_path / "empty"
-    path.write_bytes(content)
-    with pytest.raises(FormatError, match=r"empty: is empty"):
-        reader(path, lenient=lenient)
+def test_what_is_no_text_is_refused(reader, name, lenient, tmp_path):
+    spoil, reason = REFUSED[name]
+    (tmp_path / "file").write_bytes(spoil(READERS[reader]))
+    with pytest.raises(FormatError, match=f"file.*{reason}"):
+        reader(tmp_path / "file", lenient=lenient)
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_unreadable_files_are_format_errors(reader, tmp_path):
-    with pytest.raises(FormatError, match=r"absent: cannot be read: No such file"):
-        reader(tmp_path / "absent")
-    damaged = tmp_path / "damaged"
-    for content in (gzip.compress(b"1 0 d 1\n" * 99)[:-9], b"\x1f\x8b\x08 and no more", b"\x1f\x8b" + bytes(30)):
-        damaged.write_bytes(content)
-        with pytest.raises(FormatError, match="damaged gzip"):
-            reader(damaged)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_nul_bytes_are_refused(reader, tmp_path):
-    path = tmp_path / "damaged"
-    path.write_bytes(READERS[reader] + bytes(9))
-    with pytest.raises(FormatError, match=r"damaged:3: contains a NUL byte"):
-        reader(path, lenient=True)
-    path.write_bytes(READERS[reader].decode().encode("utf-16-le"))
-    with pytest.raises(FormatError, match=r"damaged:1: contains a NUL byte"):
-        reader(path, lenient=True)
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("absent", "No such file"), ("a\0b", "null byte"), *((f"/dev/{name}", "device") for name in ("zero", "null"))],
+)
+def test_paths_that_are_no_files_are_refused(path, reason):
+    with pytest.raises(FormatError, match=reason):
+        read_topics(path)
 
 
 @pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels, read_run])
@@ -135,22 +127,9 @@ def test_faults_of_one_kind_give_one_warning_with_count_and_first_line(tmp_path,
     assert grade.endswith("skips the judgement (2 in total)")
 
 
-def test_a_failed_write_keeps_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_text(path, "old\n")
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(ParameterError, match="No space left"):
-        write_text(path, "new\n")
-    assert path.read_text() == "old\n"
-    assert os.listdir(tmp_path) == ["file"]
-
-
 @pytest.mark.parametrize("name", ["file", "file.gz"])
-def test_a_failing_block_keeps_the_old_file_and_its_own_error(name, tmp_path):
+@pytest.mark.parametrize("error", [KeyError("x"), OSError(28, "No space left on device")])
+def test_a_write_that_fails_keeps_the_old_file_and_nothing_else(name, error, tmp_path):
     path = tmp_path / name
     write_text(path, "old\n")
     old = path.read_bytes()
@@ -158,10 +137,11 @@ def test_a_failing_block_keeps_the_old_file_and_its_own_error(name, tmp_path):
     def fail():
         with open_atomically(path) as file:
             file.write("new\n" * 100_000)
-            raise KeyError("x")
+            raise error
 
-    with pytest.raises(KeyError):
+    with pytest.raises((KeyError, ParameterError)) as raised:
         fail()
+    assert isinstance(raised.value, KeyError) or "No space left" in str(raised.value)
     assert path.read_bytes() == old
     assert os.listdir(tmp_path) == [name]
 
@@ -200,22 +180,16 @@ def test_a_file_keeps_its_mode(tmp_path):
 
 
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    write_text(pipe, "through\n")
-    assert os.read(reader, 99) == b"through\n"
-    os.close(reader)
-    assert pipe.is_fifo()
-
-
-def test_a_pipe_without_a_name_of_its_own_is_written_to():
+    os.mkfifo(tmp_path / "pipe")
     reader, writer = os.pipe()
-    for name in (f"/dev/fd/{writer}", f"/proc/self/fd/{writer}"):
+    named = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    places = {tmp_path / "pipe": named, f"/dev/fd/{writer}": reader, f"/proc/self/fd/{writer}": reader}
+    for name, read in places.items():
         write_text(name, "through\n")
-        assert os.read(reader, 99) == b"through\n"
-    os.close(writer)
-    os.close(reader)
+        assert os.read(read, 99) == b"through\n"
+    assert (tmp_path / "pipe").is_fifo()
+    for descriptor in (reader, writer, named):
+        os.close(descriptor)
 
 
 def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):
@@ -226,52 +200,21 @@ def test_writing_gzip_by_suffix_is_reproducible(tmp_path, monkeypatch):
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
 
-@pytest.mark.parametrize("device", ["/dev/zero", "/dev/random", "/dev/null"])
-def test_devices_are_refused(device):
-    with pytest.raises(FormatError, match=f"^{device}: is a device; give a file or a pipe$"):
-        read_topics(device)
-
-
-def through_a_pipe(content):
-    """A path to read from, as a shell's process substitution gives, and the thread that writes."""
-    reading, writing = os.pipe()
-
-    def write():
-        with contextlib.suppress(BrokenPipeError), open(writing, "wb") as file:
-            file.write(content)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    return reading, thread
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_pipes_are_read(packed):
+    """As a shell's process substitution gives them; the content fits into the pipe."""
     content = b"1\tgrey goose\n"
-    reading, thread = through_a_pipe(gzip.compress(content) if packed else content)
-    try:
-        assert read_topics(f"/dev/fd/{reading}") == {"1": "grey goose"}
-    finally:
-        os.close(reading)
-        thread.join()
+    reading, writing = os.pipe()
+    with open(writing, "wb") as file:
+        file.write(gzip.compress(content) if packed else content)
+    assert read_topics(f"/dev/fd/{reading}") == {"1": "grey goose"}
+    os.close(reading)
 
 
-def test_a_path_with_nul_is_a_format_error():
-    with pytest.raises(FormatError, match="cannot be read: embedded null byte"):
-        read_topics("a\0b")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(b"1", 1.0), (b"-.5e1", -5.0), (b"+7.", 7.0), (b"INF", math.inf), (b"-infinity", -math.inf)],
-)
-def test_numbers_are_those_of_c(text, value):
-    assert parse_number(text) == value
-
-
-@pytest.mark.parametrize("text", [b"", b"1_0", b"0x10", b"nan", "\u0661".encode(), b"1e", b".", b" 1", b"1,5"])
-def test_what_is_not_a_number_is_nan(text):
-    assert math.isnan(parse_number(text))
+def test_numbers_are_those_of_c_and_all_else_is_nan():
+    assert [*map(parse_number, b"1 -.5e1 +7. INF -infinity".split())] == [1.0, -5.0, 7.0, math.inf, -math.inf]
+    odd = [b"", b"1_0", b"0x10", b"nan", "\u0661".encode(), b"1e", b".", b" 1", b"1,5"]
+    assert all(math.isnan(parse_number(text)) for text in odd)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a\0", "a\n", "\udcff"])
@@ -287,25 +230,20 @@ def test_json_lines_skip_blank_lines_and_end_at_line_feeds_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "reason"),
+    ("line", "part"),
     [
-        ('{"a": 1,', r": .* at column 9$"),
-        ("[1]", ": list$"),
-        ('{"a": 1, "b": {"c": 2, "c": 3}}', ": duplicate key 'c'; keep one of them$"),
-        ("[" * 100_000, ": .*(recursion|Stack overflow)"),
-        (f'{{"a": {"1" * 5000}}}', ": .*digits"),
+        ('{"a": 1,', "9"),
+        ("[1]", "list"),
+        ('{"b": {"c": 2, "c": 3}}', "'c'"),
+        ("[" * 100_000, ""),
+        ("1" * 5000, "digits"),
     ],
+    ids=["cut", "list", "twice", "deep", "long"],
 )
-def test_lines_that_are_not_json_objects_are_refused(line, reason, tmp_path):
+def test_lines_that_are_not_json_objects_are_refused(line, part, tmp_path):
     (tmp_path / "x.jsonl").write_text(f"{{}}\n{line}\n")
-    with pytest.raises(FormatError, match=rf"x\.jsonl:2: not a JSON object{reason}"):
+    with pytest.raises(FormatError, match=rf"x\.jsonl:2: not a JSON object.*{part}"):
         list(read_json_lines(tmp_path / "x.jsonl"))
-
-
-def replace(path):
-    (path.parent / "other").write_text("b")
-    shutil.copystat(path, path.parent / "other")
-    (path.parent / "other").rename(path)
 
 
 def rewrite(path):
@@ -314,11 +252,13 @@ def rewrite(path):
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-def touch(path):
-    os.utime(path, (1, 1))
+def replace(path):
+    (path.parent / "other").write_text("b")
+    shutil.copystat(path, path.parent / "other")
+    (path.parent / "other").rename(path)
 
 
-@pytest.mark.parametrize("change", [replace, rewrite, touch])
+@pytest.mark.parametrize("change", [replace, rewrite, lambda path: os.utime(path, (1, 1))])
 def test_a_changed_file_has_another_stamp(change, tmp_path):
     path = tmp_path / "file"
     path.write_text("a")
@@ -340,22 +280,19 @@ def test_stamps_of_a_folder(tmp_path):
     assert file_stamps(tmp_path / "c.txt") == [(".", stamps[1])]
 
 
-def test_rows_have_all_columns_and_no_more_unless_the_reader_ignores_them():
-    def rows(content, **options):
-        return [*split_rows(iter([content]), "a b", Faults("file", lenient=False), **options)]
+def rows(content, columns="a b", **options):
+    return [*split_rows(iter([content]), columns, Faults("file", lenient=False), **options)]
 
+
+def test_rows_have_all_columns_and_no_more_unless_the_reader_ignores_them():
     assert rows(b"x 1\n\ny 2\n") == [(1, [b"x", b"1"]), (3, [b"y", b"2"])]
-    with pytest.raises(FormatError, match="file:2: 3 columns instead of 2: a b"):
+    with pytest.raises(FormatError, match="file:2: 3 columns"):
         rows(b"x 1\ny 2 z\n")
     assert rows(b"x 1\ny 2 z\n", further=True) == [(1, [b"x", b"1"]), (2, [b"y", b"2", b"z"])]
 
 
 def test_a_comment_with_all_columns_is_one_if_its_name_is_that_of_a_line():
-    def rows(content):
-        faults = Faults("file", lenient=False)
-        return [number for number, _ in split_rows(iter([content]), "qid score", faults, comments=True)]
-
-    assert rows(b"# a word or more\nx 1\n") == [2]
-    assert rows(b"#x 1\nx 1\n") == [2]
-    with pytest.raises(FormatError, match="file:1: begins with # as a comment, but has 2 columns"):
-        rows(b"#y 1\nx 1\n")
+    for content in (b"# a word or more\nx 1\n", b"#x 1\nx 1\n"):
+        assert rows(content, "qid score", comments=True) == [(2, [b"x", b"1"])]
+    with pytest.raises(FormatError, match="2 columns"):
+        rows(b"#y 1\nx 1\n", "qid score", comments=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,10 @@ from tests.processes import python
 
 def fill(folder: Path) -> None:
     (folder / "file").write_text("new")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
@@ -62,37 +65,26 @@ def test_nothing_unmarked_is_removed(tmp_path: Path) -> None:
 
 
 def test_removing(tmp_path: Path) -> None:
-    remove_folder(tmp_path / "absent")
     make_folder(tmp_path / "made", fill)
     (tmp_path / "empty").mkdir()
-    for name in ("made", "empty"):
+    make_folder(tmp_path / "done", fill, done=lambda: True)
+    for name in ("made", "empty", "absent"):
         remove_folder(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_done_is_left_alone(tmp_path: Path) -> None:
-    make_folder(tmp_path / "made", fill, done=lambda: True)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_second_waits_and_finds_it_done(tmp_path: Path) -> None:
-    started, made = threading.Event(), []
+    made: list[Path] = []
 
     def slowly(folder: Path) -> None:
         made.append(folder)
-        started.set()
+        time.sleep(0.05)
         fill(folder)
 
-    def make() -> None:
-        make_folder(tmp_path / "made", slowly, done=(tmp_path / "made").exists)
-
-    threads = [threading.Thread(target=make) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: make_folder(tmp_path / "made", slowly, done=(tmp_path / "made").exists), range(4)))
     assert len(made) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    assert names(tmp_path) == {"made"}
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
@@ -123,31 +115,19 @@ def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
 
 
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
 def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    inside, most = 0, 0
-    entered = threading.Event()
+    inside: list[int] = []
 
-    def work() -> None:
-        nonlocal inside, most
+    def work(_: int) -> int:
         with claimed(tmp_path / "target"):
-            inside += 1
-            most = max(most, inside)
-            entered.set()
+            inside.append(1)
             time.sleep(0.05)
-            inside -= 1
+            among = len(inside)
+            inside.clear()
+        return among
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    with caplog.at_level(logging.WARNING):
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert entered.is_set()
-    assert most == 1
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(work, range(4))] == [1] * 4
     assert f"{tmp_path / 'target'} is being written by another process; waiting for it" in caplog.messages
     assert names(tmp_path) == set()
 
@@ -246,16 +226,10 @@ def test_an_interrupted_replacement_is_undone_or_finished(tmp_path: Path, before
 
 
 def test_the_mark_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "made"
-    (folder / "sub").mkdir(parents=True)
-    for name in (MARK_FILE, "a", "z"):
-        (folder / name).touch()
-    (folder / "link").symlink_to(tmp_path)
-    removed: list[str] = []
-    unlink = os.unlink
-    monkeypatch.setattr(
-        os, "unlink", lambda path, **options: (removed.append(Path(path).name), unlink(path, **options))
-    )
-    remove_folder(folder)
-    assert removed[-1] == MARK_FILE
-    assert names(tmp_path) == set()
+    """So that what a process leaves that is killed meanwhile is still known as greylag's."""
+    make_folder(tmp_path / "made", lambda folder: (folder / "z").mkdir())
+    removed, unlink = list[str](), os.unlink
+    monkeypatch.setattr(os, "unlink", lambda path, **given: (removed.append(Path(path).name), unlink(path, **given)))
+    (tmp_path / "made" / "link").symlink_to(tmp_path)
+    remove_folder(tmp_path / "made")
+    assert (removed[-1], names(tmp_path)) == (MARK_FILE, set())
