@@ -51,9 +51,9 @@ class Collection(Settings):
     fields: str | None = None
     """The fields to index, ``id=FIELD,contents=FIELD+FIELD``."""
     language: str = "en"
-    """The language of the documents, such as German or de; or whitespace, which keeps words as they are."""
+    """The language of the documents, such as German or de; or whitespace, which keeps words unchanged."""
     java: Literal["required", "optional"] = "required"
-    """Whether documents are indexed in memory, and searched by BM25 alone, where there is no Java."""
+    """With optional, documents are indexed in memory and searched by BM25 alone where there is no Java."""
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class FirstStage(Settings):
     hits: Positive = 1000
     """Number of documents per topic, of each search and of the union."""
     fusion: Annotated[str, readable_by(parse_fusion)] = "rrf"
-    """How several rankings become one, as for greylag fuse --method: rrf, rrf(rank_constant=10), combsum or combmnz."""
+    """The fusion of several rankings, as for greylag fuse --method: rrf, rrf(rank_constant=10), combsum or combmnz."""
 
     @model_validator(mode="after")
     def check(self) -> Self:
@@ -133,7 +133,7 @@ class FirstStage(Settings):
 
     @property
     def name(self) -> str:
-        """The tag of the rankings: that of a search without its parameters, the name of a run, or that of a fusion."""
+        """The tag of the rankings: the name of a search without its parameters, of a run, or of a fusion."""
         sources = self.sources
         return sources[0][0] if len(sources) == 1 else parse_fusion(self.fusion).name
 
@@ -147,18 +147,18 @@ class FirstStage(Settings):
 
 
 class Queries(Settings):
-    """How the texts of topics become queries."""
+    """Shortening of topics to queries."""
 
     field: str = "title"
     """The field of a TREC topic that is searched for: title or desc."""
     first_sentence: bool = False
-    """Whether to use only the first sentence."""
+    """Use only the first sentence."""
     stop_words: StopWords | None = None
-    """Words that are left out: those of the list lucene or scikit-learn, or of a file with one word per line."""
+    """Words to leave out: the list lucene or scikit-learn, or a file with one word per line."""
 
 
 class CollectionSettings(Experiment):
-    """A test collection and how it is searched."""
+    """A test collection and its search."""
 
     collection: Collection
     topics: InputFile
@@ -227,7 +227,7 @@ class OpenCollection:
     first : Run
         The rankings of the first stage.
     query_form : QueryForm
-        How the texts of topics became queries.
+        The shortening of topics to queries.
     texts : callable, default knows none
         From docids to the texts of documents; none if the index does not store them.
     tested : tuple of str, default ()

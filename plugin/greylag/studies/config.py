@@ -108,7 +108,7 @@ PLAIN = {
     "string_type": "it must be text",
     "too_short": "there must be at least {min_length}, and there are {actual_length}",
 }
-"""What some faults of pydantic are called, by their type."""
+"""Messages for faults of pydantic, by type."""
 
 
 def fault(form: type[BaseModel], error: ValidationError) -> tuple[str, str]:

@@ -89,11 +89,12 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
     ranked = {name: replace(one, tests=tests[name]) for name, one in ranked.items()}
     outcomes = {name: pipeline.outcome(members[name], one) for name, one in ranked.items()}
     kinds = next(iter(tests.values()))
-    tables: list[Table | str] = []
+    tables, charts = list[Table | str](), list[Figure]()
     for kind, test in kinds.items():
-        tables += [means_table(kind, ranked), differences_table(kind, ranked), p_table(kind, ranked)]
-        tables.append(f"{test.method}\n")
-    joint = Section("All collections", parts=[*tables, *(differences_chart(kind, ranked) for kind in kinds)])
+        differences, p, chart = step_parts(kind, ranked)
+        tables += [means_table(kind, ranked), differences, p, f"{test.method}\n"]
+        charts.append(chart)
+    joint = Section("All collections", parts=[*tables, *charts])
     return Outcome(
         scores={f"{name}: {system}": of for name, one in outcomes.items() for system, of in one.scores.items()},
         results={name: one.results for name, one in outcomes.items()},
@@ -121,45 +122,28 @@ def means_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
     return Table(f"{kind.capitalize()}: means over queries. {_MEAN}", ("", "measure", *scores, "mean"), rows)
 
 
-def differences_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
-    """Tabulate the differences of each step by each measure; a star marks those that are significant."""
-    rows: list[Row] = []
-    for head, compared in _by_step(kind, ranked).items():
-        cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
-        rows.append((*map(str, head), *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
-    caption = f"{kind.capitalize()}: differences of means. {_MEAN}"
-    return Table(caption, ("", "against", "measure", *ranked, "mean"), rows)
-
-
-def p_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
-    """Tabulate the corrected p of each step by each measure."""
-    rows: list[Row] = [
-        (*map(str, head), *(c.corrected_p for c in found)) for head, found in _by_step(kind, ranked).items()
-    ]
-    return Table(f"{kind.capitalize()}: corrected p of the differences", ("", "against", "measure", *ranked), rows)
-
-
-def differences_chart(kind: str, ranked: Mapping[str, Ranked]) -> Figure:
-    """Draw the differences of each step by the first measure, by collection, with their intervals."""
-    found = _by_step(kind, ranked)
-    measure = next(iter(found))[2]
-    rows = {
-        f"{after} against {before}, {name}": (c.difference, *c.interval)
-        for (after, before, by), compared in found.items()
-        if by == measure
-        for name, c in zip(ranked, compared, strict=True)
-    }
-    caption = f"Differences in {measure} by collection, with 95 % intervals that are not corrected"
-    return interval_figure(caption, f"difference of {measure}", rows)
-
-
-def _by_step(kind: str, ranked: Mapping[str, Ranked]) -> dict[tuple[str, str, Measure], list[Comparison]]:
-    """Return the comparisons of all collections by the systems after and before a step and the measure."""
+def step_parts(kind: str, ranked: Mapping[str, Ranked]) -> tuple[Table, Table, Figure]:
+    """Show each step by collection: differences of means, corrected p, and a chart of the first measure."""
     found: dict[tuple[str, str, Measure], list[Comparison]] = {}
     for one in ranked.values():
         for c in one.tests[kind].comparisons:
             found.setdefault((c.run, c.baseline, c.measure), []).append(c)
-    return found
+    first, header = next(iter(found))[2], ("", "against", "measure", *ranked)
+    differences, p, bars = list[Row](), list[Row](), dict[str, tuple[float, float, float]]()
+    for (after, before, measure), compared in found.items():
+        head = after, before, str(measure)
+        cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
+        differences.append((*head, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
+        p.append((*head, *(c.corrected_p for c in compared)))
+        if measure == first:
+            of_one = zip(ranked, compared, strict=True)
+            bars |= {f"{after} against {before}, {name}": (c.difference, *c.interval) for name, c in of_one}
+    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected"
+    return (
+        Table(f"{kind.capitalize()}: differences of means. {_MEAN}", (*header, "mean"), differences),
+        Table(f"{kind.capitalize()}: corrected p of the differences", header, p),
+        interval_figure(caption, f"difference of {first}", bars),
+    )
 
 
 def _within(context: Context, name: str) -> Context:

@@ -83,7 +83,7 @@ StageText = Annotated[str, config.readable_by(stages_of), Names(files_of_stages)
 
 
 class Training(config.Settings):
-    """How models are learned, in cross-validation over topics or on the training part of a split."""
+    """Learning of models, in cross-validation over topics or on the training part of a split."""
 
     objective: config.ObjectiveName = "AP"
     """The measure that is maximised, such as AP, nDCG@10 or RR."""
@@ -294,10 +294,7 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
 
 
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
-    """Train a model for each fold on the queries of the other folds, or on those of a split, and rerank the others.
-
-    `system` is the place among `Settings.systems`, by default that of the main model.
-    """
+    """Cross-validate one of `Settings.systems`, by default the main model; the test topics of a split are one fold."""
     tag, text = settings.systems[system]
     recipe, option = settings.recipe(text).over(opened.sources), settings.training
     folds = option.folds if settings.test_topics is None else [opened.tested]

@@ -10,7 +10,6 @@ from itertools import chain
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.scores import highest_grades
 from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
-from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
 from greylag.reports.charts import result, rounds_chart, verdicts
@@ -83,30 +82,23 @@ def comparisons(ranked: Ranked) -> Iterator[Table | str]:
 def sections(ranked: Ranked) -> list[Section]:
     """Write the sections of the report."""
     totals = [
-        means_table(f"{kind.capitalize()}: means over {_judged(scores)} judged queries", means(scores))
+        means_table(f"{kind.capitalize()}: means over {len(one.qids)} judged queries", means(scores))
         for kind, scores in ranked.scores.items()
+        for one in [next(iter(scores.values()))]
     ]
+    held_out = "Every query was ranked by a model that was trained on the other folds."
+    if len(ranked.folds) == 1:
+        held_out = f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
     tables = [
         comparison_table(f"{kind.capitalize()}: each step against the one before", test)
         for kind, test in ranked.tests.items()
     ]
     return [
         result(ranked.compared, _summary(ranked), totals),
-        Section("Effectiveness", f"{_held_out(ranked)} {_EFFECTIVENESS}", tables),
+        Section("Effectiveness", f"{held_out} {_EFFECTIVENESS}", tables),
         _learned(ranked),
         Section("Queries", _QUERIES, _changes(ranked)),
     ]
-
-
-def _judged(scores: Mapping[str, Scores]) -> int:
-    return len(next(iter(scores.values())).qids)
-
-
-def _held_out(ranked: Ranked) -> str:
-    """Name the training data of the models in a sentence."""
-    if len(ranked.folds) == 1:
-        return f"The model was trained on {len(ranked.fitted[0].queries)} other queries."
-    return "Every query was ranked by a model that was trained on the other folds."
 
 
 def _summary(ranked: Ranked) -> str:
@@ -129,14 +121,12 @@ def _learned(ranked: Ranked) -> Section:
         return Section(title, _FUSIONS, [models_table("Share of each ranking", fusions, ordered=False)])
     chosen = [(fold, fitted.chosen[0]) for fold, fitted in enumerate(rankers, 1) if fitted.choice]
     choice, models = Table("The automatic choice", ("fold", "chosen"), chosen), [fitted.model for fitted in rankers]
-    return Section(title, _MODELS, [choice, *_rounds(models), models_table("Order and share of features", models)])
-
-
-def _rounds(models: Sequence[RankingModel]) -> list[Figure]:
-    """Tabulate the scores after each feature, if features were added one by one."""
-    caption = f"{models[0].objective} on the training queries after each feature, a line for each fold"
+    measure, rounds = str(models[0].objective), list[Figure]()
     scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(models, 1)}
-    return [rounds_chart(caption, str(models[0].objective), scores)] if all(scores.values()) else []
+    if all(scores.values()):  # features were added one by one
+        caption = f"{measure} on the training queries after each feature, a line for each fold"
+        rounds = [rounds_chart(caption, measure, scores)]
+    return Section(title, _MODELS, [choice, *rounds, models_table("Order and share of features", models)])
 
 
 def _changes(ranked: Ranked) -> list[QueryChanges]:

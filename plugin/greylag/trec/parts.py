@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Part(NamedTuple):
-    """One of several parts of successive topics, whose outputs in order are that of one run over all topics.
+    """A part of successive topics; the outputs of all parts in order are the output of one run over all topics.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> Part:
-        """Parse a part such as ``3/16``; None is the whole.
+        """Parse a part such as ``3/16``; None is all topics.
 
         Raises
         ------
@@ -56,7 +56,7 @@ class Part(NamedTuple):
             raise ParameterError(f"--part {self.number}/{self.of}: there are {n} topics; make no more parts than that")
         return range(n * (self.number - 1) // self.of, n * self.number // self.of)
 
-    def among(self, items: Iterable[T], whole: Sized) -> Iterator[T]:
-        """Select from `items`, one for each of the topics in `whole`, those of this part."""
-        places = self.places(len(whole))
+    def among(self, items: Iterable[T], topics: Sized) -> Iterator[T]:
+        """Select the items of this part from `items`, one for each topic of `topics`."""
+        places = self.places(len(topics))
         return islice(items, places.start, places.stop)

@@ -398,7 +398,7 @@ class _Notes:
 def _read(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
-    """Read the tag of the first line, and each query's scores by docid, at once or after the last query if `whole`."""
+    """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
     rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True)
     first = next(iter(rows))
     rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
@@ -473,7 +473,7 @@ class _ApartError(Exception):
 
 
 def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterator[tuple[str, _Lines]]:
-    """Yield the lines of each query, at once; or after the last if `whole`, without which they must not be apart."""
+    """Yield the lines of each query: after all lines if `whole`, else at once, when they must not be apart."""
     queries, none = dict[bytes, _Lines](), _Lines()
     for qid, group in groupby(rows, key=lambda row: row[1][0]):
         apart, lines = qid in queries, queries.get(qid, _Lines())
