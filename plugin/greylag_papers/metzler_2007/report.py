@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag import Run
 from greylag.evaluation import (
     SIGNIFICANCE_LEVEL,
     Measure,
@@ -22,7 +21,7 @@ from greylag.evaluation import (
 from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
 from greylag.recipes import Fitted
-from greylag.reports import Figure, Panel, QueryChanges, Section, change_chart, line_figure, query_changes, reasons
+from greylag.reports import Figure, Panel, Section, change_chart, line_figure
 from greylag.studies import Table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (
@@ -184,7 +183,7 @@ def pool(curves: Sequence[Curve], rounds: int) -> PooledCurve:
 _TEXTS = read_texts(__file__)
 
 
-def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, float]) -> list[Section]:
+def sections(findings: Findings) -> list[Section]:
     """Return the sections of the report."""
     return [
         Section("Result", verdict(findings)),
@@ -192,7 +191,7 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
         Section("Number of features", _TEXTS["curves"], [curves_figure(findings), rounds_table(findings)]),
         Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
-        Section("Queries", _TEXTS["queries"], [changes(findings, runs), *query_charts(findings)]),
+        Section("Queries", parts=query_charts(findings)),
         Section(
             "Parameters",
             f"{_TEXTS['parameters']}\n\n{grid_ends(findings)}",
@@ -204,7 +203,6 @@ def sections(findings: Findings, runs: Mapping[str, Run], seconds: Mapping[str, 
             [models_table(name, findings.models[name], ordered=name != ASCENT) for name in LEARNED],
         ),
         Section("The pool", pool_text(findings), [set_aside_table(findings)]),
-        Section("Time", "", [time_table(seconds)]),
     ]
 
 
@@ -339,22 +337,6 @@ def curves_figure(findings: Findings) -> Figure:
     return line_figure(caption, "number of features", f"mean {objective}", panels)
 
 
-def changes(findings: Findings, runs: Mapping[str, Run]) -> QueryChanges:
-    """Return tuned BM25 and the selected features, query by query."""
-    scores = {runs[system].tag: findings.scores[system] for system in (BM25.name, SELECTED)}
-    selected = zip(findings.folds, findings.models[SELECTED], strict=True)
-    models = {qid: model for fold, model in selected for qid in fold.test}
-    opened = findings.experiment.collection
-    return query_changes(
-        f"Queries by tuned {BM25.name} and by {SELECTED}",
-        runs[BM25.name],
-        runs[SELECTED],
-        scores,
-        opened.qrels,
-        why=reasons(opened.first, models, opened.index),
-    )
-
-
 def query_charts(findings: Findings) -> list[Figure]:
     """Return the difference of each query from tuned BM25 by the objective, in decreasing order for each system."""
     return [change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]
@@ -426,8 +408,3 @@ def set_aside_table(findings: Findings) -> Table:
             folds.setdefault(reason, []).append(str(fold.number))
     rows += [("values", ", ".join(numbers), reason) for reason, numbers in folds.items()]
     return Table("Features removed from the pool", ("by", "folds", "reason"), rows)
-
-
-def time_table(seconds: Mapping[str, float]) -> Table:
-    """Return the seconds of each step and of all steps."""
-    return Table("Seconds", ("step", "s"), [*seconds.items(), ("all", sum(seconds.values()))], decimals=1)

@@ -65,7 +65,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         results={**findings.as_dict(), **to_dict(scores)},
         tables=[score_table(findings), comparison_table(findings), retraining_table(findings)],
         title=f"Selected features against hand-picked ones: {settings.name}",
-        sections=sections(findings, runs, context.seconds),
+        sections=sections(findings),
         runs={ranked.tag: ranked for ranked in runs.values()},
         descriptions={file_name(system): describe(findings, system) for system in runs},
         models={

@@ -46,7 +46,6 @@ def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity
 
 def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list[Table]:
     """Return all members, not only the best ones, at the largest M of each method."""
-    learned = [method for method in methods if table.chosen(method)[0].learner]
     several = [method for method in methods if table.largest(method) > 1]
     M = max(map(table.largest, methods))
     return [
@@ -54,7 +53,6 @@ def member_tables(table: TrialTable, methods: Sequence[str], where: str) -> list
         rank_table(table, methods, f"Mean and ordered losses and angle in degrees, M = {M}, {where}"),
         wins_table(table, several, f"Shares of wins, M = {M}, {where}"),
         angle_table(table, M, f"Angle in degrees and loss by C and alpha, M = {M}, {where}"),
-        limit_table(table, learned, f"Share of ensembles that stopped at their learner's limit by M, {where}"),
     ]
 
 
@@ -95,13 +93,6 @@ def angle_table(table: TrialTable, M: int, caption: str) -> Table:
         for (method, C, alpha), values in by_parameters.items()
     ]
     return Table(caption, ("", "C", "alpha", "mean angle", "training", "pick-best", "mean"), rows)
-
-
-def limit_table(table: TrialTable, methods: Sequence[str], caption: str) -> Table:
-    """Tabulate the share of the chosen ensembles that stopped before they converged, for each method and M."""
-    return means_table(
-        caption, {method: {str(M): table.stopped(method, M) for M in table.sizes(method)} for method in methods}
-    )
 
 
 def claims(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 
@@ -22,12 +21,9 @@ from greylag_papers.lee_lee_2004.accuracies import (
     corrected_t_test,
     difference_table,
     differences,
-    sections,
     verdict,
-    weight_figure,
-    weight_table,
 )
-from tests.greylag_papers.lee_lee_2004.samples import WEIGHTS, accuracies
+from tests.greylag_papers.lee_lee_2004.samples import accuracies
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -110,17 +106,6 @@ def test_a_lambda_of_a_half_is_compared_with_the_best_and_with_information_gain(
     assert not any("lambda" in name for name in replace(a, relevance_weights=(0.0, 0.4, 1.0)).claims())
 
 
-def test_json_has_all_fields():
-    a = accuracies()
-    back = json.loads(json.dumps(a.to_dict()))
-    np.testing.assert_array_equal(back["mmr"], a.mmr)
-    assert back["relevance_weights"] == [0.0, 0.5, 1.0]
-    assert set(back) == {
-        "learners", "sizes", "relevance_weights", "all_words", "svm", "information_gain", "koller_sahami", "mmr",
-        "validated", "test_ratio",
-    }  # fmt: skip
-
-
 def test_corrected_t_by_hand():
     # Differences 1, 2, 3: mean 2, variance 1. With n_test / n_training = 1/6: t = 2 / sqrt(1/3 + 1/6) = 2 sqrt 2. With
     # two degrees of freedom p = 1 - t / sqrt(t^2 + 2) = 1 - sqrt(8 / 10).
@@ -185,35 +170,3 @@ def test_difference_table_has_differences_of_the_means():
     assert list(cells) == [(learner, other) for learner in a.learners for other in OTHERS]
     gain = means["two"]["MMR@10"] - means["two"]["all words"]
     assert cells["two", "all words"].startswith(f"{100 * gain:+.2f} (")
-
-
-def test_weight_table_has_chosen_and_best_lambda():
-    a = accuracies()
-    assert weight_table(a).rows == [
-        [
-            learner,
-            *(
-                f"{np.mean([WEIGHTS[w] for w in a.chosen[:, k, i]]):.2f} / {WEIGHTS[a.best[k, i]]:.2f}"
-                for k in range(2)
-            ),
-        ]
-        for i, learner in enumerate(a.learners)
-    ]
-
-
-def test_weight_figure_has_a_panel_for_each_learner():
-    names = ("one", "two", "three", "four", "five")
-    svg = weight_figure(accuracies(learners=names)).svg
-    assert all(f">{name}<" in svg for name in (*names, "5 words", "all words", "SVM"))
-
-
-def test_one_split_has_no_deviations_and_no_tests():
-    one = accuracies(splits=1)
-    assert not any("±" in cell for row in accuracy_table(one).rows for cell in row)
-    by_title = {section.title: section for section in sections(one, {"x": 3})}
-    assert by_title["Differences"].parts == []
-    assert "Nadeau" not in by_title["Differences"].text
-    several = {section.title: section for section in sections(accuracies(), {"x": 3})}
-    assert "Nadeau & Bengio" in several["Differences"].text
-    assert several["Documents"].parts[0].rows == [("x", 3)]
-    assert MMR in several["Accuracy"].text

@@ -172,54 +172,20 @@ def test_given_split(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "reason"),
+    ("options", "error", "parts"),
     [
-        ({"folds": 21}, CollectionError, "label '.' has 1. training documents, fewer than the 21 folds"),
-        ({"test_share": 0.999}, CollectionError, "cannot be split at random: With n_samples=60, test_size=0.999"),
-        ({"sizes": [101], "preselect": 200}, ParameterError, "n_features must be an integer from 1 to"),
-        ({"preselect": 5}, ParameterError, "preselect must be an integer of at least n_features = 9, not 5"),
-        ({"relevance_weights": [2]}, ParameterError, r"relevance_weight must be a number in \[0, 1\], not 2"),
+        ({"folds": 21}, CollectionError, "label 21"),
+        ({"test_share": 0.999}, CollectionError, "60 0.999"),
+        ({"sizes": [101], "preselect": 200}, ParameterError, "n_features 101"),
+        ({"preselect": 5}, ParameterError, "preselect 9 5"),
+        ({"relevance_weights": [2]}, ParameterError, "relevance_weight 2"),
+        ({"conditioning_size": 11}, FormatError, "conditioning_size 10"),
         ({"splits": "mine"}, FormatError, "splits"),
         ({"documents": {"path": "docs.jsonl", "text": []}}, FormatError, "documents.text"),
-        ({"documents": {"path": "docs.jsonl", "split": "id"}, "splits": "given"}, CollectionError, "'id' is 'test'"),
+        ({"documents": {"path": "docs.jsonl", "split": "id"}, "splits": "given"}, CollectionError, "'id' 'test'"),
     ],
 )
-def test_invalid_settings(tmp_path, options, error, reason):
-    with pytest.raises(error, match=reason):
+def test_refusals(tmp_path, options, error, parts):
+    with pytest.raises(error) as refused:
         run(small_collection(tmp_path, **options), tmp_path / "out")
-
-
-def webkb_shaped(path, n_documents=2000):
-    """Write pages of four labels with given splits, each of 200 words of 4000; the matrix exceeds 1 MB."""
-    rng = np.random.default_rng(0)
-    words = np.array([f"{a}{b}{c}" for a in "bcdfghjklm" for b in letters(20) for c in letters(20)])
-    labels, shares = ("course", "faculty", "project", "student"), rng.dirichlet(np.full(len(words), 0.3), 4)
-    with path.open("w") as file:
-        for number in range(n_documents):
-            label = number % 4
-            text = " ".join(rng.choice(words, 200, p=(shares[label] + shares.mean(axis=0)) / 2))
-            split = "test" if number % 5 == 0 else "train"
-            file.write(json.dumps({"id": number, "label": labels[label], "text": text, "split": split}) + "\n")
-
-
-def letters(n):
-    return [chr(97 + i) for i in range(n)]
-
-
-@pytest.mark.long
-def test_webkb_shaped_data_above_the_memory_map_limit(tmp_path, monkeypatch):
-    monkeypatch.setenv("GREYLAG_DATA", str(tmp_path))
-    (tmp_path / "webkb").mkdir()
-    webkb_shaped(tmp_path / "webkb" / "pages.jsonl")
-    _, settings = load(CONFIGS / "webkb.mmr.yaml")
-    texts = STUDY.open(settings, Context(tmp_path))
-    X, y = count_words(texts)
-    assert X.data.nbytes > 1_000_000  # joblib's default limit
-    assert settings.splits == "given"
-    small = settings.model_copy(update={"sizes": (10,), "preselect": 20, "relevance_weights": (0.5, 1.0), "folds": 2})
-    splits = split_documents(texts, y, small)
-    assert [len(part) for part in splits[0]] == [1600, 400]
-    found = measure(X, y, splits * 2, small, n_jobs=2)
-    once = measure(X, y, splits, small)
-    np.testing.assert_array_equal(found.mmr, np.repeat(once.mmr, 2, axis=0))
-    assert once.svm.item() > 0.9
+    assert all(part in str(refused.value) for part in parts.split())

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from greylag import FormatError
 from greylag.studies import load
 from greylag.studies.runner import dependencies, input_files
 from greylag_papers.metzler_2007 import learning, study
@@ -50,20 +47,6 @@ def test_the_papers_rule_adds_five_features_at_most(done: Done) -> None:
         assert len(selected.features) <= 5
         assert (selected.provenance["max_features"], selected.provenance["epsilon"]) == (5, 0)
         assert retrained.features[0] == selected.features[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"training": {"inner_folds": 1}}, "training.inner_folds"),
-        ({"grid": {"mu": []}}, "grid.mu"),
-        ({"features": {"priors": ["pagerank.tsv"]}}, "features.priors.0: .*prior:FILE"),
-        ({"split": {"train": ["1"]}}, "split.test: field required"),
-    ],
-)
-def test_fields_out_of_their_domain(tmp_path: Path, options: dict[str, object], reason: str) -> None:
-    with pytest.raises(FormatError, match=reason):
-        load(write_config(tmp_path, **options))
 
 
 def test_topics_of_a_split_may_be_numbers(tmp_path: Path) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from greylag import ParameterError
-from greylag.cli import main
 from greylag.evaluation import evaluate
 from greylag.features import FeatureParameters, candidate_pool, redundant_features
 from greylag.rankers import ModelRanker, RankingModel
@@ -20,7 +17,6 @@ from greylag.studies.collection import FirstStage
 from greylag.studies.runner import run_study
 from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
-from greylag_papers.metzler_2007.learning import Split
 from tests.greylag.studies import samples as studies
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_config
@@ -94,42 +90,6 @@ def test_descriptions_of_the_runs(done: Done) -> None:
     assert content["data"]["test collection"]["fingerprint"] == done.opened.index.fingerprint
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["greylag", *map(str, words)])
-    with pytest.raises(SystemExit) as stop:
-        main()
-    return int(stop.value.code or 0)
-
-
-@pytest.mark.parametrize("system", ["MRF-FS", "MRF-FS expansion"])
-def test_explain_on_the_command_line(
-    done: Done, system: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out, tag, topics = done.out, study.file_name(system), done.opened.topics
-    qid = max(done.results["folds"][0]["test"], key=lambda qid: len(topics[qid].split()))
-    ranking, model = read_run(out / f"{tag}.run")[qid], done.models(tag)[0]
-    words = ["--index", out / "index", "--topics", DEMO / "topics.tsv", out / "models" / tag / "fold-1.json"]
-    words += ["--run", out / "first-stage.run", "--qid", qid, "--docid", ranking.docids[2]]
-    assert command(monkeypatch, "explain", *words, "--format", "json") == 0
-    (found,) = json.loads(capfd.readouterr().out)
-    assert found["score"] == pytest.approx(ranking.scores[2], rel=1e-6)
-    assert sum(share["contribution"] for share in found["features"]) == pytest.approx(found["score"], abs=1e-9)
-    assert [share["feature"] for share in found["features"]] == list(map(str, model.features))
-    for share in found["features"]:
-        assert share["cliques"]
-        total = sum(clique["contribution"] for clique in share["cliques"])
-        assert not share["cliques"] or total == pytest.approx(share["contribution"], abs=1e-9)
-
-
-def test_expansion_features_cannot_be_explained_without_the_run(
-    done: Done, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = done.out / "models" / "rm3" / "fold-1.json"
-    words = ["--index", done.out / "index", "--topics", DEMO / "topics.tsv", model]
-    assert command(monkeypatch, "explain", *words, "--qid", "1", "--docid", "demo-1") == 2
-    assert "give --run" in capfd.readouterr().err
-
-
 def test_a_fixed_split_cut_offs_and_a_prior(tmp_path: Path) -> None:
     docids = [json.loads(line)["id"] for line in (DEMO / "docs.jsonl").read_text().splitlines()]
     (tmp_path / "prior.tsv").write_text("".join(f"{docid} {place + 1}\n" for place, docid in enumerate(docids)))
@@ -150,16 +110,3 @@ def test_a_fixed_split_cut_offs_and_a_prior(tmp_path: Path) -> None:
     assert [len(curves) for curves in fold["held_out"]["MRF-FS inner CV"]] == [2, 2]
     model = RankingModel.load(out / "models" / "coordinate-ascent" / "fold-1.json")
     assert f"prior:{tmp_path}/prior.tsv:log" in map(str, model.features)
-
-
-@pytest.mark.parametrize(
-    ("split", "reason"),
-    [
-        ({"train": ["1..3"], "test": ["3"]}, "topic '3' is in both parts of the split, train and test"),
-        ({"train": ["1..99"], "test": ["3"]}, "names topic '99', which is not among the topics \\('1', ...\\)"),
-    ],
-)
-def test_splits_that_cannot_be_made(done: Done, split: dict[str, tuple[str, ...]], reason: str) -> None:
-    settings = done.settings.model_copy(update={"split": Split(**split)})
-    with pytest.raises(ParameterError, match=reason):
-        study.make_folds(settings, list(done.opened.first))

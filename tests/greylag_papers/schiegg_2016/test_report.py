@@ -15,7 +15,6 @@ from greylag_papers.schiegg_2016.report import (
     control_tables,
     draw_gallery,
     largest_spread,
-    limit_table,
     matched_trials,
     member_tables,
     mosaic,
@@ -47,17 +46,15 @@ def test_rank_table() -> None:
     assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, 0.1, pytest.approx(0.55)]
 
 
-def test_wins_and_limits() -> None:
+def test_wins() -> None:
     assert wins_table(TABLE, ("mcl",), "").rows == [("mcl", 0.5, 0.5)]
-    assert limit_table(TABLE, ("ssvm", "mcl"), "").rows == [("ssvm", 0.0, None), ("mcl", 1.0, 1.0)]
 
 
 def test_member_tables_skip_methods_they_do_not_apply_to() -> None:
-    mean, ranks, wins, angles, limits = member_tables(TABLE, ("ssvm", "mcl"), "here")
-    assert all(table.caption.endswith("here") for table in (mean, ranks, wins, angles, limits))
+    mean, ranks, wins, angles = member_tables(TABLE, ("ssvm", "mcl"), "here")
+    assert all(table.caption.endswith("here") for table in (mean, ranks, wins, angles))
     assert [[row[0] for row in table.rows] for table in (mean, ranks, wins)] == [["mcl"], ["ssvm", "mcl"], ["mcl"]]
     assert not angles.rows
-    assert not limits.rows  # nothing here was learned
 
 
 def test_comparisons() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from greylag import ParameterError
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
 
@@ -55,22 +54,3 @@ def test_noise_is_a_standard_deviation_and_the_seed_decides() -> None:
     assert np.mean(spreads(noisy)) == pytest.approx(0.08, rel=0.05)
     for first, second in zip(plain.draw(), same.draw(), strict=True):
         assert all(np.array_equal(a.colours, b.colours) for a, b in zip(first, second, strict=True))
-
-
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        {"n_images": 0},
-        {"shape": (3, 9)},
-        {"n_objects": (3, 2)},
-        {"distance": 0.7},
-        {"n_classes": 5, "distance": 0.4},
-        {"n_classes": 0},
-        {"noise": -0.1},
-        {"lighting": np.inf},
-        {"seed": -1},
-    ],
-)
-def test_size_out_of_range(sizes: dict[str, float]) -> None:
-    with pytest.raises(ParameterError, match="size out of range in SyntheticImages"):
-        SyntheticImages(**sizes)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from greylag.errors import CollectionError
 from greylag.manifold import affinity_graph, degrees, query_vector, rank
 from greylag.studies.runner import run_study
 from greylag_papers.zhou_2003.by_example import connecting, draw_queries
@@ -65,9 +64,3 @@ def test_scores_are_those_of_one_ranking_at_a_time(tmp_path):
     report = (tmp_path / "out" / "report.html").read_text()
     assert report.count("<svg") == 7
     assert "left out" not in report
-
-
-def test_missing_messages(tmp_path):
-    settings = Settings(name="x", data_folder=tmp_path, documents={"path": "none.jsonl"})
-    with pytest.raises(CollectionError, match="set GREYLAG_DATA"):
-        run_study(STUDY, settings, tmp_path)

@@ -7,7 +7,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from greylag import FormatError
 from greylag.manifold import affinity_graph, manifold_ranking, query_vector, rank
 from greylag.studies import Context
 from greylag.studies.runner import run_study
@@ -123,12 +122,3 @@ def test_report(settings, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text()
     assert report.count("<svg") == 3
     assert "grey values, which range from -1 to 1" in report
-
-
-def test_unusable_images(settings, tmp_path):
-    context = Context(tmp_path)
-    with pytest.raises(FormatError, match="no such file; set GREYLAG_DATA"):
-        read_images(settings.model_copy(update={"images": "none.npz"}), context)
-    np.savez(tmp_path / "other.npz", Z=np.ones(3))
-    with pytest.raises(FormatError, match=r"not an \.npz file with X and y"):
-        read_images(settings.model_copy(update={"images": "other.npz"}), context)

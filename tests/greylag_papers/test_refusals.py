@@ -1,0 +1,123 @@
+"""What the studies refuse: the call, the exception, and the value and place that its line names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from greylag import FormatError, ParameterError
+from greylag.errors import CollectionError, ModelError
+from greylag.studies import Context, load
+from greylag_papers.labelled_text import Documents, read_labelled_texts
+from greylag_papers.metzler_2007 import study
+from greylag_papers.metzler_2007.learning import Settings as MRFSettings
+from greylag_papers.schiegg_2016.categories import fold_tasks
+from greylag_papers.schiegg_2016.images import image_tasks
+from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels, inverse_frequencies
+from greylag_papers.schiegg_2016.scenes import with_potentials
+from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
+from greylag_papers.schiegg_2016.trials import EnsembleSettings, TrialTable, candidates
+from greylag_papers.yue_joachims_2008.queries import first_split, folds, rotations
+from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
+from greylag_papers.zhou_2003.by_example import draw_queries
+from greylag_papers.zhou_2003.usps import Settings as DigitSettings
+from greylag_papers.zhou_2003.usps import read_images
+from tests.greylag_papers.metzler_2007.samples import write_config
+from tests.greylag_papers.schiegg_2016.samples import GRID, trial
+from tests.greylag_papers.yue_joachims_2008.samples import queries
+
+
+def mrf(**options: object) -> Callable[[Path], object]:
+    return lambda folder: load(write_config(folder, **options))
+
+
+def mrf_folds(**split: list[str]) -> Callable[[Path], object]:
+    def make(folder: Path) -> object:
+        _, settings = load(write_config(folder, split=split))
+        assert isinstance(settings, MRFSettings)
+        return study.make_folds(settings, [str(topic) for topic in range(1, 25)])
+
+    return make
+
+
+def digits(folder: Path, name: str) -> object:
+    np.savez(folder / "other.npz", Z=np.ones(3))
+    return read_images(DigitSettings(name="x", data_folder=folder, images=name), Context(folder))
+
+
+def infer(weights: list[float]) -> object:
+    return PottsModel().infer(Superpixels.from_colours(np.random.default_rng(0).random((2, 2, 3))), np.array(weights))
+
+
+def images(n: int, categories: int = 1) -> list[Any]:
+    return SyntheticImages(n_categories=categories, n_images=n).draw()
+
+
+REFUSALS: list[tuple[Callable[[Path], object], type[Exception], str]] = [
+    (mrf(training={"inner_folds": 1}), FormatError, "training.inner_folds"),
+    (mrf(grid={"mu": []}), FormatError, "grid.mu"),
+    (mrf(features={"priors": ["pagerank.tsv"]}), FormatError, "features.priors.0 prior:FILE"),
+    (mrf(split={"train": ["1"]}), FormatError, "split.test required"),
+    (mrf_folds(train=["1..3"], test=["3"]), ParameterError, "'3' train test"),
+    (mrf_folds(train=["1..99"], test=["3"]), ParameterError, "'99'"),
+    (lambda folder: digits(folder, "none.npz"), FormatError, "none.npz GREYLAG_DATA"),
+    (lambda folder: digits(folder, "other.npz"), FormatError, "other.npz"),
+    (lambda _: draw_queries(np.random.default_rng(0), np.array([3, 1, 3, 1]), 1, 2), ParameterError, "class 1 2"),
+    (lambda folder: read_labelled_texts(folder / "nothing", Documents(path="")), CollectionError, "GREYLAG_DATA"),
+    (lambda folder: read_labelled_texts(folder, Documents(path="")), CollectionError, ".jsonl"),
+    (lambda _: rotations(queries(8), n_training=3, n_validation=2, n_splits=2), ParameterError, "2 8 4 5"),
+    *(
+        ((lambda _, split=split, n=n, t=t, v=v: split(queries(n), t, v)), ParameterError, f"{n} {t} {v}")
+        for split in (first_split, rotations, folds)
+        for n, t, v in ((16, 12, 4), (9, 0, 4), (9, 4, 0))
+    ),
+    *(
+        ((lambda _, kind=kind, size=size: kind(**size)), ParameterError, kind.__name__)
+        for kind, sizes in (
+            (
+                SyntheticSubtopics,
+                (
+                    *({"n_subtopics": 1}, {"n_words": 0}, {"concentration": 0.0}, {"exponent": -1.0}),
+                    *({"exponent": np.inf}, {"seed": -1}),
+                ),
+            ),
+            (
+                SyntheticImages,
+                (
+                    *({"n_images": 0}, {"shape": (3, 9)}, {"n_objects": (3, 2)}, {"distance": 0.7}),
+                    *({"n_classes": 5, "distance": 0.4}, {"n_classes": 0}, {"noise": -0.1}, {"lighting": np.inf}),
+                    {"seed": -1},
+                ),
+            ),
+        )
+        for size in sizes
+    ),
+    (lambda _: infer([0.0] * 3), ModelError, "3 2 13 15"),
+    (lambda _: infer([*[0.0] * 13, 1.0, -2.0]), ModelError, "1 -2"),
+    (lambda _: PottsModel(1), ParameterError, "n_labels 1"),
+    (lambda _: PottsModel(2, (1.0, 0.0)), ParameterError, "2 (1.0, 0.0)"),
+    (lambda _: Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3)), ParameterError, "2 x 2 4 3"),
+    (lambda _: Superpixels((1, 2), np.zeros((2, 1)), np.array([-1.0])), ParameterError, "-1"),
+    (lambda _: inverse_frequencies([np.array([0, 2])], 3), ParameterError, "label 1"),
+    (lambda _: with_potentials(images(1)[0], images(1)[0], 9), ParameterError, "1 9"),
+    (lambda _: image_tasks("1.", images(3)[0], 2), ParameterError, "3 1 2"),
+    (lambda _: fold_tasks(images(2, 2), 0), ParameterError, "4 5"),
+    (lambda _: TrialTable((trial("a", 0.4, [[0.0]]),)).chosen("mcl", 3), ParameterError, "'mcl' 3"),
+    (
+        lambda _: candidates(EnsembleSettings(name="s", **GRID | {"alphas": (0.01, 0.1, 1.0)}), 3),
+        ParameterError,
+        "divmcl 2 cssvm-all 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "parts"), REFUSALS)
+def test_refusals(call: Callable[[Path], object], error: type[Exception], parts: str, tmp_path: Path) -> None:
+    with pytest.raises(error) as refused:
+        call(tmp_path)
+    assert [part for part in parts.split() if part not in str(refused.value)] == []
+    assert "\n" not in str(refused.value)
