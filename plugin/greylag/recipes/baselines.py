@@ -6,11 +6,11 @@ section 5 (MRF-LM and MRF-BM25). RM3 is in `greylag.recipes.rm3`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -112,33 +112,6 @@ def parameter_grid(grid: Grid, names: Sequence[str], base: FeatureParameters) ->
     return [replace(base, **dict(zip(names, chosen, strict=True))) for chosen in values]
 
 
-class Tuned(NamedTuple):
-    """A baseline's parameters, its weights, and the mean of the objective on the training queries."""
-
-    parameters: FeatureParameters
-    weights: tuple[float, ...]
-    training_score: float
-
-
-def tune_on_data(
-    baseline: Baseline,
-    settings: Sequence[FeatureParameters],
-    extract: Callable[[FeatureParameters], RankingData],
-    qids: Sequence[str],
-    objective: Objective,
-    *,
-    n_jobs: int | None = None,
-) -> Tuned:
-    """Find the first of the best settings for the queries `qids`; `extract` maps settings to all queries' data."""
-
-    def attempt(parameters: FeatureParameters) -> Tuned:
-        return Tuned(parameters, *baseline.fit(extract(parameters).select_queries(qids), objective))
-
-    # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
-    tried = parallel_map(attempt, settings, what=f"grid of {baseline.name}", n_jobs=n_jobs)
-    return max(tried, key=lambda tuned: tuned.training_score)
-
-
 @dataclass(frozen=True)
 class BaselineRecipe(Recipe):
     """A baseline with the values of a grid that are best on training queries, and weights if it learns any.
@@ -199,13 +172,26 @@ class BaselineRecipe(Recipe):
         parameters = self.base
         for step, rankings in each([*zip(self.steps, counted, strict=True)], "baselines"):
             settings = parameter_grid(self.grid, step.tuned, parameters)  # beside what was tuned before
-            best = tune_on_data(step, settings, rankings.data, qids, self.measure, n_jobs=n_jobs)
-            parameters = best.parameters
+            # Weights that are learned depend on the training queries, so that each fold tries the grid anew.
+            fit = partial(_fit, step, rankings, qids, self.measure)
+            tried = [*parallel_map(fit, settings, what=f"grid of {step.name}", n_jobs=n_jobs)]
+            best = max(range(len(tried)), key=lambda setting: tried[setting][1])  # the first of equals
+            parameters, (weights, score) = settings[best], tried[best]
         tuned, last = {name: getattr(parameters, name) for step in self.steps for name in step.tuned}, counted[-1]
         noted = {"baseline": self.baseline.name, "tuned": [*tuned], "trained": self.baseline.trained}
-        model = RankingModel(self.steps[-1].features, best.weights, parameters, str(self.measure), provenance=noted)
+        model = RankingModel(self.steps[-1].features, weights, parameters, str(self.measure), provenance=noted)
         model = model.for_collection(last.index)
-        return tuned_fit(model, tuned, self.grid, best.training_score, last.rankings, qids)
+        return tuned_fit(model, tuned, self.grid, score, last.rankings, qids)
+
+
+def _fit(
+    baseline: Baseline,
+    rankings: CountedRankings,
+    qids: Sequence[str],
+    objective: Objective,
+    parameters: FeatureParameters,
+) -> tuple[tuple[float, ...], float]:
+    return baseline.fit(rankings.data(parameters).select_queries(qids), objective)
 
 
 def tuned_fit(

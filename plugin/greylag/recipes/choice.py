@@ -174,9 +174,6 @@ class Choice(Printed):
 
     def table(self) -> Table:
         """Make the printed table: the best system of each family, the choice, and its members."""
-        return self._table()
-
-    def _table(self) -> Table:
         chosen, baseline = self.chosen, self.values[(self.baseline,)]
         rows: list[Row] = []
         for members in self.shown:
@@ -193,6 +190,8 @@ class Choice(Printed):
             "simultaneous for all systems; corrected: for the choice on the same topics)"
         )
         return Table(caption, ("", str(self.objective), f"minus {self.baseline}", "low", "high"), rows)
+
+    _table = table
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures of the table as JSON can represent them, for a model's provenance."""

@@ -1,4 +1,4 @@
-"""How much each source of features adds: listwise regression without it, beside that of all features.
+"""Ablation: the held-out mean when one source of features is left out of a listwise regression.
 
 A regression takes far less than the learners that the automatic choice tries, and is the same for every source.
 """

@@ -42,7 +42,7 @@ POSITION_FEATURES = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-1
 LATENT_FEATURES = (parse_feature("latent"),)
 """The similarity by latent semantic analysis."""
 WRITTEN_FEATURES = tuple(map(parse_feature, ("written:words", "written:characters")))
-"""What a document covers of the query's words as they are written, and of their n-grams of characters."""
+"""Coverage of the query's surface words and character n-grams."""
 BLOCK_QUERIES = 500
 """Queries whose features are computed at once; of each block, only the rows that are trained on are kept."""
 
@@ -299,7 +299,7 @@ def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], 
 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
-    """Select each query's documents of the best ranks, by scores or in `data`, whichever is better, as in `data`."""
+    """Keep each query's `depth` documents with the best rank, in `data` or by `scores`."""
     # Of two documents with the same best rank, that of `data` comes first.
     if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
         return data

@@ -42,7 +42,7 @@ MORE_TOPICS_ADVICE = (
     "these weights by -.001 on average with 5 topics, by +.002 with 10 and by +.008 with 25: judging more pays, but "
     "slowly."
 )
-"""What more judged topics are worth, with fewer than `MORE_TOPICS_BELOW` (see the page on rankers)."""
+"""Advice shown below `MORE_TOPICS_BELOW` judged topics (see the page on rankers)."""
 _log = logging.getLogger("greylag")
 
 
@@ -282,13 +282,9 @@ def held_out_baselines(
     for name in held_out.fitted[0].baselines:
         stages = [ModelRanker(fitted.baselines[name], index) for fitted in held_out.fitted]
         if index is None:
+            parts = zip(stages, held_out.folds, strict=True)
             with gathered():  # what runs lack was told when features were extracted
-                runs[name] = Run(
-                    tuple(
-                        stage(first[qid]) for stage, fold in zip(stages, held_out.folds, strict=True) for qid in fold
-                    ),
-                    name,
-                )
+                runs[name] = Run(tuple(stage(first[qid]) for stage, fold in parts for qid in fold), name)
         else:
             runs[name] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=name)
     return runs

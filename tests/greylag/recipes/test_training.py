@@ -17,7 +17,7 @@ from greylag.evaluation.folds import split_folds
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
-from greylag.learning.data import RankingData, linear_scores
+from greylag.learning.data import linear_scores
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.linesearch.objectives import Objective
@@ -35,7 +35,6 @@ from greylag.recipes.baselines import (
     BaselineRecipe,
     TunedMRFRecipe,
     parameter_grid,
-    tune_on_data,
 )
 from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate
 from greylag.recipes.rm3 import RM3Recipe
@@ -174,31 +173,6 @@ def test_parameter_grid() -> None:
     assert [(p.k1, p.b) for p in found] == [(k1, b) for k1 in (0.5, 0.6) for b in (0.1, 0.2, 0.3)]
     assert {(p.mu, p.fb_docs) for p in found} == {(77.0, 10)}
     assert parameter_grid(grid, (), BASE) == [BASE]
-
-
-def mean(data: RankingData, weights: tuple[float, ...]) -> float:
-    return float(np.mean(AP.evaluate(data, linear_scores(data, list(range(len(weights))), np.array(weights)))))
-
-
-@pytest.mark.parametrize("trained", [False, True])
-def test_tuning_takes_the_best_on_the_training_queries(trained: bool) -> None:
-    tables = {seed: random_data(9, queries=12, documents=30, features=3) for seed in range(4)}
-    for seed, data in tables.items():
-        data.features[:] = np.random.default_rng(seed).standard_normal(data.features.shape)
-    model = Baseline("x", SDM.features, (1.0, 1.0, 1.0), ("mu",), trained)
-    settings = parameter_grid({"mu": (1.0, 2.0, 3.0, 4.0)}, ("mu",), BASE)
-    qids = [f"q{i}" for i in range(0, 12, 2)]
-
-    def extract(parameters: FeatureParameters) -> RankingData:
-        return tables[int(parameters.mu) - 1]
-
-    tuned = tune_on_data(model, settings, extract, qids, AP)
-    values = {p: mean(extract(p).select_queries(qids), tuned.weights) for p in settings}
-    assert tuned.training_score == values[tuned.parameters] == max(values.values())
-    fixed = [mean(extract(p).select_queries(qids), model.weights) for p in settings]
-    assert tuned.weights == model.weights or trained
-    assert tuned.training_score > max(fixed) if trained else tuned.training_score == max(fixed)
-    assert tune_on_data(model, settings, extract, qids, AP, n_jobs=3) == tuned
 
 
 TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "mu": (5.0, 50.0)}
