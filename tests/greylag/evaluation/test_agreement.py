@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,18 +44,22 @@ def test_queries_that_are_documents_are_not_exchanged() -> None:
     assert check_agreement(run, {qid: {docid: 1 for docid in names[:9] if docid != qid} for qid in names}) == []
 
 
-@pytest.mark.parametrize("by_subtopic", [False, True])
-def test_what_cannot_be_scored_is_refused(by_subtopic: bool) -> None:
-    def judged(qrels: dict[str, dict[str, int]]) -> dict[str, dict[str, object]]:
-        return {qid: {"1": grades} if by_subtopic else dict(grades) for qid, grades in qrels.items()}
+OTHERS = {qid: {f"d{docid}": grade for docid, grade in grades.items()} for qid, grades in QRELS.items()}
 
-    with pytest.raises(ParameterError, match="exchanged"):
-        check_agreement(RUN, judged(exchanged(QRELS)))
-    with pytest.raises(ParameterError, match="exchanged"):  # some documents have names of queries
-        check_agreement(RUN, judged(exchanged(QRELS | {"1": {"1": 1, "2": 0} | QRELS["1"]})))
-    others = {qid: {f"d{docid}": grade for docid, grade in grades.items()} for qid, grades in QRELS.items()}
-    with pytest.raises(ParameterError, match=r"judged .*'100'.*'d100'"):
-        check_agreement(RUN, judged(others))
+
+@pytest.mark.parametrize("by_subtopic", [False, True])
+@pytest.mark.parametrize(
+    ("qrels", "parts"),
+    [
+        (exchanged(QRELS), ["exchanged"]),
+        (exchanged(QRELS | {"1": {"1": 1, "2": 0} | QRELS["1"]}), ["exchanged"]),  # documents named as queries
+        (OTHERS, ["'100'", "'d100'"]),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(by_subtopic: bool, qrels: Any, parts: list[str]) -> None:
+    with pytest.raises(ParameterError) as error:
+        check_agreement(RUN, {qid: {"1": grades} if by_subtopic else grades for qid, grades in qrels.items()})
+    assert [part for part in parts if part not in str(error.value)] == []
 
 
 @given(st.integers(1, 10))
@@ -64,14 +70,10 @@ def test_topics_without_a_ranking(ranked: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
-    [("AP(rel=2) nDCG", 0), ("AP(rel=3) nDCG Judged@5", 1), ("AP(rel=3) P(rel=2)@5", 1), ("AP(rel=3) P(rel=4)@5", 2)],
+    ("names", "number"),
+    [("AP(rel=2) nDCG", 0), ("AP(rel=3) nDCG Judged@5", 1), ("AP(rel=3) P(rel=2)@5", 1)],
 )
-def test_levels_that_no_document_has(names: str, told: int) -> None:
+def test_levels_that_no_document_has(names: str, number: int) -> None:
     measures, qrels = [parse_measure(name) for name in names.split()], {"1": {"a": 1, "b": 2}, "2": {"c": 0}}
-    if told == 2:
-        with pytest.raises(ParameterError, match=r"grade 3\b.*\b2\b"):
-            check_levels(measures, qrels)
-    else:
-        assert len(check_levels(measures, qrels)) == told
-    assert (evaluate(run_of({"1": ["a", "b"]}), qrels, measures).means[0] == 0) == (told > 0)
+    assert len(check_levels(measures, qrels)) == number
+    assert (evaluate(run_of({"1": ["a", "b"]}), qrels, measures).means[0] == 0) == (number > 0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from greylag.errors import ParameterError
 from greylag.evaluation import fit_by_fold, rerank_by_fold, split_folds
 from greylag.ranking import Ranking, Run
 
@@ -36,9 +35,3 @@ def test_each_query_is_ranked_by_the_stage_of_its_fold_in_the_order_of_the_run()
     assert (list(run), run.tag) == (["1", "2", "3"], "x")
     assert run["2"].docids == FIRST["2"].docids[::-1]
     assert run["3"] == FIRST["3"]
-
-
-@pytest.mark.parametrize("folds", [1, 12])
-def test_folds_are_two_at_least_and_not_more_than_queries(folds: int) -> None:
-    with pytest.raises(ParameterError, match=f"11 queries cannot be split into {folds} folds"):
-        split_folds(QIDS, folds, 0)

@@ -10,7 +10,9 @@ import pytest
 
 from greylag import evaluation
 from greylag.errors import ParameterError
+from greylag.evaluation.agreement import check_levels
 from greylag.ranking import Ranking, Run
+from greylag.trec import at_level
 
 RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
 QRELS = {"1": {"a": 1}, "2": {"a": 1}}
@@ -19,6 +21,7 @@ SCORES = evaluation.evaluate(RUN, QRELS, ["AP"])
 BY_QID = {"1": 0.5, "2": 0.25}
 FEW = np.arange(8.0)
 OTHER = evaluation.Scores.single(evaluation.parse_measure("AP"), {"1": 0.5})
+TOTAL = evaluation.evaluate(RUN, QRELS, ["num_ret"])
 TWO = {"a": SCORES, "b": SCORES}
 
 REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
@@ -60,6 +63,7 @@ REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     (lambda: evaluation.compare_scores(TWO, correction="tukey"), ("correction", "'tukey'", "bh")),
     (lambda: evaluation.compare_scores(TWO, alternative="greater"), ("baseline",)),
     (lambda: evaluation.compare_scores({}), ("no scores",)),
+    (lambda: evaluation.compare_scores({"a": TOTAL, "b": TOTAL}), ("num_ret", "sum")),
     *(
         (lambda margin=margin: evaluation.equivalence_test(np.zeros(5), margin), ("margin",))
         for margin in (0, -1, np.inf)
@@ -67,6 +71,23 @@ REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
     (lambda: evaluation.equivalence_test(np.zeros(5), np.nan), ("margin",)),
     (lambda: evaluation.score_holes({"a": RUN}, QRELS, ["Judged@10"]), ("Judged@10",)),
     (lambda: evaluation.score_holes({"a": RUN}, QRELS, ["RBP-residual"]), ("RBP-residual",)),
+    (lambda: evaluation.evaluate_with_predictions({"a": SCORES}, {"a": SCORES}, "a"), ("'a'",)),
+    (lambda: evaluation.evaluate_with_predictions({"a": TOTAL}, {"a": TOTAL}), ("num_ret", "sum")),
+    (lambda: evaluation.correct_by_people(FEW[:7], FEW[:7], FEW), ("7", "8")),
+    (lambda: evaluation.correct_by_people(FEW, FEW[:7], FEW), ("7", "8")),
+    (lambda: evaluation.correct_by_people(FEW, FEW, FEW[:0]), ("0",)),
+    (lambda: evaluation.best_of_many(TWO, "z"), ("'z'",)),
+    (lambda: evaluation.best_of_many({"a": OTHER}, "a"), ("two queries",)),
+    # Scores and folds
+    (lambda: evaluation.evaluate(RUN, {"7": {"a": 1}, "8": {}}, ["AP"]), ("'greylag'", "1, 2", "7, 8")),
+    (lambda: evaluation.evaluate(RUN, {}, ["AP"]), ("1, 2", "none")),
+    (lambda: evaluation.evaluate_by_subtopic(RUN, {"8": {"1": {"a": 1}}}, ["NRBP"]), ("1, 2", "8")),
+    (lambda: evaluation.evaluate(RUN, QRELS, ["AP", "alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),
+    (lambda: evaluation.evaluate(RUN, QRELS, []), ("no measures",)),
+    (lambda: check_levels([evaluation.parse_measure("AP(rel=3)")], {"1": {"a": 2}}), ("3", "2")),
+    (lambda: at_level(QRELS, 0), ("1", "0")),
+    (lambda: evaluation.split_folds(["1", "2"], 1, 0), ("2", "1")),
+    (lambda: evaluation.split_folds(["1", "2"], 3, 0), ("2", "3")),
 ]
 
 

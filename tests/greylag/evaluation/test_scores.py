@@ -11,7 +11,7 @@ import pytest
 import pytrec_eval
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, compare_scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
+from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
@@ -177,17 +177,10 @@ def test_measures_of_ir_measures_that_are_greylags() -> None:
     assert str(parse_measure("AP(rel=2)")) == str(parse_measure(ir_measures.AP(rel=2))) == "AP(rel=2)"
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("ERR@20", "ERR@20 of ir_measures has grades up to 4, by gdeval: for greylag's, pass the name 'ERR@20'"),
-        ("NumRet", "NumRet is not a mean over queries, but a total"),
-    ],
-)
-def test_measures_of_ir_measures_that_mean_something_else(name: str, reason: str) -> None:
-    ir_measures = samples.ir_measures()
-    with pytest.raises(ParameterError, match=reason):
-        parse_measure(ir_measures.parse_measure(name))
+@pytest.mark.parametrize("name", ["ERR@20", "NumRet"])
+def test_measures_of_ir_measures_that_mean_something_else(name: str) -> None:
+    with pytest.raises(ParameterError, match=name):
+        parse_measure(samples.ir_measures().parse_measure(name))
 
 
 @pytest.mark.parametrize(
@@ -269,8 +262,6 @@ def test_a_level_is_that_of_the_judgements_at_that_level() -> None:
     assert at_level({"q": {"a": 3, "b": 2, "c": 1, "d": 0, "e": -2}}, 2) == {
         "q": {"a": 3, "b": 2, "c": 0, "d": 0, "e": -2}
     }
-    with pytest.raises(ParameterError, match="relevance level must be at least 1, not 0"):
-        at_level(qrels, 0)
 
 
 TREC_MEASURES = ["map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_P", "set_recall", "set_F", "map_cut_3"]
@@ -395,22 +386,6 @@ def test_a_run_without_documents_is_0_for_each_judged_topic(rankings):
     assert holes.judged["run"].tolist() == [0.0]
 
 
-def test_no_query_in_common():
-    run = Run((Ranking("a1", "", ("d",), [1]), Ranking("a2", "", ("d",), [1])), "mine")
-    with pytest.raises(ParameterError, match=r"'mine' .*\(a1, a2 against 1, 2, 3, \.\.\.\)"):
-        evaluate(run, {str(q): {"d": 1} for q in range(1, 5)}, ["AP"])
-    with pytest.raises(ParameterError, match=r"a1, a2 against none"):
-        evaluate(run, {}, ["AP"])
-
-
-def test_measures_of_diversity_need_judgements_by_subtopic():
-    run = Run((Ranking("1", "", ("a",), [1]),))
-    with pytest.raises(ParameterError, match="alpha-nDCG@5 needs judgements by subtopic"):
-        evaluate(run, {"1": {"a": 1}}, ["AP", "alpha-nDCG@5"])
-    with pytest.raises(ParameterError, match="no measures given"):
-        evaluate(run, {"1": {"a": 1}}, [])
-
-
 def test_err_of_a_run_has_one_scale_for_all_queries():
     qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 3, "c": -1}}
     run = Run((Ranking("1", "", ("x", "b", "a"), [3, 2, 1]), Ranking("2", "", ("c", "a"), [2, 1])))
@@ -428,8 +403,6 @@ def test_queries_missing_from_the_run_or_without_subtopics():
     assert scores.values[1].tolist() == [0, 1, 0, 0, 0, 0, 0]
     assert not scores.values[2:].any()
     assert (scores.missing, scores.unjudged) == (("2",), ("9",))
-    with pytest.raises(ParameterError, match="no query in common"):
-        evaluate_by_subtopic(run, {"8": {"1": {"a": 1}}}, ["NRBP"])
 
 
 def test_measures_of_relevance_use_the_highest_grade():
@@ -491,8 +464,6 @@ def test_totals_and_the_geometric_mean_equal_trec_evals(seed: int) -> None:
     whole = evaluate(run, qrels, names)
     relevant = sum(grade > 0 for grades in qrels.values() for grade in grades.values())
     assert whole.by_measure["num_rel"] == relevant  # also of queries that the run lacks
-    with pytest.raises(ParameterError, match="num_rel is a sum over queries"):
-        compare_scores({"a": evaluate(run, qrels, ["num_rel"]), "b": evaluate(run, qrels, ["num_rel"])}, "a")
 
 
 @pytest.mark.parametrize("seed", range(6))

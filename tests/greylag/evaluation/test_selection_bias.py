@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from greylag.errors import ParameterError
 from greylag.evaluation import BestOfMany, Scores, best_of_many, compare_scores, detectable_difference, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.selection_bias import FLIPS, simultaneous, widening
@@ -197,18 +196,3 @@ def test_the_baseline_may_be_the_best_and_a_copy_of_it_is_not_better() -> None:
     assert (copy.difference, copy.interval, copy.corrected_p) == (0.0, (0.0, 0.0), 1.0)
     assert all(c.significant and c.direction == -1 for c in found.all.comparisons if c is not copy)
     assert best_of_many(named(values[:1]), "a") == BestOfMany("a", found.mean, None, None)
-
-
-def test_harm_is_told() -> None:
-    values = sample(4, queries=40)
-    values[1:] -= 0.3
-    found = best_of_many(named(values), "a").all
-    assert found is not None
-    assert all("is worse than a" in c.verdict for c in found.comparisons)
-
-
-def test_what_cannot_be_compared() -> None:
-    with pytest.raises(ParameterError, match="'z'"):
-        best_of_many(named(sample(0)), "z")
-    with pytest.raises(ParameterError, match="two queries"):
-        best_of_many(named(sample(0)[:, :1]), "a")
