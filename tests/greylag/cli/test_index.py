@@ -62,9 +62,7 @@ def test_documents_that_have_changed(command: Command, refused: Refused, tmp_pat
         assert len(list((tmp_path / "index.greylag").iterdir())) == 1
 
 
-def test_a_data_set_of_ir_datasets_from_documents_to_scores(
-    command: Command, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_set_of_ir_datasets_from_documents_to_scores(command, refused, tmp_path, monkeypatch):
     pytest.importorskip("ir_datasets", reason="needs ir_datasets")
     registered(tmp_path, monkeypatch)
     name, index, run = "irds:greylag-test", tmp_path / "index", tmp_path / "bm25.run"

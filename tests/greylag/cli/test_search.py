@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,9 +16,7 @@ from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt
     [([], "bm25", {}), (spelt("bm25", "k1=2 b=0"), "bm25", {"k1": 2.0, "b": 0.0}),
      (["--model", "ql"], "ql", {}), (spelt("ql", "mu=50"), "ql", {"mu": 50.0})],
 )  # fmt: skip
-def test_models_and_their_parameters(
-    command: Command, made: Path, tmp_path: Path, options: list[str], method: str, parameters: dict[str, float]
-) -> None:
+def test_models_and_their_parameters(command, made, tmp_path, options, method, parameters):
     topics, out = made / "topics.tsv", tmp_path / "out.run"
     words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
     assert command("search", *words, *options) == (0, "", "")
@@ -37,14 +34,7 @@ def test_models_and_their_parameters(
      ("bm25+rm3(fb_terms=3,fb_docs=2,original_query_weight=0.2)", {},
       {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2})],
 )  # fmt: skip
-def test_expanded_searches(
-    command: Command,
-    made: Path,
-    tmp_path: Path,
-    model: str,
-    first: dict[str, float],
-    feedback: dict[str, Any],
-) -> None:
+def test_expanded_searches(command, made, tmp_path, model, first, feedback):
     topics, out = made / "topics.tsv", tmp_path / "out.run"
     words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
     assert command("search", *words, "--model", model)[0] == 0

@@ -133,9 +133,7 @@ def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list
         assert analyze(text) == lucene.analyze(text), text
 
 
-def test_java_is_asked_beyond_ascii_and_in_other_languages(
-    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_java_is_asked_beyond_ascii_and_in_other_languages(index, tmp_path, monkeypatch):
     (tmp_path / "docs.jsonl").write_text('{"id": "d", "contents": "The Geese"}')
     build_index(tmp_path / "docs.jsonl", tmp_path / "plain", language="whitespace")
     assert LuceneAnalysis(LuceneIndex(tmp_path / "plain"))("The Geese") == ["The", "Geese"]

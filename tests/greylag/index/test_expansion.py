@@ -100,9 +100,7 @@ def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
         ("bm25", (50, 30, 0.0)), ("bm25", (1, 1, 1.0)),
     ],
 )  # fmt: skip
-def test_rankings_equal_anserinis(
-    collections: dict[str, tuple[LuceneIndex, dict[str, str]]], name: str, model: str, parameters: tuple[Any, ...]
-) -> None:
+def test_rankings_equal_anserinis(collections, name, model, parameters):
     index, topics = collections[name]
     first: BM25 | QueryLikelihood = index.bm25(200) if model == "bm25" else index.ql(200)
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(index.path))
@@ -136,9 +134,7 @@ def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[st
     assert source.expand(query) == pytest.approx(expected, rel=1e-6)
 
 
-def test_other_documents_are_found_and_unions_take_them(
-    collections: dict[str, tuple[LuceneIndex, dict[str, str]]],
-) -> None:
+def test_other_documents_are_found_and_unions_take_them(collections):
     index, topics = collections["demo"]
     first, expanded = (run_step(source, topics) for source in (index.bm25(10), RM3Search(index.bm25(10))))
     assert any(set(expanded[qid].docids) - set(first[qid].docids) for qid in topics)

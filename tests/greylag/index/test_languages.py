@@ -78,9 +78,7 @@ def test_what_a_text_looks_like(language: str) -> None:
 @pytest.mark.parametrize(
     ("collection", "language"), [("nfcorpus", None), ("xquad_de", "de"), ("xquad_es", "es"), ("xquad_en", "en")]
 )
-def test_what_samples_of_a_collection_look_like(
-    collection: str, language: str | None, data: Callable[[str], Path]
-) -> None:
+def test_what_samples_of_a_collection_look_like(collection, language, data):
     with gzip.open(data(collection) / "docs.jsonl.gz", "rt") as lines:
         texts = [json.loads(line)["contents"] for line in lines]
     rng = random.Random(1)
@@ -202,11 +200,3 @@ def test_passages_are_reranked_in_their_language() -> None:
     assert Reranker("general", background=background, language="German").rank("Häuser", passages)[0].position == 1
     with pytest.raises(ParameterError, match=r"language is 'fr', but the background is analysed as 'de'"):
         Reranker("general", background=background, language="fr")
-
-
-def test_a_german_background_of_lucene_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "docs.jsonl").write_text(json.dumps({"id": "d", "contents": SENTENCES["de"]}))
-    build_index(tmp_path / "docs.jsonl", tmp_path / "index", language="de")
-    background = PositionalIndex.from_lucene(tmp_path / "index")
-    with pytest.raises(ParameterError, match=r"make the background by PositionalIndex.from_texts\(.*'de'\)"):
-        Reranker("mmr", background=background).rank("Haus", ["Häuser"])

@@ -204,9 +204,7 @@ def test_tables_of_shards_that_changed_are_merged_again(tmp_path: Path, caplog: 
 
 
 @pytest.mark.parametrize("numbers", [[0, 1, -1, 1], [0, 1, 1, 0], [0, 1, 0, 1 << 30]])
-def test_damaged_numbers_of_terms_are_refused(
-    demo: list[Path], numbers: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_numbers_of_terms_are_refused(demo, numbers, monkeypatch):
     """Files of the same size and time are not compared with checksums; compiled functions would read other memory."""
     shards = [Shard(**invert({docid: "x y"})) for docid in "ab"]
     tables = merge.merge(shards, ["a", "b"]) | {"folder": None, "numbers": np.array(numbers, np.int32)}

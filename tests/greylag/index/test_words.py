@@ -119,9 +119,7 @@ def test_stored_texts_come_in_blocks(lucene: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("stored", [{"storeContents": True}, {"storeRaw": True}, {}])
-def test_texts_of_an_index_of_anserini(
-    stored: dict[str, bool], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_texts_of_an_index_of_anserini(stored, tmp_path, caplog):
     """Contents are read where they are stored, be it within the documents as they came."""
     (tmp_path / "docs").mkdir()
     lines = [json.dumps({"id": docid, "contents": text, "title": "T"}) for docid, text in DOCS.items()]

@@ -29,7 +29,6 @@ from greylag.index.lucene.build import _indexer, build_index
 from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.method_handles import method, run
 from greylag.pipeline import run_step
 from greylag.ranking import Query, Ranking, Run
 from tests.greylag.index.lucene import oracle
@@ -70,9 +69,7 @@ def mean(run: Run, qrels: dict[str, dict[str, int]], measure: str) -> float:
     return round(float(np.mean([result[measure] for result in results.values()])), 4)
 
 
-def test_published_figures(
-    cacm: LuceneIndex, cacm_topics: dict[str, str], cacm_qrels: dict[str, dict[str, int]]
-) -> None:
+def test_published_figures(cacm, cacm_topics, cacm_qrels):
     bm25, ql = (run_step(source, cacm_topics) for source in (cacm.bm25(), cacm.ql()))
     assert mean(bm25, cacm_qrels, "map") == 0.3123
     assert mean(bm25, cacm_qrels, "P_30") == 0.1942
@@ -174,9 +171,7 @@ def test_parameters_are_checked(small: LuceneIndex, model: str, name: str, value
         getattr(small, model)(**{name: value})
 
 
-def test_a_query_may_have_more_terms_than_lucene_allows_by_default(
-    small: LuceneIndex, documents: dict[str, str]
-) -> None:
+def test_a_query_may_have_more_terms_than_lucene_allows_by_default(small, documents):
     text = " ".join(documents.values())
     words = " ".join(f"x{number}" for number in range(2000))
     longer, plain = (small.bm25()(Query("7", query)) for query in (f"{text} {words}", text))
@@ -379,38 +374,7 @@ def test_unicode_is_preserved(tmp_path: Path) -> None:
     assert next(index.postings_blocks()).terms == sorted(term.encode() for term in terms)
 
 
-def test_phrases_can_be_counted_from_positions(cacm: LuceneIndex) -> None:
-    postings = exported(cacm.postings_blocks(), cacm.docids())
-    for text in (
-        "time sharing",
-        "operating system",
-        "programming language",
-        "numerical analysis",
-        "information retrieval",
-    ):
-        first, second = cacm.analyze(text)
-        adjacent = [
-            docid
-            for docid, positions in postings[first].items()
-            if {position + 1 for position in positions} & set(postings[second].get(docid, ()))
-        ]
-        assert len(adjacent) == oracle.phrase_document_frequency(cacm.path, [first, second]) > 5
-
-
-def test_a_failed_transfer_is_one_error(small: LuceneIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> bulk_calls.Handle:
-        return method("java.util.Iterator", "next", "java.lang.Object")
-
-    monkeypatch.setattr(bulk_calls, "_dictionary_routine", fail)
-    monkeypatch.setattr(bulk_calls, "run", lambda *_: run(fail(), java_class("java.util.ArrayList")().iterator()))
-    with pytest.raises(CollectionError, match=r"is the disk full\? \(NoSuchElementException") as caught:
-        next(bulk_calls.postings_blocks(small._terms("contents")))
-    assert "\n" not in str(caught.value)
-
-
-def test_a_full_folder_for_temporary_files_is_one_line_and_stays_empty(
-    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_folder_for_temporary_files_is_one_line_and_stays_empty(small, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     terms = small._terms("contents")
     expected = next(bulk_calls.postings_blocks(terms)).terms

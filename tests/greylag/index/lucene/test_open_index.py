@@ -54,9 +54,7 @@ def damage(folder: Path, pattern: str) -> None:
     file.write_bytes(content)
 
 
-def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(
-    small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(small, tmp_path, monkeypatch):
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     damage(copy, "*.doc")
     with pytest.raises(CollectionError, match=r"copy .*CorruptIndexException: checksum failed"):
@@ -87,9 +85,7 @@ def test_what_was_opened_is_closed_if_a_check_fails(small: LuceneIndex, tmp_path
 
 
 @pytest.mark.parametrize("moved", [0, None])
-def test_a_document_without_an_id_or_with_several(
-    small: LuceneIndex, monkeypatch: pytest.MonkeyPatch, moved: int | None
-) -> None:
+def test_a_document_without_an_id_or_with_several(small, monkeypatch, moved):
     """As many ids as documents do not mean that each document has one."""
     (block,) = bulk_calls.postings_blocks(small._terms("id"))
     if moved is None:
@@ -211,9 +207,7 @@ def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
         (ImportError("No module named 'pandas'"), r"^there is no such file, nor can Pyserini's index typo .*'pandas'"),
     ],
 )
-def test_a_mistyped_folder_where_pyserini_cannot_be_imported(
-    error: Exception, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistyped_folder_where_pyserini_cannot_be_imported(error, reason, tmp_path, monkeypatch):
     """Newer versions need a network to be imported, and packages that the jar alone does not."""
 
     def fail(name: str) -> None:

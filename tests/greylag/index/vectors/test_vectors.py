@@ -201,9 +201,7 @@ def test_archives_that_hold_no_vectors(tmp_path: Path) -> None:
         read_vectors(file)
 
 
-def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.zeros((1, 10**6)))
     assert read_vectors(tmp_path / "v.npz")[1].shape == (1, 10**6)
     monkeypatch.setattr("greylag.index.vectors.vector_files.MAX_ARCHIVE_BYTES", 1 << 20)
