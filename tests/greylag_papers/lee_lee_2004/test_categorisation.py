@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 
-import greylag
 from greylag import FormatError, ParameterError
 from greylag.errors import CollectionError
 from greylag.learning import MMRFeatureSelection
@@ -25,8 +23,6 @@ from greylag_papers.lee_lee_2004.accuracies import MMR
 from greylag_papers.lee_lee_2004.categorisation import STUDY, count_words, measure, split_documents
 from greylag_papers.lee_lee_2004.koller_sahami import eliminate
 from tests.greylag_papers.lee_lee_2004.samples import small_collection
-
-CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 
 
 def run(config, out, n_jobs=1):
