@@ -143,25 +143,6 @@ def test_a_perturbed_start_separates_members_on_one_example(diversity: float) ->
         assert (ensemble.weights == start).all(axis=1).sum() == 3
 
 
-@pytest.mark.parametrize("start", ["svm", "perturbed"])
-@pytest.mark.parametrize("diversity", [0.0, 0.5])
-def test_signs_are_honoured(diversity: float, start: Any) -> None:
-    examples, model = random_tables(2, n=8, outputs=6, d=6), ComparingTable(6, nonnegative=(0, 2, -1))
-    learner = MultipleChoice(4, C=5.0, diversity=diversity, start=start, rounds=3)
-    weights = fit(learner, model, examples).weights
-    assert (weights[:, [0, 2, 5]] >= 0.0).all()
-    assert (weights[:, [1, 3, 4]] < 0.0).any()
-
-
-@pytest.mark.parametrize("start", ["svm", "perturbed"])
-@pytest.mark.parametrize("diversity", [0.0, 0.5])
-def test_same_seed_same_bytes(diversity: float, start: Any) -> None:
-    examples = random_tables(4, n=7, outputs=6, d=5)
-    learner = MultipleChoice(3, C=2.0, diversity=diversity, start=start, seed=3)
-    first, second = (fit(learner, ComparingTable(6), examples).weights for _ in range(2))
-    assert first.tobytes() == second.tobytes()
-
-
 def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "greylag"):
         ensemble = fit(MultipleChoice(3, C=20.0, rounds=1), ComparingTable(6), random_tables(0, n=12, outputs=6, d=4))

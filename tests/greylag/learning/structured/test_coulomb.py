@@ -5,13 +5,11 @@ Tests `electrostatics` and `ensemble`.
 
 import logging
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from greylag.errors import ParameterError
 from greylag.learning.structured import Assignment, Coulomb, CuttingPlane, TrainingSet, Update
 from greylag.learning.structured.coulomb_solvers import Repulsion
 from greylag.learning.structured.electrostatics import displacements, riesz_energy
@@ -178,17 +176,6 @@ def test_more_members_than_directions(repulsion: Repulsion, update: Update) -> N
     assert np.isfinite(weights).all()
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
-@pytest.mark.parametrize("repulsion", REPULSIONS)
-@pytest.mark.parametrize("update", UPDATES)
-def test_signs_are_honoured(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
-    examples, model = random_tables(2, n=5, outputs=6, d=6), Table(nonnegative=(0, 2, -1))
-    learner = Coulomb(4, alpha=1.0, C=5.0, repulsion=repulsion, assignment=assignment, update=update, epochs=50)
-    weights = learner.fit(model, examples).weights
-    assert (weights[:, [0, 2, 5]] >= 0.0).all()
-    assert (weights[:, [1, 3, 4]] < 0.0).any()
-
-
 def test_members_that_coincide_are_told(caplog: pytest.LogCaptureFixture) -> None:
     """Where the structured SVM has as many active constraints as weights, displacements move no member."""
     examples, C = random_tables(2, n=5, outputs=8, d=6), 1000.0
@@ -207,27 +194,3 @@ def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
         ensemble = Coulomb(3, epochs=2).fit(Table(), random_tables(8, n=3, outputs=4, d=5))
     assert not ensemble.converged
     assert "limit of 2 epochs" in caplog.text
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"M": 0},
-        {"alpha": -1.0},
-        {"alpha": np.nan},
-        {"alpha": np.inf},
-        {"s": 0.0},
-        {"s": np.inf},
-        {"repulsion": "magnetic"},
-        {"C": 0.0},
-        {"assignment": "none"},
-        {"update": "newton"},
-        {"update": "stochastic"},
-        {"epochs": 0},
-        {"epsilon": 0.0},
-        {"seed": -1},
-    ],
-)
-def test_bad_options(options: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match=next(iter(options))):
-        Coulomb(**options)
