@@ -38,7 +38,7 @@ BM25, QL, SDM, RM3 = BASELINE_SYSTEMS
 GENERAL = System("general")
 """The general model, with weights that were learned on other collections."""
 ADAPTED, REFITTED = "adapted", "refitted"
-"""Listwise regression around the general model's weights, of all features and of those of the general model."""
+"""Listwise regression around the general model's weights: of all features, and of the general model's alone."""
 ADAPTED_PENALTIES = (300.0, 30.0, 3.0)
 """Penalties of the regressions around the general model."""
 INCUMBENT = System(ADAPTED, "penalty 30"), System(REFITTED, "penalty 30")
@@ -108,7 +108,7 @@ class AutomaticRecipe(Recipe):
     """The best that greylag can do with the topics at hand: tuned baselines, learned models, or an average of these.
 
     The parameters of BM25, query likelihood and RM3 are tuned on the training queries. The weights of all features are
-    learned by listwise regression, around 0 and around those of `general_model`, with several penalties. Everything is
+    learned by listwise regression, around 0 and around `general_model`'s weights, with several penalties. Everything is
     compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. The average of
     regressions around the general model, of all features and of the general model's, is chosen unless another system
     or average leads by two standard errors; with a single training query, it is not compared. Systems are compared on
@@ -119,7 +119,7 @@ class AutomaticRecipe(Recipe):
     objective : Objective or str, default "AP"
         The measure to maximise.
     sources : FeatureSources, default ``FeatureSources()``
-        The features, to which those of the general model and priors of documents are added.
+        The features. The general model's, and priors of documents, are added.
     general : RankingModel, optional
         Instead of `general_model`, such as one of collections of your own. All features end in ``@z``.
     folds : int >= 2, default 5
@@ -166,7 +166,7 @@ class AutomaticRecipe(Recipe):
 
     @property
     def depth(self) -> int:
-        """The documents of a query that are learned from."""
+        """The number of documents per query that are learned from."""
         return self.sources.depth
 
     def candidates(self, tuned: TunedRM3, general: RankingModel, names: Sequence[str]) -> list[Candidate]:
@@ -178,7 +178,7 @@ class AutomaticRecipe(Recipe):
         return [
             Candidate(BM25, (bm25,), (1.0,)),
             Candidate(QL, ("FI/term/LM",), (1.0,)),
-            *([sdm] if set(sdm.features) <= set(names) else []),  # not those of --pool fd
+            *([sdm] if set(sdm.features) <= set(names) else []),  # --pool fd lacks them
             Candidate(RM3, (rm3,), (1.0,)),
             Candidate(GENERAL, tuple(centre), general.weights),
             Candidate(System(ADAPTED), learner=around, penalties=ADAPTED_PENALTIES),

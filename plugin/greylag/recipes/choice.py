@@ -265,7 +265,7 @@ def choose(
     # An average that lacks a member is not the one that was named beforehand.
     known = incumbent if set(incumbent) <= set(singles) else ()
     qids = tuple(qids)
-    scored = _Scored(objective, qids, list(zip(held_out, weights, strict=True)), singles, known, averages)
+    scored = _HeldOutScores(objective, qids, list(zip(held_out, weights, strict=True)), singles, known, averages)
     every = np.arange(len(qids))
     order = scored.order(every)
     tried = [order[:size] for size in range(2, len(order) + 1 if averages else 2)]
@@ -287,7 +287,7 @@ def cross_folds(data: RankingData, parts: Sequence[Sequence[str]]) -> Iterator[F
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
+class _HeldOutScores:
     """The scores of systems on the queries that each was learned without, and of averages, each computed once."""
 
     objective: Objective

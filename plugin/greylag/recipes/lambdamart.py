@@ -155,7 +155,7 @@ class LambdaMARTRecipe(Recipe):
 
     @property
     def depth(self) -> int:
-        """The documents of a query that are learned from."""
+        """The number of documents per query that are learned from."""
         return self.sources.depth
 
     def learn(self, features: PreparedSources, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:

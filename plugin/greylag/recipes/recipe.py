@@ -60,7 +60,7 @@ class Recipe(ABC):
 
     @property
     def depth(self) -> int | None:
-        """The number of documents of a query that are learned from; None, the default, for all."""
+        """The number of documents per query that are learned from; None, the default, for all."""
         return None
 
     def over(self, sources: Sequence[Run]) -> Recipe:
@@ -68,7 +68,7 @@ class Recipe(ABC):
         return self
 
     def bound(self, fitted: Fitted) -> Fitted:
-        """Give what was fitted the data that it ranks by, which is not kept with it; by default, it needs none."""
+        """Bind what was fitted to the data that it ranks by; by default, it needs none."""
         return fitted
 
     @property
@@ -160,7 +160,7 @@ def train_on_data(
     learner : Learner
         Such as `GreedySelection` or `CoordinateAscent`.
     validation : RankingData, optional
-        Other queries with the same columns. Of a learner's rounds, as many are kept as are best for them.
+        Other queries with the same columns. The learner's rounds end where the mean over these is best.
     n_jobs : int, optional
         Number of workers; the model does not depend on it.
     provenance : mapping, optional

@@ -80,9 +80,9 @@ def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
         features = [spec for spec in training.specs if isinstance(spec, Feature)]
         for name, without in {ALL_SOURCES: frozenset[str](), **sources(features)}.items():
             system = System("listwise", name)
-            kept = tuple(feature for feature in training.names if feature not in without)
+            left = tuple(feature for feature in training.names if feature not in without)
             try:
-                weights = Candidate(system, kept, learner=ListwiseRegression(objective)).fit(rows)[system]
+                weights = Candidate(system, left, learner=ListwiseRegression(objective)).fit(rows)[system]
             except ParameterError:  # nothing that is left differs between documents
                 weights = np.zeros(len(training.specs))
             scores = objective.evaluate(held_out, linear_scores(held_out, range(len(weights)), weights))

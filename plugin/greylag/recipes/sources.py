@@ -25,7 +25,7 @@ from greylag.learning.data import MAX_SEARCHED_QUERIES, Judgements, RankingData,
 from greylag.learning.extraction import CountedRankings, judged_topics, training_data
 from greylag.learning.linesearch.objectives import Objective
 from greylag.rankers.stages import RM3_PARTS, RM3Stage
-from greylag.ranking import FloatArray, Ranking, Run
+from greylag.ranking import FloatArray, IntArray, Ranking, Run
 from greylag.recipes import baselines
 from greylag.recipes.baselines import GRID, Baseline, Grid, parameter_grid
 from greylag.runtime.parallel import parallel_map, rebuilt, reserved_path
@@ -34,17 +34,17 @@ from greylag.trec import at_level
 T = TypeVar("T")
 
 FEEDBACK = ("fb_docs", "fb_terms")
-"""The parameters of RM3 that are those of features, too."""
+"""The parameters that RM3 shares with features."""
 MANIFOLD_STAGES = ("alpha=0.6", "alpha=0.9", "alpha=0.6,graph=full", "alpha=0.6,confidence=query")
 """The options of the manifold features."""
 POSITION_FEATURES = tuple(map(parse_feature, ("FI/term/early", "FI/term/BM25-F-10")))
-"""How early the query's words come first, and BM25 of the first ten words."""
+"""The first position of the query's words, and BM25 of the first ten words."""
 LATENT_FEATURES = (parse_feature("latent"),)
 """The similarity by latent semantic analysis."""
 WRITTEN_FEATURES = tuple(map(parse_feature, ("written:words", "written:characters")))
 """Coverage of the query's surface words and character n-grams."""
 BLOCK_QUERIES = 500
-"""Queries whose features are computed at once; of each block, only the rows that are trained on are kept."""
+"""Queries per block of features, of which only the rows to train on stay in memory."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class TunedRM3:
 class FeatureSources:
     """The features that a model may use, and the parameters of theirs that are tried.
 
-    Features of words as they are written are left out if the index does not store its texts.
+    Features of surface words need an index that stores its texts.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class PreparedSources:
         return replace(self, rankings=spaced(self.rankings, MAX_SEARCHED_QUERIES), scope=f"{self.scope}.sample")
 
     # The measure of a query by one setting does not depend on other queries. So it is computed for all queries at once,
-    # and a fold's best setting is that of the highest mean over its training queries.
+    # and a fold's best setting has the highest mean over its training queries.
 
     def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
@@ -300,23 +300,23 @@ def _best(values: FloatArray, queries: Sequence[int]) -> tuple[tuple[int, ...], 
 
 def top_rows(data: RankingData, scores: FloatArray, depth: int) -> RankingData:
     """Keep each query's `depth` documents with the best rank, in `data` or by `scores`."""
-    # Of two documents with the same best rank, that of `data` comes first.
+    # Of two documents with the same best rank, the one in `data` comes first.
     if np.diff(data.offsets).max(initial=0) <= depth:  # without a copy of a large matrix
         return data
-    kept, offsets = [], [0]
+    rows, offsets = list[IntArray](), [0]
     for first, end in pairwise(data.offsets.tolist()):
         order = np.argsort(-scores[first:end], kind="stable")
         ranks = np.empty(end - first, dtype=np.int64)
         ranks[order] = np.arange(end - first)
         # In turn: ranks 0, 2, 4, ... are the data's own, and 1, 3, 5, ... those by scores.
         best = np.minimum(2 * np.arange(end - first), 2 * ranks + 1)
-        kept.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
-        offsets.append(offsets[-1] + len(kept[-1]))
-    rows = np.concatenate(kept)
+        rows.append(first + np.sort(np.argsort(best, kind="stable")[:depth]))
+        offsets.append(offsets[-1] + len(rows[-1]))
+    selected = np.concatenate(rows)
     return replace(
         data,
         offsets=np.array(offsets),
-        docids=tuple(data.docids[row] for row in rows),
-        features=data.features[rows],
-        grades=data.grades[rows],
+        docids=tuple(data.docids[row] for row in selected),
+        features=data.features[selected],
+        grades=data.grades[selected],
     )

@@ -36,21 +36,21 @@ from greylag.runtime.software import entry_files
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The options of models besides those of recipes, learners and features.
+    """Options of models that no recipe, learner or feature has.
 
     Parameters
     ----------
     tune : bool, default False
-        Whether k1 and b are those of tuned BM25, and mu is that of tuned query likelihood, in each fold.
+        Tune k1 and b as BM25's, and mu as query likelihood's, in each fold.
     preselect : int >= 1, optional
         Number of features to keep, by MMR of their information about relevance; all by default.
     preselect_weight : float in [0, 1], default 0.5
         The weight of relevance in this MMR; 1 keeps the features of highest information gain.
     first_sentence : bool, default False
-        Whether queries are cut after their first sentence, once the candidates are found.
+        Cut queries after their first sentence, once the candidates are found.
     stop_words : str, optional
-        Words that are removed from queries, once the candidates are found: those of the list lucene or scikit-learn, or
-        of a file with one word per line.
+        Words to remove from queries, once the candidates are found: the list lucene or scikit-learn, or a file with one
+        word per line.
     """
 
     tune: bool = False
@@ -70,7 +70,7 @@ class ModelOptions:
 
     @property
     def preselection(self) -> MMRPreselection | None:
-        """The selection of features that is asked for."""
+        """The selection of features, if any."""
         return (
             None if self.preselect is None else MMRPreselection(self.preselect, relevance_weight=self.preselect_weight)
         )
@@ -86,7 +86,7 @@ class Ranker:
     # The recipe, from the objective and the values of options, and of features and pool if it takes these
     recipe: Callable[..., Recipe]
     takes_features: bool = True
-    # Whether its candidates, where no run is given, are those of BM25 and BM25+RM3
+    # Without a run, candidates are searched by BM25 and BM25+RM3, not by BM25 alone
     union: bool = False
     # The baselines that it tunes beside the model
     baselines: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def parse_model(
     objective : Objective or str, default "AP"
         The measure to maximise.
     features : tuple of Feature, default ()
-        Features besides those of the pool; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of the pool if
+        Features besides the pool's; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of the pool if
         `pool` is None.
     pool : "sd", "fd" or "full", optional
         By default "full" for these three, and "sd" for others.
@@ -178,7 +178,7 @@ def learner_options(name: str) -> dict[str, Parameter]:
 
 
 def _weighted_options(name: str) -> dict[str, Parameter]:
-    """Return the options of a learner with those of features and queries."""
+    """Return the options of a learner, of features and of queries."""
     own = learner_options(name)
     others = {**parameters(FeatureParameters), **parameters(ModelOptions)}
     if both := sorted(own.keys() & others.keys()):

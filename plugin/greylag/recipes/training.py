@@ -34,7 +34,7 @@ from greylag.recipes.spelling import parse_model
 
 HELD_OUT, FIRST, UNJUDGED = "held out", "first stage", "general model"
 MAX_TOPICS = 5_000
-"""Judged topics that are trained on unless more are asked for: 57 features of 200 documents of each are 456 MB."""
+"""The most judged topics to train on, by default: 57 features of 200 documents per topic take 456 MB."""
 LINE_WIDTH = 110  # of the sentence when it is printed
 MORE_TOPICS_BELOW = 25
 MORE_TOPICS_ADVICE = (
@@ -98,7 +98,7 @@ class TrainingResult:
 
     @property
     def verdict(self) -> str:
-        """How much better the automatic choice is than the best tuned baseline, or another model than the first stage.
+        """The gain of the automatic choice over the best tuned baseline, or of another model over the first stage.
 
         With folds, a second sentence says what judging gained over the general model, which needs no judgements.
         By the held-out scores if there are any, else by those that the choice was made by, corrected for that; empty
@@ -232,8 +232,8 @@ def train(
     relevant = judged_topics(given, qrels, recipe.measure.rel)
     # Topics without a relevant document teach nothing, but folds rank them. A sample, which is for speed, omits them.
     drawn = sample_topics(relevant, most_topics, seed=seed)
-    kept = frozenset(given if len(drawn) == len(relevant) else drawn)
-    first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in kept), given.tag)
+    ranked = frozenset(given if len(drawn) == len(relevant) else drawn)
+    first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in ranked), given.tag)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
@@ -249,7 +249,7 @@ def train(
             stages = [ModelRanker(unjudged, index, transfer=True)] * len(held_out.folds)
             runs[UNJUDGED] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=UNJUDGED)
         # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
-        judged = {qid: dict(qrels[qid]) for qid in qrels if qid in kept or qid not in given}
+        judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
         validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
     fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
@@ -283,7 +283,7 @@ def held_out_baselines(
         stages = [ModelRanker(fitted.baselines[name], index) for fitted in held_out.fitted]
         if index is None:
             parts = zip(stages, held_out.folds, strict=True)
-            with gathered():  # what runs lack was told when features were extracted
+            with gathered():  # extraction has warned of what runs lack
                 runs[name] = Run(tuple(stage(first[qid]) for stage, fold in parts for qid in fold), name)
         else:
             runs[name] = rerank_by_fold(stages, held_out.folds, first, n_jobs=n_jobs, tag=name)
