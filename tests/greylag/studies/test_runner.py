@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import EntryPoint, version
 from pathlib import Path
 
@@ -95,64 +96,46 @@ def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
     assert files(tmp_path / "out") == before
 
 
-def touch(path: Path) -> None:
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], dict[str, object] | None]] = {
+    "content": lambda folder, patch: write(folder / "numbers.txt", "1 2 3 4"),
+    "time": lambda folder, patch: os.utime(folder / "numbers.txt", ns=(0, 1)),
+    "code": lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
+    "versions": lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
+    "output": lambda folder, patch: (folder / "out" / "sum.run").unlink(),
+    "setting": lambda folder, patch: {"factor": 2.0},
+    "name": lambda folder, patch: {"name": "other"},
+    "expected": lambda folder, patch: {"expected": {"all": {"sum": 6.0}}},
+    "file of a folder": lambda folder, patch: write(folder / "folder" / "below" / "a.txt", "12"),
+    "experiment file": lambda folder, patch: write(folder / "inner.yaml", f"{INNER}factor: 2\n"),
+    "feature of a model of a model": lambda folder, patch: write(folder / "prior.tsv", "a 2\n"),
+}
+INNER = "name: inner\nstudy: sum\nnumbers: folder\n"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda folder, patch: (folder / "numbers.txt").write_text("1 2 3 4"),
-        lambda folder, patch: touch(folder / "numbers.txt"),
-        lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
-        lambda folder, patch: patch.setattr(runner, "versions", lambda: {"numpy": "0.1"}),
-        lambda folder, patch: (folder / "out" / "sum.run").unlink(),
-    ],
-)
-def test_a_study_runs_again_after_a_change(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Path, pytest.MonkeyPatch], None],
-) -> None:
-    run_study(STUDY, settings, tmp_path / "out")
-    change(tmp_path, monkeypatch)
-    assert steps(settings, tmp_path / "out") == RUN
-    assert steps(settings, tmp_path / "out") == REUSED
-
-
-@pytest.mark.parametrize("fields", [{"factor": 2.0}, {"name": "other"}, {"expected": {"all": {"sum": 6.0}}}])
-def test_a_study_runs_again_with_other_settings(settings: Settings, tmp_path: Path, fields: dict[str, object]) -> None:
-    run_study(STUDY, settings, tmp_path / "out")
-    assert steps(settings.model_copy(update=fields), tmp_path / "out") == RUN
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @pytest.mark.usefixtures("sum_study")
-def test_folders_and_experiment_files_are_inputs(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\n")
-    (tmp_path / "folder" / "below").mkdir(parents=True)
-    (tmp_path / "folder" / "below" / "a.txt").write_text("1")
-    settings = settings.model_copy(update={"other": "./inner.yaml"})
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_study_runs_again_after_a_change(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write(tmp_path / "inner.yaml", INNER)
+    write(tmp_path / "folder" / "below" / "a.txt", "1")
+    write(tmp_path / "prior.tsv", "a 1\n")
+    inner, model = tmp_path / "inner.json", tmp_path / "model.json"
+    RankingModel((parse_feature(f"prior:{tmp_path / 'prior.tsv'}"),), (1.0,)).save(inner)
+    RankingModel((parse_feature(f"stage:mrf(model={inner})"),), (1.0,)).save(model)
+    given = {"other": "./inner.yaml", "features": f"score,stage:mrf(model={model})@z"}
+    settings = settings.model_copy(update=given)
+    assert steps(settings, tmp_path / "out") == RUN
+    write(tmp_path / "unrelated.txt", "1")
+    assert steps(settings, tmp_path / "out") == REUSED
+    settings = settings.model_copy(update=CHANGES[name](tmp_path, monkeypatch) or {})
     assert steps(settings, tmp_path / "out") == RUN
     assert steps(settings, tmp_path / "out") == REUSED
-    (tmp_path / "folder" / "below" / "a.txt").write_text("12")
-    assert steps(settings, tmp_path / "out") == RUN
-    (tmp_path / "unrelated.txt").write_text("1")
-    assert steps(settings, tmp_path / "out") == REUSED
-    (tmp_path / "inner.yaml").write_text("name: inner\nstudy: sum\nnumbers: folder\nfactor: 2\n")
-    assert steps(settings, tmp_path / "out") == RUN
-
-
-def test_files_of_the_features_of_models_are_inputs(settings: Settings, tmp_path: Path) -> None:
-    prior = tmp_path / "prior.tsv"
-    RankingModel((parse_feature(f"prior:{prior}"),), (1.0,)).save(tmp_path / "inner.json")
-    RankingModel((parse_feature(f"stage:mrf(model={tmp_path / 'inner.json'})"),), (1.0,)).save(tmp_path / "model.json")
-    settings = settings.model_copy(update={"features": f"score,stage:mrf(model={tmp_path / 'model.json'})@z"})
-    prior.write_text("a 1\n")
-    assert steps(settings, tmp_path / "out") == RUN
-    assert steps(settings, tmp_path / "out") == REUSED
-    prior.write_text("a 2\n")
-    assert steps(settings, tmp_path / "out") == RUN
 
 
 def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path: Path) -> None:
@@ -169,44 +152,46 @@ def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed
     run_study(STUDY, settings.model_copy(update={"models": 2}), tmp_path / "out")
     (tmp_path / "out" / "models" / "part" / "1.json").write_text("mine")
     (tmp_path / "out" / "mine.run").write_text("mine")
-    content = json.loads((tmp_path / "out" / "finished.json").read_text())
-    content["files"]["mine.run"] = ""
-    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
+    finished(settings.model_copy(update={"models": 2}), tmp_path / "out", planted="mine.run")
     run_study(STUDY, settings, tmp_path / "out")
     assert set(files(tmp_path / "out")) == FILES | {"models/part/1.json", "mine.run"}
 
 
-@pytest.mark.parametrize("name", ["results.json", "finished.json", "sum.run", "report.html", "models/part/0.json"])
-def test_files_that_no_study_wrote_are_left_alone(settings: Settings, tmp_path: Path, name: str) -> None:
-    mine = tmp_path / "out" / name
-    mine.parent.mkdir(parents=True)
-    mine.write_text("mine")
-    with pytest.raises(ParameterError, match=rf"{name} exists .*study"):
-        run_study(STUDY, settings, tmp_path / "out")
-    assert files(tmp_path / "out") == {name: b"mine"}
+def finished(settings: Settings, out: Path, record: str | None = None, planted: str = "") -> None:
+    """A finished study, with another record, or one that names a file more."""
+    run_study(STUDY, settings, out)
+    file = out / "finished.json"
+    if planted:
+        content = json.loads(file.read_text())
+        content["files"][planted] = ""
+        record = json.dumps(content)
+    file.unlink() if record is None else file.write_text(record)
 
 
-@pytest.mark.parametrize("record", ["{", "[]", "{}", None])
-def test_without_its_record_an_outcome_is_left_alone(settings: Settings, tmp_path: Path, record: str | None) -> None:
-    run_study(STUDY, settings, tmp_path / "out")
-    finished = tmp_path / "out" / "finished.json"
-    finished.unlink() if record is None else finished.write_text(record)
-    before = files(tmp_path / "out")
-    with pytest.raises(ParameterError, match="exists and was not written by a study"):
-        run_study(STUDY, settings, tmp_path / "out")
-    assert files(tmp_path / "out") == before
-
-
-@pytest.mark.parametrize("name", ["../victim", "/victim", "models/../../victim.json", ".hidden", "notes.txt"])
-def test_a_record_names_only_what_studies_write(settings: Settings, tmp_path: Path, name: str) -> None:
-    (tmp_path / "victim").write_text("mine")
-    run_study(STUDY, settings, tmp_path / "out")
-    content = json.loads((tmp_path / "out" / "finished.json").read_text())
-    content["files"][name] = ""
-    (tmp_path / "out" / "finished.json").write_text(json.dumps(content))
-    with pytest.raises(ParameterError, match="no study writes"):
+@pytest.mark.parametrize(
+    ("spoil", "part"),
+    [
+        *(
+            (lambda settings, out, name=name: write(out / name, "mine"), f"{name} exists")
+            for name in ("results.json", "finished.json", "sum.run", "report.html", "models/part/0.json")
+        ),
+        *((partial(finished, record=record), "exists") for record in ("{", "[]", "{}", None)),
+        *(
+            (partial(finished, planted=name), repr(name))
+            for name in ("../victim", "/victim", "models/../../victim.json", ".hidden", "notes.txt")
+        ),
+    ],
+)
+def test_files_that_no_study_wrote_are_left_alone(
+    settings: Settings, tmp_path: Path, spoil: Callable[[Settings, Path], None], part: str
+) -> None:
+    write(tmp_path / "victim", "mine")
+    spoil(settings, tmp_path / "out")
+    before = files(tmp_path)
+    with pytest.raises(ParameterError) as caught:
         run_study(STUDY, settings.model_copy(update={"factor": 2.0}), tmp_path / "out")
-    assert (tmp_path / "victim").read_text() == "mine"
+    assert part in str(caught.value)
+    assert files(tmp_path) == before
 
 
 @pytest.mark.parametrize("name", ["../victim", "a/b", "", "..", "x" * 201, "a\n"])
