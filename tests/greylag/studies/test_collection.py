@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,44 +34,6 @@ def docs(tmp_path: Path) -> Path:
     return write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
 
 
-def test_everything_is_opened(docs: Path, tmp_path: Path) -> None:
-    (tmp_path / "topics.tsv").write_text("1\tred apples\n2\tcar\n")
-    (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 c 1\n")
-    settings = CollectionSettings(
-        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt",
-        first_stage={"model": "ql(mu=10)", "hits": 1},
-    )  # fmt: skip
-    lines: list[str] = []
-    opened = open_collection(settings, Context(tmp_path / "out", progress=lines.append))
-    assert opened.topics == {"1": "red apples", "2": "car"}
-    assert opened.qrels == {"1": {"a": 1}, "2": {"c": 1}}
-    assert opened.index.n_documents == 3
-    assert opened.first.tag == "ql"
-    assert {qid: ranking.docids for qid, ranking in opened.first.items()} == {"1": ("a",), "2": ("c",)}
-    assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
-
-
-@pytest.mark.parametrize("model", ["bm25", "ql", "bm25+rm3", "ql+rm3"])
-def test_searches_with_and_without_parameters(docs: Path, tmp_path: Path, model: str) -> None:
-    build_index(docs, tmp_path / "index")
-    lucene = LuceneIndex(tmp_path / "index")
-    first, _, expansion = model.partition("+")
-    given = {"bm25": "k1=1.5", "ql": "mu=7", "rm3": "fb_terms=3,fb_docs=1", "": ""}
-    search = lucene.bm25(2, k1=1.5) if first == "bm25" else lucene.ql(2, mu=7.0)
-    expected: Source = search
-    named: dict[str, float] = {"k1": 1.5, "b": 0.4} if first == "bm25" else {"mu": 7.0}
-    if expansion == "rm3":
-        expected = RM3Search(search, fb_terms=3, fb_docs=1)
-        named |= {"fb_terms": 3, "fb_docs": 1, "original_query_weight": 0.5}
-    text = f"{first}({given[first]})" + (f"+{expansion}({given[expansion]})" if expansion else "")
-    stage = FirstStage(model=text, hits=2)
-    assert stage.name == model
-    assert stage.search.source(lucene, 2) == expected
-    assert stage.search.parameters == named
-    plain: Source = lucene.bm25(2) if first == "bm25" else lucene.ql(2)
-    assert FirstStage(model=model).search.source(lucene, 2) == (RM3Search(plain) if expansion else plain)
-
-
 def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:
     """Settings of the three documents, with two topics."""
     write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
@@ -82,6 +45,35 @@ def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:
 
 def by_qid(run: Run) -> dict[str, tuple[str, ...]]:
     return {qid: ranking.docids for qid, ranking in run.items()}
+
+
+def test_everything_is_opened(tmp_path: Path) -> None:
+    settings = collection(tmp_path, first_stage={"model": "ql(mu=10)", "hits": 1})
+    lines: list[str] = []
+    opened = open_collection(settings, Context(tmp_path / "out", progress=lines.append))
+    assert opened.topics == {"1": "red apples", "2": "car pears"}
+    assert opened.qrels == {"1": {"a": 1}, "2": {"c": 1}}
+    assert opened.index.n_documents == 3
+    assert opened.first.tag == "ql"
+    assert by_qid(opened.first) == by_qid(opened.lucene.ql(1, mu=10.0).run(opened.topics))
+    assert lines == [f"index: 3 documents, in {tmp_path / 'out' / 'index'}", "search: 2 topics, top 1 documents by ql"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "make"),
+    [
+        ("bm25", "bm25", lambda lucene: lucene.bm25(2)),
+        ("bm25(k1=1.5)", "bm25", lambda lucene: lucene.bm25(2, k1=1.5)),
+        ("bm25+rm3", "bm25+rm3", lambda lucene: RM3Search(lucene.bm25(2))),
+        ("ql(mu=7)+rm3(fb_docs=1)", "ql+rm3", lambda lucene: RM3Search(lucene.ql(2, mu=7.0), fb_docs=1)),
+    ],
+)
+def test_searches_with_and_without_parameters(
+    docs: Path, tmp_path: Path, text: str, name: str, make: Callable[[LuceneIndex], Source]
+) -> None:
+    build_index(docs, tmp_path / "index")
+    lucene, stage = LuceneIndex(tmp_path / "index"), FirstStage(model=text, hits=2)
+    assert (stage.name, stage.search.source(lucene, 2)) == (name, make(lucene))
 
 
 def test_a_union_of_searches_is_that_of_the_command_train(tmp_path: Path) -> None:
@@ -118,7 +110,7 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
     opened = open_collection(collection(tmp_path, first_stage=first), Context(tmp_path / "out"))
     assert opened.first.tag == f"combsum{SEEN}"
     assert by_qid(opened.first) == by_qid(fuse_runs(opened.sources, "combsum", weights=[0.2, 0.8]))
-    with pytest.raises(ValueError, match="for 2 runs: give one weight per run"):
+    with pytest.raises(ValueError, match="for 2 runs"):
         collection(tmp_path, first_stage=first | {"fusion": "rrf(weights=[1])"})
 
 
@@ -148,14 +140,10 @@ def test_names_of_ir_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert lines.count(f"index: {tmp_path / 'out' / 'index'}, built before") == 1
 
 
-def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:
+def test_queries_are_shortened(tmp_path: Path) -> None:
+    settings = collection(tmp_path, queries={"first_sentence": True, "stop_words": "stop.txt"})
     (tmp_path / "topics.tsv").write_text("1\tPapers on red apples. And a car.\n")
-    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
     (tmp_path / "stop.txt").write_text("papers\n")
-    settings = CollectionSettings(
-        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt",
-        queries={"first_sentence": True, "stop_words": "stop.txt"},
-    )  # fmt: skip
     opened = open_collection(settings, Context(tmp_path / "out"))
     assert opened.topics == {"1": "on red apples."}
     assert opened.first["1"].query == "on red apples."
@@ -165,12 +153,9 @@ def test_queries_are_shortened(docs: Path, tmp_path: Path) -> None:
     assert open_collection(listed, Context(tmp_path / "out")).topics == {"1": "Papers red apples. car."}
 
 
-def test_lenient_reading(docs: Path, tmp_path: Path) -> None:
+def test_lenient_reading(tmp_path: Path) -> None:
+    settings = collection(tmp_path)
     (tmp_path / "topics.tsv").write_text("1\tred apples\n1\tcar\n")
-    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
-    settings = CollectionSettings(
-        name="x", data_folder=tmp_path, collection={"docs": docs.name}, topics="topics.tsv", qrels="qrels.txt"
-    )
     with pytest.raises(FormatError, match="--lenient"):
         open_collection(settings, Context(tmp_path / "out"))
     lenient = settings.model_copy(update={"lenient": True})
@@ -207,6 +192,6 @@ def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_pat
 
 
 def test_missing_documents(tmp_path: Path) -> None:
-    with pytest.raises(CollectionError, match=r"none.jsonl: no such documents; paths are relative to the experiment"):
+    with pytest.raises(CollectionError, match=r"none\.jsonl"):
         open_index(tmp_path / "none.jsonl", None, Context(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -129,8 +129,9 @@ def test_the_files_of_a_checkout() -> None:
     assert config.shipped_file("cacm.mrf") == config.shipped_file("cacm.mrf.yaml") == cacm
 
 
-def test_an_unknown_name() -> None:
-    with pytest.raises(ParameterError, match=r"'cacn.yaml' cannot be read: .* did you mean cacm\b"):
-        config.shipped_file("cacn.yaml")
-    with pytest.raises(ParameterError, match=r"'x' cannot be read: .* comes with greylag: use ambient.cssvm, .*, cacm"):
-        config.shipped_file("x")
+@pytest.mark.parametrize(("name", "part"), [("cacn.yaml", "did you mean cacm"), ("x", "use ambient.cssvm,")])
+def test_an_unknown_name(name: str, part: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        config.shipped_file(name)
+    assert repr(name) in str(caught.value)
+    assert part in str(caught.value)
