@@ -37,12 +37,6 @@ RULES = [
 ]
 
 
-def _known_form(form: str) -> str:
-    # When the option is read: nothing is scored for a form that there is not.
-    check_choice("--format", form, FORMS)
-    return form
-
-
 Runs = Annotated[
     list[str],
     typer.Argument(metavar="RUN...", help="TREC runs; NAME=FILE gives one a name in tables."),
@@ -85,7 +79,6 @@ TheForm = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMS),
-        callback=_known_form,
         help="Format of the tables. LaTeX needs booktabs, JSON has everything, HTML is a page.",
     ),
 ]
@@ -124,6 +117,7 @@ def evaluate(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
+    check_choice("--format", form, FORMS)
     if qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     files, against = _named_files(shared, runs, baseline)
@@ -162,20 +156,16 @@ def _judgements(shared: Shared, path: Path, topics: Path | None, *, subtopics: b
 
 def _named_files(shared: Shared, runs: Sequence[str], baseline: str | None) -> tuple[dict[str, Path], str | None]:
     """Return the files of runs by name, the baseline's first, and its name; it may be among the runs."""
-
-    def named(text: str) -> tuple[str, Path]:
-        label, path = named_file(text)
-        return label or str(path), path
-
-    files, pairs = dict[str, Path](), [named(text) for text in runs]
-    for (name, path), number in Counter(pairs).items():
+    files = dict[str, Path]()
+    for (name, path), number in Counter((label or str(path), path) for label, path in map(named_file, runs)).items():
         if files.setdefault(name, path) != path:
             raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
         if number > 1:
             _log.warning("%s is given %d times, and counts once", name, number)
     if baseline is None:
         return files, None
-    name, path = named(baseline)
+    label, path = named_file(baseline)
+    name = label or str(path)
     against = next((other for other in files if other == name or files[other] == path), name)
     path = files.get(against, path)
     if not path.exists():

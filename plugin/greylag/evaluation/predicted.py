@@ -68,9 +68,17 @@ class Corrections(Printed):
     @property
     def sentences(self) -> list[str]:
         """A sentence for each difference by the first measure, or for each mean if there are none; none if many."""
-        every = self.differences or self.means
-        told = [row for row in every if row.measure == every[0].measure]
-        return [self._sentence(row) for row in told] if len(told) <= MOST_SENTENCES else []
+        every, sentences = self.differences or self.means, list[str]()
+        for row in every:
+            if row.measure == every[0].measure:
+                estimated, form = row.estimate, "+.4f" if row.baseline else ".4f"
+                low, high = (format(end, form) for end in estimated.interval)
+                sentences.append(
+                    f"{row.run}{f' minus {row.baseline}' if row.baseline else ''}: {row.measure} is "
+                    f"{estimated.corrected:{form}} (95 % interval {low} to {high}). {self.topics} judged and "
+                    f"{self.others} predicted topics are worth {estimated.worth:.0f} judged ones."
+                )
+        return sentences if len(sentences) <= MOST_SENTENCES else []
 
     @property
     def tables(self) -> list[Table]:
@@ -93,16 +101,6 @@ class Corrections(Printed):
         return {"topics": self.topics, "others": self.others} | {
             name: [{**asdict(row), "measure": str(row.measure)} for row in rows] for name, rows in tables.items()
         }
-
-    def _sentence(self, row: Corrected) -> str:
-        estimated = row.estimate
-        subject = f"{row.run} minus {row.baseline}" if row.baseline else row.run
-        form = "+.4f" if row.baseline else ".4f"
-        low, high = (format(end, form) for end in estimated.interval)
-        return (
-            f"{subject}: {row.measure} is {estimated.corrected:{form}} (95 % interval {low} to {high}). "
-            f"{self.topics} judged and {self.others} predicted topics are worth {estimated.worth:.0f} judged ones."
-        )
 
     def _table(self) -> Table:
         return self.tables[-1]
@@ -278,26 +276,21 @@ def evaluate_with_predictions(
 
 def check_predictions(people: Qrels, predicted: Qrels) -> list[str]:
     """Check that predicted judgements can be corrected by people's; return warnings, raise if they cannot."""
-    if lacking := [qid for qid in people if qid not in predicted]:
-        names = ", ".join(lacking[:3])
-        raise ParameterError(
-            f"predicted judgements lack {len(lacking)} of the {len(people)} topics that people judged, such as {names}:"
-            " predict them in the same way as the others"
-        )
-    if all(people[qid] == predicted[qid] for qid in people):
-        raise ParameterError(
-            "predicted judgements are those of people where both judged: there is nothing to correct by"
-        )
-    if len(people) == len(predicted):
-        raise ParameterError("predicted judgements have no topic that people did not judge: they add nothing")
-    if len(people) < MIN_TOPICS:
-        raise ParameterError(f"people judged {len(people)} topics; at least {MIN_TOPICS} are needed, better more")
-    for qid, judged in people.items():
-        if not judged.keys() & predicted[qid].keys():
-            raise ParameterError(
-                f"predicted judgements of topic {qid} have none of the {len(judged)} documents that people judged: are "
-                "they of the same collection?"
-            )
+    lacking = [qid for qid in people if qid not in predicted]
+    apart = [qid for qid, judged in people.items() if qid in predicted and not judged.keys() & predicted[qid].keys()]
+    faults = {
+        f"predicted judgements lack {len(lacking)} of the {len(people)} topics that people judged, such as "
+        f"{', '.join(lacking[:3])}: predict them in the same way as the others": lacking,
+        "predicted judgements are people's where both judged: there is nothing to correct by": all(
+            people[qid] == predicted.get(qid) for qid in people
+        ),
+        "predicted judgements have no topic that people did not judge: they add nothing": len(people) == len(predicted),
+        f"people judged {len(people)} topics; at least {MIN_TOPICS} are needed, better more": len(people) < MIN_TOPICS,
+        f"predicted judgements of topic {next(iter(apart), '')} have none of the documents that people judged: are "
+        "they of the same collection?": apart,
+    }
+    if fault := next((fault for fault, wrong in faults.items() if wrong), None):
+        raise ParameterError(fault)
     highest, guessed = (max(g for j in qrels.values() for g in j.values()) for qrels in (people, predicted))
     if (highest > 1) != (guessed > 1):
         raise ParameterError(

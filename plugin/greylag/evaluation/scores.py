@@ -246,19 +246,14 @@ def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...
     return ((qid, run[qid].docids if qid in run else ()) for qid in qids)
 
 
-def check_common(run: Run, qids: Sequence[str]) -> None:
-    """Raise `ParameterError` if a run that is not empty has no judged query, or if there are none."""
+def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatArray]) -> Scores:
+    """Assemble columns of scores, each of shape (queries,), as a `Scores`."""
+    missing = tuple(qid for qid in qids if qid not in run)
     if (run or not qids) and not any(qid in run for qid in qids):
         raise ParameterError(
             f"run {run.tag!r} and the judgements have no query in common ({_some(run)} against {_some(qids)}): check "
             "that both are for the same topics"
         )
-
-
-def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatArray]) -> Scores:
-    """Assemble columns of scores, each of shape (queries,), as a `Scores`."""
-    missing = tuple(qid for qid in qids if qid not in run)
-    check_common(run, qids)
     judged = set(qids)
     unjudged = tuple(qid for qid in run if qid not in judged)
     empty = tuple(qid for qid in qids if qid in run and not run[qid].docids)

@@ -51,7 +51,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What the check of a run's file found, and by what it is compared with other runs."""
+    """The findings, and a tag and digest that reveal duplicate runs."""
 
     findings: list[Finding]  # for each rule, in their order
     tag: str  # of the first line; "" if there is none
@@ -101,10 +101,6 @@ class _Checks:
         # Once a topic.
         if len(documents) == self.depth + 1:
             self.refuse("depth", number, f"topic {topic!r} has more than {self.depth} documents")
-        self.read_order(number, qid, rank, score)
-
-    def read_order(self, number: int, qid: bytes, rank: bytes, score: bytes) -> None:
-        """Look at a rank and a score, and at those before."""
         value, before = parse_number(score), self.last.get(qid)
         if not rank.isdigit():
             self.refuse("ranks", number, f"rank {rank.decode()!r} is not an integer")
@@ -118,29 +114,6 @@ class _Checks:
         counted = int(rank) if rank.isdigit() else (before[0] + 1 if before else 1)
         # After a fault, count on from what was there, so that one mistake is not reported at every line below.
         self.last[qid] = counted, value if math.isfinite(value) else math.inf
-
-    def digest(self) -> str:
-        """Digest the rankings; bytes of docids have no white space."""
-        lines = (b" ".join([qid, *docids]) for qid, docids in sorted(self.ranked.items()))
-        return hashlib.sha256(b"\n".join(lines)).hexdigest()
-
-    def finish(self, known: Callable[[set[bytes]], set[bytes]] | None) -> None:
-        """Look at the whole: topics without documents, and documents that the index lacks."""
-        if not self.ranked:  # no line has the columns that the other rules are about
-            return
-        missing = [topic for topic in self.topics if topic.encode() not in self.ranked]
-        for topic in missing:
-            none = len(missing) == len(self.topics)
-            reason = (
-                "no topic is among the topics: are both for the same task?"
-                if none
-                else f"topic {topic!r} has no document"
-            )
-            self.refuse("missing", None, reason)
-        if known is not None:
-            every = set().union(*self.ranked.values())
-            for docid in sorted(every - known(every)):
-                self.refuse("documents", None, f"document {docid.decode()!r} is not in the index")
 
 
 def check_submission(
@@ -158,8 +131,19 @@ def check_submission(
             number += 1
             if line.strip():
                 checks.read(number, line)
-    checks.finish(known)
+    read, digest = bool(checks.ranked), ""
+    if read:  # else no line has the columns that the other rules are about
+        missing = [topic for topic in checks.topics if topic.encode() not in checks.ranked]
+        for topic in missing:
+            reason = f"topic {topic!r} has no document"
+            if len(missing) == len(checks.topics):
+                reason = "no topic is among the topics: are both for the same task?"
+            checks.refuse("missing", None, reason)
+        every = set().union(*checks.ranked.values())
+        for docid in sorted(every - known(every)) if known is not None else ():
+            checks.refuse("documents", None, f"document {docid.decode()!r} is not in the index")
+        lines = (b" ".join([qid, *docids]) for qid, docids in sorted(checks.ranked.items()))
+        digest = hashlib.sha256(b"\n".join(lines)).hexdigest()  # bytes of docids have no white space
     rules = [rule for rule in RULES if rule != "documents" or known is not None]
-    read = bool(checks.ranked)
     findings = [Finding(rule, checks.broken.get(rule, 0), checks.first.get(rule, RULES[rule]), read) for rule in rules]
-    return Submission(findings, checks.tag.decode(), checks.digest() if read else "")
+    return Submission(findings, checks.tag.decode(), digest)

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from greylag.core.checks import check_choice, naming
 from greylag.core.citations import cite
 from greylag.core.foreign import as_qrels
@@ -250,29 +248,35 @@ def compare(
     score = evaluate_by_subtopic if by_subtopic else evaluate
     warnings = check_levels(parsed, guesses)
 
-    def scored(name: str) -> tuple[Run, Scores]:
-        run = read(runs[name]) if isinstance(runs[name], str | Path) else as_run(runs[name])
-        with naming(name):
-            warnings.extend(f"{name}: {warning}" for warning in check_agreement(run, guesses))
-            return run, score(run, judged, parsed)
-
-    found = _each_before_any_is_refused(runs, scored)
-    opened, scores = {name: run for name, (run, _) in found.items()}, {name: own for name, (_, own) in found.items()}
+    opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
+    for name, run in runs.items():
+        try:
+            opened[name] = one = read(run) if isinstance(run, str | Path) else as_run(run)
+            with naming(name):
+                warnings += [f"{name}: {warning}" for warning in check_agreement(one, guesses)]
+                scores[name] = score(one, judged, parsed)
+        except GreylagError as error:
+            faults.append(error)  # the runs after it are read, too, so that all faults are told at once
+    _refuse(faults, len(runs))
     rankings = {name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in opened.items()}
     warnings += identical(rankings)
     shares, tests, holes, corrections = None, None, None, None
     if predicted is not None:
         warnings += check_predictions(judged, guesses)
         warnings += [line for name, run in opened.items() for line in check_coverage(name, run, judged, guesses)]
-        by_guesses = {name: evaluate(run, guesses, parsed) for name, run in opened.items()}
-        corrections = evaluate_with_predictions(scores, by_guesses, baseline, correction=correction)
+        by_run = {name: evaluate(run, guesses, parsed) for name, run in opened.items()}
+        corrections = evaluate_with_predictions(scores, by_run, baseline, correction=correction)
     else:
         if baseline is not None or all_pairs:
             tests = compare_collections({"": scores}, None, baseline, design)[""]
         if unjudged:
             holes = score_holes(opened, judged, parsed)
             tests = tests and compare_with_holes(tests, holes)
-        shares = {name: _unjudged(score(run, judged, ["Judged@10"])) for name, run in opened.items()}
+        by_run = {name: score(run, judged, ["Judged@10"]) for name, run in opened.items()}
+        shares = {
+            name: 1 - float(one.values[one.ranked, 0].mean()) if one.ranked.any() else 0.0
+            for name, one in by_run.items()
+        }
         warnings += _unjudged_lead(shares, baseline)
     for warning in warnings:
         _log.warning("%s", warning)
@@ -288,31 +292,16 @@ def _judgements(qrels: Any) -> tuple[Any, bool]:
     return (qrels if by_subtopic else as_qrels(qrels)), by_subtopic
 
 
-def _each_before_any_is_refused(
-    runs: Mapping[str, Any], score: Callable[[str], tuple[Run, Scores]]
-) -> dict[str, tuple[Run, Scores]]:
-    """Score every run before any is refused; several bad ones have a line each, and one with their number."""
-    done, errors = dict[str, tuple[Run, Scores]](), list[GreylagError]()
-    for name in runs:
-        try:
-            done[name] = score(name)
-        except GreylagError as error:
-            errors.append(error)
-    if len(runs) == 1 and errors:
-        raise errors[0]
-    if len(errors) == 1:
-        raise ParameterError(f"{errors[0]} (1 of {len(runs)} runs; the others are fine)")
-    if errors:
-        for reason in errors:
-            _log.error("%s", reason)
-        raise ParameterError(f"{len(errors)} of {len(runs)} runs cannot be scored: mend them or leave them out")
-    return done
-
-
-def _unjudged(scores: Scores) -> float:
-    """Compute the share of the top 10 without judgements, by Judged@10 over the queries with documents."""
-    ranked = scores.ranked
-    return 1 - float(np.mean(scores.values[ranked, 0])) if ranked.any() else 0.0
+def _refuse(faults: Sequence[GreylagError], number: int) -> None:
+    """Raise what is wrong with runs; if it is several of them, log a line each, and raise one with their number."""
+    if number == 1 and faults:
+        raise faults[0]
+    if len(faults) == 1:
+        raise ParameterError(f"{faults[0]} (1 of {number} runs; the others are fine)")
+    if faults:
+        for fault in faults:
+            _log.error("%s", fault)
+        raise ParameterError(f"{len(faults)} of {number} runs cannot be scored: mend them or leave them out")
 
 
 def _unjudged_lead(shares: Mapping[str, float], baseline: str | None) -> list[str]:
