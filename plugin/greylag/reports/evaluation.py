@@ -273,10 +273,8 @@ def compare(
             holes = score_holes(opened, judged, parsed)
             tests = tests and compare_with_holes(tests, holes)
         by_run = {name: score(run, judged, ["Judged@10"]) for name, run in opened.items()}
-        shares = {
-            name: 1 - float(one.values[one.ranked, 0].mean()) if one.ranked.any() else 0.0
-            for name, one in by_run.items()
-        }
+        judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
+        shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
         warnings += _unjudged_lead(shares, baseline)
     for warning in warnings:
         _log.warning("%s", warning)

@@ -241,7 +241,7 @@ _, PEOPLE, PREDICTED = judgements(20)
         (PEOPLE, {q: j for q, j in PREDICTED.items() if q != "3"}, "1 10 3"),
         (PEOPLE, {q: PREDICTED[q] for q in PEOPLE}, "no topic that people did not judge"),
         (PEOPLE, {**PREDICTED, **PEOPLE}, "nothing to correct by"),
-        (PEOPLE, {**PREDICTED, "4": {"x": 1}}, "4 30"),
+        (PEOPLE, {**PREDICTED, "4": {"x": 1}}, "4 none"),
         (PEOPLE, {q: {d: 3 * g for d, g in j.items()} for q, j in PREDICTED.items()}, "up to 1, 3"),
         ({q: PEOPLE[q] for q in "012"}, PREDICTED, "3 8"),
     ],
