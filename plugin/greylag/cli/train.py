@@ -37,7 +37,7 @@ from greylag.errors import ParameterError
 from greylag.features.spelling import parse_features
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import marked
-from greylag.recipes.spelling import RANKERS, TUNED, model_files
+from greylag.recipes.spelling import RANKERS, TUNED, model_files, spelt_learner, spelt_model
 from greylag.recipes.training import train as train_by
 from greylag.reports import Evaluation
 from greylag.runtime.inputs import Names
@@ -123,7 +123,7 @@ def train(
     models have the same folds, so their held-out rankings can be compared.
     """
     shared: Shared = context.obj
-    name, _ = read_call(model)
+    name, options = read_call(model)
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
     check_rules(context, RULES)
@@ -133,18 +133,24 @@ def train(
     if name in DIVERSITY_MODELS:
         if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
-        train_diversifier(shared, model, index, topics, qrels, run, named, folds, out, out_run)
+        train_diversifier(shared, name, options, index, topics, qrels, run, named, folds, out, out_run)
         return
     [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
+    form, union = None, RANKERS[name].union and index is not None
     if letor is not None:
-        inputs = from_letor(letor, validation, model, objective, named)
-    elif index is None or qrels is None:
-        inputs = from_runs(shared, topics, qrels, run, model, objective, named)
+        inputs = from_letor(letor, validation, named, *spelt_learner(name, options, objective))
+    elif qrels is None:
+        raise ParameterError(
+            "--qrels is missing: name the judgements to learn from, or a file of features and grades, --letor"
+        )
+    elif index is None:
+        inputs = from_runs(shared, topics, qrels, run, named, *spelt_learner(name, options, objective))
     else:
-        if out_run is not None:  # before anything is searched
-            check_outputs([out_run, *(beside(out_run, tuned) for tuned in RANKERS[name].baselines)], shared.inputs)
-        inputs = from_index(shared, index, topics, qrels, run, model, objective, named, pool, folds=folds is not None)
-    first, judged, positions, recipe, form = inputs
+        spelt, form = spelt_model(name, options, objective, features=named, pool=pool)
+        outputs = [] if out_run is None else [out_run, *(beside(out_run, key) for key in RANKERS[name].baselines)]
+        check_outputs(outputs, shared.inputs)  # before anything is searched
+        inputs = from_index(shared, index, topics, qrels, run, spelt, union=union, every=folds is not None)
+    first, judged, positions, recipe = inputs
     if "--measure" not in given and recipe.proposes_measure:
         propose_measure(judged)
     seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
@@ -154,14 +160,14 @@ def train(
     )  # fmt: skip
     if result.held_out is not None:
         if out_run is not None:
-            step, baselines = {"method": name, "folds": folds, "reranks": first.tag}, RANKERS[name].baselines
-            tuned = {beside(out_run, key): result.baselines[key] for key in baselines if key in result.baselines}
+            step, names = {"method": name, "folds": folds, "reranks": first.tag}, RANKERS[name].baselines
+            tuned = {beside(out_run, key): result.baselines[key] for key in names if key in result.baselines}
             for path, ranked in {out_run: result.held_out.run, **tuned}.items():
                 tag = marked(ranked.tag.replace(" ", "-"), result.held_out.run.tag)
                 write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [first.tag]))
         write_line(f"\n{Evaluation(result.scores, result.significance)}")
     fitted = result.fitted
-    if positions is not None and RANKERS[name].union:  # so that rerank knows whether to search in the same way
+    if union:  # so that rerank knows whether to search in the same way
         fitted = fitted.noted({"searched": run is None})
     fitted.model.save(out)
     write_line(str(result))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from greylag.cli.model_inputs import seen_topics
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
-from greylag.core.spelling import read_call
-from greylag.diversity.recipe import parse_diversity, title_files, train_to_diversify
+from greylag.core.spelling import Value
+from greylag.diversity.recipe import spelt_diversity, train_to_diversify
 from greylag.errors import ParameterError
 from greylag.evaluation import compare_scores
 from greylag.features.feature import Feature
@@ -21,7 +22,8 @@ from greylag.trec.texts import read_fields
 
 def train_diversifier(
     shared: Shared,
-    model: str,
+    name: str,
+    options: Mapping[str, Value],
     index: list[Path] | None,
     topics: Path | None,
     qrels: Path | None,
@@ -32,7 +34,7 @@ def train_diversifier(
     out_run: Path | None,
 ) -> None:
     """Train a model that diversifies, write it, and say what was learned."""
-    recipe, titles, [name, _] = parse_diversity(model, tuple(map(str, features))), title_files(model), read_call(model)
+    recipe, titles = spelt_diversity(name, options, tuple(map(str, features))), options.get("titles")
     if index is None or qrels is None:
         raise ParameterError(f"--model {name} needs --index and --qrels")
     if run is None:
@@ -46,7 +48,7 @@ def train_diversifier(
         first,
         shared.subtopic_qrels(qrels),
         positions,
-        titles=None if not titles else read_fields(titles[0]),
+        titles=None if titles is None else read_fields(str(titles)),
         folds=folds,
         tag=marked(f"{first.tag}-held-out", seen),
         n_jobs=shared.jobs,

@@ -13,23 +13,23 @@ from greylag.core.checks import naming
 from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
 from greylag.features.feature import Feature
-from greylag.features.spec import Pool
-from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.learning.extraction import judged_topics
+from greylag.learning.learner import Learner
 from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import span
 from greylag.ranking import Run
 from greylag.recipes.index_free import IndexFreeRecipe, with_relevant, with_runs
+from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.recipe import Recipe
-from greylag.recipes.spelling import RANKERS, parse_learner, parse_model
 from greylag.recipes.training import MAX_TOPICS, sample_topics
 from greylag.trec import Qrels
 
-Inputs = tuple[Run, Qrels, PositionalIndex | None, Recipe, QueryForm | None]
-"""The first stage, judgements, index, recipe and form of queries, as `greylag.train` takes them."""
+Inputs = tuple[Run, Qrels, PositionalIndex | None, Recipe]
+"""The first stage, judgements, index and recipe, as `greylag.train` takes them."""
 _log = logging.getLogger("greylag")
 
 
@@ -39,46 +39,38 @@ def from_index(
     topics: Path | None,
     qrels: Path,
     run: Path | None,
-    model: str,
-    objective: Objective,
-    features: tuple[Feature, ...],
-    pool: Pool | None,
+    recipe: Recipe,
     *,
-    folds: bool,
+    union: bool,
+    every: bool,
 ) -> Inputs:
-    """Read the run, or search the index for topics that are learned from or, with folds, for all."""
-    recipe, form = parse_model(model, objective, features=features, pool=pool)  # its mistakes come before files
+    """Read the run, or search the index: for topics to learn from, or for `every` topic."""
     if topics is None:
-        raise ParameterError(f"give --topics: --model {model} needs the queries' texts")
+        raise ParameterError("give --topics: models with an --index need the queries' texts")
     first = None if run is None else shared.run(run, topics)
     judged, positions = shared.qrels(qrels, first, topics), PositionalIndex.from_lucene(index)
     if first is None:
         texts = shared.topics(topics)
         relevant = judged_topics(texts, judged, recipe.measure.rel)
         drawn = sample_topics(relevant, MAX_TOPICS)
-        if not folds or len(drawn) < len(relevant):
+        if not every or len(drawn) < len(relevant):
             left_out = texts.keys() - set(drawn)  # not the topics that are missing
             judged = {qid: grades for qid, grades in judged.items() if qid not in left_out}
             texts = {qid: texts[qid] for qid in drawn}
-        first = search_first(index, texts, shared.jobs, union=RANKERS[model.partition("(")[0]].union)
-    return first, judged, positions, recipe, form
+        first = search_first(index, texts, shared.jobs, union=union)
+    return first, judged, positions, recipe
 
 
 def from_runs(
     shared: Shared,
     topics: Path | None,
-    qrels: Path | None,
+    qrels: Path,
     run: Path | None,
-    model: str,
-    objective: Objective,
     features: Sequence[Feature],
+    learner: Learner | LambdaMART,
+    preselection: MMRPreselection | None,
 ) -> Inputs:
     """Read the run, and learn from its scores and the features."""
-    if qrels is None:
-        raise ParameterError(
-            "--qrels is missing: name the judgements to learn from, or a file of features and grades, --letor"
-        )
-    learner, preselection = parse_learner(model, objective)
     recipe = IndexFreeRecipe(with_runs(features), learner, preselection=preselection)
     if run is None:
         raise ParameterError("give a --run to rerank: without --index, nothing can be searched")
@@ -89,14 +81,17 @@ def from_runs(
         )
     _log.info("without --index: windows, expansion, translation and all other features of texts are left out")
     first = shared.run(run, topics)
-    return first, shared.qrels(qrels, first, topics), None, recipe, None
+    return first, shared.qrels(qrels, first, topics), None, recipe
 
 
 def from_letor(
-    path: Path, validation: Path | None, model: str, objective: Objective, features: Sequence[Feature]
+    path: Path,
+    validation: Path | None,
+    features: Sequence[Feature],
+    learner: Learner | LambdaMART,
+    preselection: MMRPreselection | None,
 ) -> Inputs:
     """Read a feature file, and learn from its columns."""
-    learner, preselection = parse_learner(model, objective)
     data, held_out = read_features(path), None
     columns = chosen_columns(path, data, features)
     if validation is not None:
@@ -104,10 +99,10 @@ def from_letor(
         if both := set(held_out.qids) & set(data.qids):
             raise FormatError(validation, None, f"{len(both)} of its topics, such as {min(both)!r}, are in {path}, too")
         with naming(validation):
-            held_out = with_relevant(held_out, objective.rel, str(validation))
+            held_out = with_relevant(held_out, Objective.parse(learner.objective).rel, str(validation))
     with naming(validation or path):
         recipe = IndexFreeRecipe.of_data(data, learner, columns=columns, validation=held_out, preselection=preselection)
-    return listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe, None
+    return listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe
 
 
 def chosen_columns(path: Path, data: RankingData, features: Sequence[Feature]) -> list[str]:

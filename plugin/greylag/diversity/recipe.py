@@ -13,7 +13,7 @@ import numpy as np
 from greylag.core.checks import check_choice
 from greylag.core.hints import shown
 from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options
+from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures, CoverageModel, Criterion
 from greylag.diversity.mmr import MMR
@@ -345,7 +345,13 @@ DIVERSITY_MODELS = {name: DiversityModelKind(name) for name in registered("diver
 
 def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> DiversityRecipe:
     """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)``; `title_files` has its file of titles."""
-    name, options = read_call(text)
+    return spelt_diversity(*read_call(text), document_features)
+
+
+def spelt_diversity(
+    name: str, options: Mapping[str, Value], document_features: tuple[str, ...] = ()
+) -> DiversityRecipe:
+    """Make the recipe of a model's name and options; see `parse_diversity`."""
     if name not in DIVERSITY_MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, DIVERSITY_MODELS)}")
     values = read_options(name, options, DIVERSITY_MODELS[name].options)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from greylag.core.hints import shown
 from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import Parameter, nearest, parameters, read_call, read_options, several
+from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options, several
 from greylag.errors import ParameterError
 from greylag.features.feature import Feature, unique_features
 from greylag.features.spec import Pool, candidate_pool
@@ -131,7 +131,18 @@ def parse_model(
     >>> recipe.learner.max_features, recipe.parameters.mu
     (3, 500.0)
     """
-    name, options = read_call(text)
+    return spelt_model(*read_call(text), Objective.parse(objective), features=features, pool=pool)
+
+
+def spelt_model(
+    name: str,
+    options: Mapping[str, Value],
+    objective: Objective,
+    *,
+    features: tuple[Feature, ...] = (),
+    pool: Pool | None = None,
+) -> SpeltModel:
+    """Make the recipe of a model's name and options; see `parse_model`."""
     ranker = RANKERS.get(name)
     if ranker is None:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, RANKERS)}")
@@ -142,13 +153,14 @@ def parse_model(
     # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = ModelOptions.pop(values, *_QUERIES)
     words = frozenset[str]() if queries.stop_words is None else read_stop_words(queries.stop_words)
-    recipe = ranker.recipe(Objective.parse(objective), values, **given)
+    recipe = ranker.recipe(objective, values, **given)
     return SpeltModel(recipe, QueryForm(queries.first_sentence, words))
 
 
-def parse_learner(text: str, objective: Objective | str) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
-    """Parse the learner and preselection of a model without an index, such as ``coordinate-ascent(restarts=5)``."""
-    name, options = read_call(text)
+def spelt_learner(
+    name: str, options: Mapping[str, Value], objective: Objective
+) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
+    """Make the learner and the preselection of a model without an index."""
     if name not in registered("learner"):
         why = f"{name} needs --index" if name in RANKERS else f"unknown model {name!r:.60}"
         raise ParameterError(f"{why}: without one, {nearest(name, registered('learner'))}")

@@ -12,9 +12,10 @@ from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.learning import GreedySelection
+from greylag.learning.linesearch import Objective
 from greylag.ranking import Run
 from greylag.recipes import spelling
-from greylag.recipes.spelling import parse_learner
+from greylag.recipes.spelling import spelt_learner
 from greylag.testing import check_diversity_learner, check_feature, check_learner
 from tests.greylag.diversity import samples
 
@@ -86,7 +87,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def test_a_learner_of_another_package_trains() -> None:
-    learner, preselection = parse_learner("first(max_features=2)", "nDCG@10")
+    learner, preselection = spelt_learner("first", {"max_features": 2}, Objective.parse("nDCG@10"))
     assert preselection is None
     check_learner(learner)  # type: ignore[arg-type]
     parsed, _ = spelling.parse_model("first(max_features=2,mu=500)", "nDCG@10", pool="sd")
@@ -121,9 +122,9 @@ def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
         (parse_feature, "wrong:1", "wrong is spelt longest:"),
         (spelling.parse_model, "clashing", "clashing has the parameter b"),
         (recipe.find_diversity_learner, "deep", "deep has the parameter depth"),
-        (lambda text: parse_learner(text, "AP"), "absent", "absent cannot be imported: No module named"),
-        (lambda text: parse_learner(text, "AP"), "none", "none cannot be imported"),
-        (lambda text: parse_learner(text, "AP"), "twice", "others:Other, theirs_too:First"),
+        (lambda text: spelt_learner(text, {}, Objective("AP")), "absent", "absent cannot be imported: No module named"),
+        (lambda text: spelt_learner(text, {}, Objective("AP")), "none", "none cannot be imported"),
+        (lambda text: spelt_learner(text, {}, Objective("AP")), "twice", "others:Other, theirs_too:First"),
         (lambda text: load_entry("learner", text), "frist", "unknown learner 'frist'"),
     ],
 )
