@@ -185,13 +185,19 @@ _TEXTS = read_texts(__file__)
 
 def sections(findings: Findings) -> list[Section]:
     """Return the sections of the report."""
+    rounds = {
+        f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()
+    }
+    caption = "Test means with different numbers of features; p of the paired t-test, corrected"
+    same = findings.retraining.same
+    retrained = f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
     return [
         Section("Result", verdict(findings)),
         Section("Collection", "", [collection_table(findings)]),
         Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
-        Section("Number of features", _TEXTS["curves"], [curves_figure(findings), rounds_table(findings)]),
-        Section("Retraining", retraining_text(findings), [retraining_table(findings)]),
-        Section("Queries", parts=query_charts(findings)),
+        Section("Number of features", _TEXTS["curves"], [curves_figure(findings), means_table(caption, rounds)]),
+        Section("Retraining", retrained, [retraining_table(findings)]),
+        Section("Queries", parts=[change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]),
         Section(
             "Parameters",
             f"{_TEXTS['parameters']}\n\n{grid_ends(findings)}",
@@ -231,12 +237,6 @@ def collection_table(findings: Findings) -> Table:
         ("window profile", experiment.base.profile),
     ]
     return Table("Collection and topics", ("", ""), rows)
-
-
-def retraining_text(findings: Findings) -> str:
-    """Return a sentence about the number of folds in which retraining selects the same features."""
-    same = findings.retraining.same
-    return f"The same features are selected with and without retraining in {sum(same)} of {len(same)} folds."
 
 
 def retraining_table(findings: Findings) -> Table:
@@ -317,12 +317,6 @@ def comparison_table(findings: Findings) -> Table:
     return Table(caption, header, rows)
 
 
-def rounds_table(findings: Findings) -> Table:
-    """Return the effect on the test mean of the features after the first, the second, ..."""
-    rows = {f"{system}: {pair}": row for system, curve in findings.curves.items() for pair, row in curve.rounds.items()}
-    return means_table("Test means with different numbers of features; p of the paired t-test, corrected", rows)
-
-
 def curves_figure(findings: Findings) -> Figure:
     """Return the objective against the number of features."""
     objective = findings.experiment.settings.training.objective
@@ -335,11 +329,6 @@ def curves_figure(findings: Findings) -> Figure:
     }
     caption = f"{objective} against the number of features, over all folds"
     return line_figure(caption, "number of features", f"mean {objective}", panels)
-
-
-def query_charts(findings: Findings) -> list[Figure]:
-    """Return the difference of each query from tuned BM25 by the objective, in decreasing order for each system."""
-    return [change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]
 
 
 def grid_ends(findings: Findings) -> str:
@@ -379,11 +368,8 @@ def handpicked_table(findings: Findings) -> Table:
         rows += [(picked.name, name, *(f"{value:.4g}" for value in by_fold)) for name, by_fold in values.items()]
         scores = [f"{fitted.score:.4f}" for fitted in findings.tuned[picked.name]]
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
-    return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *_fold_names(findings)), rows)
-
-
-def _fold_names(findings: Findings) -> list[str]:
-    return [f"fold {fold.number}" for fold in findings.folds]
+    folds = [f"fold {fold.number}" for fold in findings.folds]
+    return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *folds), rows)
 
 
 def pool_text(findings: Findings) -> str:

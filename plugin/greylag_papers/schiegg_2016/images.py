@@ -173,17 +173,13 @@ def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
 
 def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
     """Return the losses of all members."""
-    M = histogram_size(tables[TOGETHER])
+    # Of as many members as in the paper's histogram, or the closest number that was trained
+    M = min(tables[TOGETHER].sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
     caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
     return [
         *report.member_tables(tables[TOGETHER], METHODS, TOGETHER),
         report.histogram_figure(_panels(tables), ENSEMBLES, M, caption, UNIT),
     ]
-
-
-def histogram_size(table: TrialTable) -> int:
-    """Count the members that the paper's histogram has, or the closest that was trained."""
-    return min(table.sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
 
 
 def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:

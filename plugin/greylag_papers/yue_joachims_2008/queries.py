@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -14,7 +14,7 @@ from greylag.diversity import PRESETS, CandidateMaker, Candidates, candidates_fr
 from greylag.evaluation import Subtopics
 from greylag.features import FeatureExtractor, FeatureSpec
 from greylag.index import PositionalIndex
-from greylag.ranking import FloatArray, IntArray, unit_range
+from greylag.ranking import FloatArray, unit_range
 from greylag.studies import Context, Experiment, InputFile, Positive, open_index
 from greylag.trec import SubtopicQrels, read_run, read_subtopic_qrels, read_titles, read_topics
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
@@ -115,7 +115,8 @@ def rotations(
     # after the training queries. The first query follows the last.
     end, splits = _held_out(queries, n_training, n_validation), []
     for block in np.array_split(np.arange(len(queries)), n_splits or len(queries)):
-        test, *rest = _rotate(queries, block)
+        first, after = int(block[0]), int(block[-1]) + 1
+        test, rest = tuple(queries[first:after]), [*queries[after:], *queries[:first]]
         if len(rest) < end:
             raise ParameterError(f"{n_splits} splits of {len(queries)} queries leave {len(rest)}, fewer than {end}")
         splits.append(Split(tuple(rest[:n_training]), tuple(rest[n_training:end]), test))
@@ -126,12 +127,6 @@ def folds(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> 
     """Return the smallest number of `rotations`."""
     end = _held_out(queries, n_training, n_validation)
     return rotations(queries, n_training, n_validation, -(-len(queries) // (len(queries) - end)))
-
-
-def _rotate(queries: Sequence[StudyQuery], block: IntArray) -> tuple[Any, ...]:
-    """Return a block of queries, then each of the queries after it, and then before it."""
-    first, end = int(block[0]), int(block[-1]) + 1
-    return (tuple(queries[first:end]), *queries[end:], *queries[:first])
 
 
 def _held_out(queries: Sequence[StudyQuery], n_training: int, n_validation: int) -> int:

@@ -7,7 +7,7 @@ both are reported, as is a kNN graph. The degree correction D^-1/2 f* is not in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -22,7 +22,7 @@ from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Section
 from greylag.runtime import parallel_map
-from greylag.studies import Context, Outcome, Positive, Seed, Study, Table
+from greylag.studies import Context, Outcome, Positive, Seed, Study
 from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
@@ -90,6 +90,12 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         for name in graphs
     }
     stepped = {name: {"all": float(area.mean())} for name, area in rows.items()}
+    better_areas = {name: area > areas[PRODUCT] for name, area in areas.items() if name != PRODUCT}
+    shares = "Share of queries with a larger ROC area than by the inner product"
+    tables = [
+        class_means_table(f"Mean ROC areas over {settings.queries} queries of each newsgroup", areas, names),
+        class_means_table(shares, better_areas, names, decimals=2),
+    ]
     figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name in graphs]
     return Outcome(
         scores=means | tested | better | stepped,
@@ -100,7 +106,7 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         },
         title="Manifold ranking of newsgroup messages",
         sections=[
-            Section("ROC areas", parts=[*areas_tables(areas, names), *figures]),
+            Section("ROC areas", parts=[*tables, *figures]),
             Section(
                 "Iterations",
                 parts=[
@@ -154,14 +160,6 @@ def spread(W: AffinityGraph, queries: IntArray, alpha: float) -> FloatArray:
     # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=alpha, solver="direct")
-
-
-def areas_tables(areas: Mapping[str, FloatArray], names: Sequence[str]) -> tuple[Table, Table]:
-    """Tabulate mean ROC areas by newsgroup, and shares of queries for which a ranking beats the inner product."""
-    better = {name: area > areas[PRODUCT] for name, area in areas.items() if name != PRODUCT}
-    caption = f"Mean ROC areas over {areas[PRODUCT].shape[1]} queries of each newsgroup"
-    shares = "Share of queries with a larger ROC area than by the inner product"
-    return class_means_table(caption, areas, names), class_means_table(shares, better, names, decimals=2)
 
 
 def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: FloatArray) -> Figure:

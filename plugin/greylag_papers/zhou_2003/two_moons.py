@@ -5,7 +5,6 @@ Compares the iteration f(t), its limit f*, the ranking by distance, and the rank
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated
 
@@ -18,7 +17,7 @@ from sklearn.datasets import make_moons
 
 from greylag.manifold import iterates, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Section
+from greylag.reports import Section
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
 from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.zhou_2003.by_example import connecting, roc_areas
@@ -63,6 +62,14 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
     falls = falling(scores["f*"], scores["shortest paths"], moons)
     means["f*"]["falls along the moon"] = float(falls.mean())
     context.progress(f"two moons: {len(X)} points ranked for each of them, by {len(scores)} methods")
+    joined = Cloud(X, edges=np.argwhere(np.triu(W > 0)))
+    # Colours do not depend on the query's own score.
+    query = int(np.argmin(X[:, 0]))
+    clouds = {name: Cloud(X, shades=columns[:, query], marked=query) for name, columns in scores.items()}
+    of_query = point_figure("The cross is the query. The darker a point, the higher its score.", clouds)
+    of_graph = point_figure(
+        "Pairs are joined in ascending order of distance until the graph is connected.", {"": joined}
+    )
     caption = "Means over all points as the query: share of queries whose whole moon is ranked first, and ROC area"
     table = means_table(caption, means)
     return Outcome(
@@ -70,9 +77,9 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
         results=means,
         title="Manifold ranking of two moons",
         sections=[
-            Section("The graph", parts=[graph_figure(X, W)]),
+            Section("The graph", parts=[of_graph]),
             Section("Every point as the query", parts=[table]),
-            Section("One query", parts=[scores_figure(X, scores, int(np.argmin(X[:, 0])))]),
+            Section("One query", parts=[of_query]),
         ],
     )
 
@@ -108,18 +115,6 @@ def falling(scores: FloatArray, nearness: FloatArray, moons: IntArray) -> FloatA
         same_moon[query] = False  # the query itself is first by both
         correlations[query] = spearmanr(scores[same_moon, query], nearness[same_moon, query]).statistic
     return correlations
-
-
-def graph_figure(X: FloatArray, W: FloatArray) -> Figure:
-    """Return the points and the edges of the graph (the paper's Figure 2a)."""
-    cloud = Cloud(X, edges=np.argwhere(np.triu(W > 0)))
-    return point_figure("Pairs are joined in ascending order of distance until the graph is connected.", {"": cloud})
-
-
-def scores_figure(X: FloatArray, scores: Mapping[str, FloatArray], query: int) -> Figure:
-    """Return a panel for each of `scores`, with one query; colours do not depend on the query's own score."""
-    clouds = {name: Cloud(X, shades=columns[:, query], marked=query) for name, columns in scores.items()}
-    return point_figure("The cross is the query. The darker a point, the higher its score.", clouds)
 
 
 STUDY = Study(Settings, draw_points, run)

@@ -119,8 +119,12 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     tried = try_parameters(X, digits, drawn, settings, context)
     chosen = choose(tried, drawn.shape[:2])
     means = class_means(areas, settings.names) | class_means({CHOSEN: chosen.areas}, settings.names)
-    number_table = areas_table(areas, settings)
-    width_table = widths_table(by_width, areas[DISTANCE][..., :1], settings)
+    parts = {"1 query": slice(1), f"{settings.queries} queries": slice(-1, None), "all": slice(None)}
+    by_number = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
+    trials = f"over {settings.trials} trials"
+    number_table = class_means_table(f"Mean ROC areas {trials}", by_number, settings.names)
+    widths = {f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)} | {DISTANCE: areas[DISTANCE][..., :1]}
+    width_table = class_means_table(f"Mean ROC areas with one query {trials}", widths, settings.names)
     rows = {**{f"f({t})": area for t, area in by_step.items()}, "f*": areas[MANIFOLD][..., :1]}
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
@@ -286,19 +290,6 @@ def areas_by_queries(scores: FloatArray, digits: IntArray, queries: IntArray) ->
     """Compute ROC areas, shape (digits, trials, queries), of scores of shape (n, digits, trials, queries)."""
     sets = [drawn[: k + 1] for drawn in queries.reshape(-1, queries.shape[-1]) for k in range(queries.shape[-1])]
     return roc_areas(scores.reshape(len(scores), -1), digits, sets).reshape(queries.shape)
-
-
-def areas_table(areas: Mapping[str, FloatArray], settings: Settings) -> Table:
-    """Tabulate means by digit: with one query, with all queries, and over all numbers of queries."""
-    parts = {"1 query": slice(1), f"{settings.queries} queries": slice(-1, None), "all": slice(None)}
-    rows = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
-    return class_means_table(f"Mean ROC areas over {settings.trials} trials", rows, settings.names)
-
-
-def widths_table(by_width: Mapping[float, FloatArray], baseline: FloatArray, settings: Settings) -> Table:
-    """Tabulate means by digit with one query, for each kernel width and for the distance."""
-    rows = {**{f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)}, DISTANCE: baseline}
-    return class_means_table(f"Mean ROC areas with one query over {settings.trials} trials", rows, settings.names)
 
 
 def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tuple[Table, Table]:
