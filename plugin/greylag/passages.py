@@ -233,7 +233,9 @@ class Reranker:
             return self._index(texts, others)
 
         if scores is None and query_vector is not None:
-            ranking = _by_cosine(query, known["vectors"])
+            own = known["vectors"]
+            rows = unit_rows(np.concatenate([own.query(_QID, query), own.documents(docids)]))
+            ranking = Ranking.sort(_QID, query or " ", docids, np.einsum("ij,j->i", rows[1:], rows[0]))
             known["scale"] = "none"
         elif scores is None:
             ranking = _by_bm25(query, docids, index(_OTHERS))
@@ -645,12 +647,6 @@ def _by_bm25(query: str, docids: tuple[str, ...], index: PositionalIndex) -> Ran
 
     as_given = Ranking(_QID, query or " ", docids, np.zeros(len(docids)))
     return as_given.rescore(FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))(as_given)[:, 0])
-
-
-def _by_cosine(query: str, vectors: ArrayVectors) -> Ranking:
-    """Rank passages by the cosine of their vectors with the query's."""
-    rows = unit_rows(np.concatenate([vectors.query(_QID, query), vectors.documents(vectors.docids)]))
-    return Ranking.sort(_QID, query or " ", vectors.docids, np.einsum("ij,j->i", rows[1:], rows[0]))
 
 
 def _aspects(given: Any, texts: Mapping[str, str]) -> Any:

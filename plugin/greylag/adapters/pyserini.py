@@ -5,22 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from greylag.core import foreign
 from greylag.core.checks import check_counts, check_ids
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Hit, Query, Ranking, Run
 from greylag.trec import Qrels
-
-
-class Hit(NamedTuple):
-    """A hit, as Pyserini's rerankers and fusion read it: ``docid`` and ``score``."""
-
-    docid: str
-    score: float
 
 
 def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> dict[str, str]:
@@ -49,7 +42,10 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
 def qrels_from_pyserini(qrels: Mapping[Any, Mapping[Any, Any]]) -> Qrels:
     """Convert the result of ``pyserini.search.get_qrels``: grades are strings, and keys may be integers."""
     rows = ((qid, docid, value) for qid, grades in qrels.items() for docid, value in grades.items())
-    return foreign.qrels_of((qid, docid, int(v) if _is_integer(v) else v) for qid, docid, v in rows)
+    integer = re.compile(r"\s*[-+]?\d+\s*")
+    return foreign.qrels_of(
+        (qid, docid, int(v) if isinstance(v, str) and integer.fullmatch(v) else v) for qid, docid, v in rows
+    )
 
 
 def run_from_pyserini(
@@ -78,10 +74,7 @@ def run_from_pyserini(
 
 def run_to_pyserini(run: Run) -> dict[str, list[Hit]]:
     """Convert a run to hits by qid, in the form of ``batch_search``."""
-    return {
-        ranking.qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores.tolist(), strict=True)]
-        for ranking in run.rankings
-    }
+    return {ranking.qid: [ranking[n] for n in range(len(ranking))] for ranking in run.rankings}
 
 
 @dataclass(frozen=True)
@@ -108,10 +101,6 @@ class PyseriniSource(Source):
     def __call__(self, query: Query, /) -> Ranking:
         """Search for one query."""
         return ranking_of(query.qid, query.text, self.searcher.search(query.text, k=self.k))
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+\s*", value) is not None
 
 
 def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:

@@ -9,7 +9,6 @@ outside the arrays, since bounds are checked where they are read.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import logging
 import os
@@ -132,8 +131,10 @@ class Writer:
         """Write the headers, read the files back from the disk, and return their checksums."""
         for name, checksum in self._checksums.items():
             path = _file(self.folder, name)
-            with path.open("r+b") as file:
-                file.write(_header(self.dtypes[name], len(self.read(name))))
+            shape = (len(self.read(name)),)
+            with path.open("r+b") as file:  # with a header other programs can read it; here, types and sizes are known
+                description = {"descr": np.dtype(self.dtypes[name]).str, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, description)
             sync(path, drop=True)
             if _checksum(path, _HEADER) != checksum:
                 raise CollectionError(f"{path} is not read back as it was written: check the disk")
@@ -234,14 +235,6 @@ def _unseal(sealed: bytes) -> dict[str, Any]:
 
 def _stamps_of(source: ArraySource) -> dict[str, list[int]]:
     return {name: list(stamp) for folder in source.files for name, stamp in file_stamps(folder)}
-
-
-def _header(dtype: str, size: int) -> bytes:
-    """Return the beginning of an ``.npy`` file, which other programs read; here types are known and sizes checked."""
-    header = io.BytesIO()
-    description = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (size,)}
-    np.lib.format.write_array_header_1_0(header, description)
-    return header.getvalue()
 
 
 def _map(path: Path, dtype: str, mode: str = "r") -> Any:

@@ -56,11 +56,14 @@ def verify_words(source: LuceneIndex) -> list[str]:
 
 
 def _arrays_of(source: LuceneIndex) -> ArraySource:
-    return _source(source, "greylag", "exporting positions", DTYPES, _write, fingerprint)
+    return _source(source, "greylag", "exporting positions", DTYPES, partial(_write, source), fingerprint)
 
 
 def _words_of(source: LuceneIndex) -> ArraySource:
-    return _source(source, "words.greylag", "exporting words", WORD_DTYPES, _write_words, lambda _: "")
+    def write(writer: Writer) -> None:
+        write_words(source.texts(), writer.append, writer.read)
+
+    return _source(source, "words.greylag", "exporting words", WORD_DTYPES, write, lambda _: "")
 
 
 def _source(
@@ -68,7 +71,7 @@ def _source(
     suffix: str,
     making: str,
     dtypes: Mapping[str, str],
-    write: Callable[[LuceneIndex, Writer], None],
+    write: Callable[[Writer], None],
     identity: Callable[[Mapping[str, Any]], str],
 ) -> ArraySource:
     path = named(source.path)
@@ -78,16 +81,11 @@ def _source(
         places=places(f"{path.name}.{suffix}", path.parent, str(path.resolve())),
         fingerprint=source.fingerprint,
         dtypes=dtypes,
-        write=partial(write, source),
+        write=write,
         files=[path],
         check=source.check_integrity,
         identity=identity,
     )
-
-
-def _write_words(source: LuceneIndex, writer: Writer) -> None:
-    """Write the words of the texts that the index stores."""
-    write_words(source.texts(), writer.append, writer.read)
 
 
 def _write(source: LuceneIndex, writer: Writer) -> None:

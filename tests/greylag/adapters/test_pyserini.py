@@ -14,9 +14,8 @@ from greylag.adapters import (
     run_to_pyserini,
     topics_from_pyserini,
 )
-from greylag.adapters.pyserini import Hit
 from greylag.errors import ParameterError
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Hit, Query, Ranking, Run
 from tests.greylag.adapters.samples import runs
 
 TOPICS = {301: {"title": "wing  flow", "description": "What flows?"}, "q-2": {"title": "cat", "description": ""}}

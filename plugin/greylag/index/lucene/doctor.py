@@ -27,7 +27,7 @@ class Check(NamedTuple):
 
 def diagnose(index: _Paths | None = None) -> tuple[Check, ...]:
     """Check Java, Pyserini, the JVM and, optionally, an index or the shards of a collection."""
-    checks = [_check("Java", _java, INSTALL_JAVA), _check("Pyserini", _pyserini, INSTALL_PYSERINI)]
+    checks = [_check("Java", _java, INSTALL_JAVA), _check("Pyserini", lambda: str(anserini_jar()), INSTALL_PYSERINI)]
     later: list[tuple[str, Callable[[], str], str]] = [("JVM", _jvm, INSTALL_PYSERINI)]
     if index is not None:
         later.append(("index", partial(_index, index), POSITIONS_REMEDY))
@@ -49,10 +49,6 @@ def _check(name: str, probe: Callable[[], str], remedy: str) -> Check:
 def _java() -> str:
     java = find_java()
     return f"{java.version} in {java.home}, found by {java.source}"
-
-
-def _pyserini() -> str:
-    return str(anserini_jar())
 
 
 @calls_java

@@ -104,13 +104,15 @@ def write_for_anserini(
         return "JsonCollection", _write_json(_read_records(docs, collection, fields), folder, parts)
     if fields is not None:
         raise ParameterError(f"--fields is for JSON and tables, not for {collection}")
-    if collection == "TrecCollection" and _is_bare(docs):
+    first = next(_trec_elements(docs), None) if collection == "TrecCollection" else None
+    if first is not None and not _TEXT_ELEMENT.search(first[2]):
         return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
     prefix = "_" if collection == "TrecCollection" else ""  # Anserini leaves out TREC files called readme
     count = sum(1 for _ in (_trec_texts(docs) if collection == "TrecCollection" else _files(docs)))
     for number, path in enumerate(_paths(docs)):
-        packed = _is_packed(path)
-        marked = collection == "TrecCollection" and not packed and _first_bytes(path).startswith(BOM_UTF8)
+        with _reading(path), path.open("rb") as start:
+            packed = path.name.lower().endswith(_TAR) or unpacked(start) is not start
+            marked = collection == "TrecCollection" and not packed and start.read(len(BOM_UTF8)) == BOM_UTF8
         if marked or packed != path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
@@ -177,16 +179,6 @@ def _paths(docs: Path) -> list[Path]:
         elif path.is_symlink() or not path.is_dir():  # a folder behind a link would not be searched
             raise ParameterError(f"{path} is neither a file nor a folder: remove it, or put the documents in its place")
     return files
-
-
-def _is_packed(path: Path) -> bool:
-    with _reading(path), path.open("rb") as file:
-        return path.name.lower().endswith(_TAR) or unpacked(file) is not file
-
-
-def _first_bytes(path: Path) -> bytes:
-    with _reading(path), path.open("rb") as file:
-        return file.read(len(BOM_UTF8))
 
 
 def _files(docs: Path) -> Iterator[tuple[Path, IO[bytes]]]:
@@ -335,11 +327,6 @@ def _document(name: Path, line: int, record: Mapping[str, Any], key: str, fields
     if len(text.encode("utf-16-le", "replace")) > 2 * MAX_TEXT:
         raise FormatError(name, line, f"document {docid} has more than {MAX_TEXT:,} characters: split it")
     return str(docid), text
-
-
-def _is_bare(docs: Path) -> bool:
-    first = next(_trec_elements(docs), None)
-    return first is not None and not _TEXT_ELEMENT.search(first[2])
 
 
 def _trec_documents(docs: Path) -> Iterator[Document]:

@@ -204,10 +204,17 @@ def _launch(heap: str) -> None:
         jnius_config.add_classpath(str(anserini_jar()))
         # -Xrs leaves Ctrl-C to Python; without it the JVM exits the process immediately.
         jnius_config.add_options(
-            f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK, *_crash_options()
-        )
+            f"-Xmx{heap}", "-Xrs", "--enable-native-access=ALL-UNNAMED", *_WHOLE_STACK,
+            # Nothing is written to the working folder in a crash. Statistics would be a file that Java maps into
+            # memory, where a full disk would end the process.
+            f"-XX:ErrorFile={Path(tempfile.gettempdir(), 'greylag-java-crash-%p.log')}", "-XX:-CreateCoredumpOnCrash",
+            "-XX:-UsePerfData",
+        )  # fmt: skip
+        # In an ASCII locale, Java cannot name all files, as Python can.
+        is_ascii = codecs.lookup(locale.getencoding()).name == "ascii"
+        names = {"JAVA_HOME": str(java.home), **({"LC_ALL": "C.UTF-8"} if is_ascii else {})}
         try:
-            with _environment({"JAVA_HOME": str(java.home), **_locale()}):
+            with _environment(names):
                 if _is_limited():
                     _try_to_start(java)
                 import jnius  # noqa: F401
@@ -256,11 +263,6 @@ def _try_to_start(java: Java) -> None:
             )
 
 
-def _locale() -> dict[str, str]:
-    """Return the variables with which Java can name all files, as Python can; in an ASCII locale it cannot."""
-    return {"LC_ALL": "C.UTF-8"} if codecs.lookup(locale.getencoding()).name == "ascii" else {}
-
-
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
     """Set variables of the environment for the block."""
@@ -272,13 +274,6 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
         for name in variables:
             del os.environ[name]
         os.environ.update(before)
-
-
-def _crash_options() -> tuple[str, ...]:
-    """Return options that keep Java from writing to the working folder in a crash, and from writing statistics."""
-    log = Path(tempfile.gettempdir(), "greylag-java-crash-%p.log")
-    # Statistics are a file that Java maps into memory, where a full disk would end the process.
-    return f"-XX:ErrorFile={log}", "-XX:-CreateCoredumpOnCrash", "-XX:-UsePerfData"
 
 
 def _silence() -> None:

@@ -393,15 +393,15 @@ class _Retriever(Source, ABC):
         self.index._reader()  # raises if the index was closed
         query = Query("query", query) if isinstance(query, str) else query
         try:
-            words = self._bag_of_words(query.text) if weights is None else _weighted_terms(weights)
+            if weights is None:
+                generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
+                words = generator.buildQuery("contents", self.index._java_analyzer(), _java_text(query.text))
+            else:
+                words = _weighted_terms(weights)
             docids, scores = bulk_calls.hits(self._searcher, words, self.k if k is None else k)
         except pyjnius().JavaException as error:
             raise CollectionError(f"query {query.qid} on {self.index.name}: {reason(error)}") from error
         return Ranking(query.qid, query.text, tuple(docids), np.array(scores))
-
-    def _bag_of_words(self, text: str) -> Any:
-        generator = java_class("io.anserini.search.query.BagOfWordsQueryGenerator")()
-        return generator.buildQuery("contents", self.index._java_analyzer(), _java_text(text))
 
     @cached_property
     def _searcher(self) -> Any:
