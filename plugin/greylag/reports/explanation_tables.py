@@ -25,7 +25,7 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
         rows.append((str(share.feature), share.contribution, share.weight, share.value, None, None, None))
         rows += _clique_rows(share, fold=top is not None)
     if rest := shares[len(shown) :]:
-        rows.append((_more(rest), sum(share.contribution for share in rest), *[None] * 5))
+        rows.append((_count(len(rest), "more feature"), sum(share.contribution for share in rest), *[None] * 5))
     rows.append(("score", explanation.score, *[None] * 5))
     header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
     return Table(f"Query {explanation.qid}, document {explanation.docid}", header, rows, SCORE_DECIMALS)
@@ -56,7 +56,7 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
         rows += _clique_differences(share, share_below, fold=top is not None)
     if rest := pairs[len(shown) :]:
         sums = [sum(share.contribution for share in shares) for shares in zip(*rest, strict=True)]
-        rows.append((_more(rest), sums[0] - sums[1], *sums, None, None))
+        rows.append((_count(len(rest), "more feature"), sums[0] - sums[1], *sums, None, None))
     rows.append(("score", above.score - below.score, above.score, below.score, None, None))
     header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
     return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, SCORE_DECIMALS)
@@ -111,10 +111,6 @@ def _name(clique: CliqueShare) -> str:
     if times == 1:
         return clique.name
     return f"{clique.name} ({times:.0f} times)" if times == int(times) else f"{clique.name} (probability {times:.4g})"
-
-
-def _more(rest: list[Any]) -> str:
-    return _count(len(rest), "more feature")
 
 
 def _count(number: int, noun: str) -> str:

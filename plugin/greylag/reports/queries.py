@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from greylag.evaluation import Scores
 from greylag.index.positional import PositionalIndex
 from greylag.rankers.explanation import explain_documents
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Run
 from greylag.reports.excerpts import Piece, Show, no_text
 from greylag.trec import Qrels, SubtopicQrels
 
@@ -113,13 +114,37 @@ def query_changes(
     old, new, measure = scores[before.tag].by_query, scores[after.tag].by_query, scores[before.tag].measures[0]
     queries = []
     for qid in (qid for qid in after if qid in before and qid in old):
-        change = _query_change(before[qid], after[qid], (old[qid], new[qid]), qrels[qid], top, why)
-        topics = (subtopics or {}).get(qid, {})
-        left, right = (
-            _described(change.text, places, show, topics, measure.rel) for places in (change.left, change.right)
-        )
-        queries.append(replace(change, left=left, right=right))
+        first, last = before[qid].docids, after[qid].docids
+        whys = why(qid, first[:top], last[:top]) if last else ()
+        places = partial(_places, after[qid].query, qrels[qid], (subtopics or {}).get(qid, {}), show, measure.rel)
+        left = places(first[:top], last, ("not ranked any more", "up to", "down to"), [""] * top)
+        right = places(last[:top], first, ("was not ranked", "down from", "up from"), whys)
+        queries.append(QueryChange(qid, after[qid].query, old[qid], new[qid], left, right))
     return QueryChanges(caption, str(measure), (before.tag, after.tag), tuple(queries), measure.rel)
+
+
+def _places(
+    query: str,
+    grades: Mapping[str, int],
+    topics: Mapping[str, Mapping[str, int]],
+    show: Show,
+    level: int,
+    docids: Sequence[str],
+    others: Sequence[str],
+    words: tuple[str, str, str],
+    reasons: Sequence[str],
+) -> tuple[Place, ...]:
+    """Describe the top of a ranking; `words` are for documents that the other lacks, has higher, and has lower."""
+    ranks, above, places = {d: rank for rank, d in enumerate(others, 1)}, set[str](), []
+    for rank, (docid, reason) in enumerate(zip(docids, reasons, strict=False), 1):
+        other = ranks.get(docid)
+        moved = words[0] if other is None else "" if other == rank else f"{words[1 + (other > rank)]} {other}"
+        title, excerpt = show(query, docid)
+        names = [name for name, judged in topics.items() if judged.get(docid, 0) >= level]
+        covers = tuple((name, name not in above) for name in names)
+        places.append(Place(rank, docid, grades.get(docid), moved, reason, title, excerpt, covers))
+        above.update(names)
+    return tuple(places)
 
 
 def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], limit: int) -> tuple[Run, Run]:
@@ -129,46 +154,6 @@ def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], limit: i
     old, new = scores[before.tag].by_query, scores[after.tag].by_query
     shown = sorted(old, key=lambda qid: -abs(new[qid] - old[qid]))[:limit]
     return before.select_queries(shown), after.select_queries(shown)
-
-
-def _query_change(
-    before: Ranking, after: Ranking, values: tuple[float, float], grades: Mapping[str, int], top: int, why: Why
-) -> QueryChange:
-    old = {docid: rank for rank, docid in enumerate(before.docids, 1)}
-    new = {docid: rank for rank, docid in enumerate(after.docids, 1)}
-    reasons = why(after.qid, before.docids[:top], after.docids[:top]) if after.docids else ()
-    left = [
-        Place(rank, d, grades.get(d), _moved(rank, new.get(d), "not ranked any more", "to"))
-        for d, rank in old.items()
-        if rank <= top
-    ]
-    right = [
-        Place(rank, d, grades.get(d), _moved(rank, old.get(d), "was not ranked", "from"), reason)
-        for (d, rank), reason in zip(new.items(), reasons, strict=False)
-    ]
-    return QueryChange(after.qid, after.query, *values, tuple(left), tuple(right))
-
-
-def _described(
-    query: str, places: Iterable[Place], show: Show, topics: Mapping[str, Mapping[str, int]], level: int
-) -> tuple[Place, ...]:
-    """Return the documents of a ranking with their titles, excerpts and subtopics."""
-    above, described = set[str](), []
-    for place in places:
-        title, excerpt = show(query, place.docid)
-        names = [name for name, grades in topics.items() if grades.get(place.docid, 0) >= level]
-        covers = tuple((name, name not in above) for name in names)
-        described.append(replace(place, title=title, excerpt=excerpt, covers=covers))
-        above.update(names)
-    return tuple(described)
-
-
-def _moved(rank: int, other: int | None, absent: str, where: str) -> str:
-    """Write where a document came from or went to, by its rank in the other ranking."""
-    if other is None:
-        return absent
-    up = (other > rank) == (where == "from")
-    return "" if other == rank else f"{'up' if up else 'down'} {where} {other}"
 
 
 def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:
