@@ -1,12 +1,12 @@
 """Measures of novelty and diversity over the subtopic coverage of a ranking.
 
-The definitions are those of ndeval, TREC's program for diversity tasks, at any cut-off. M is the number of subtopics
+Definitions follow ndeval, TREC's program for diversity tasks, at any cut-off. M is the number of subtopics
 of a query with a relevant document; J(d, s) is 1 if document d is relevant (grade 1 or more) to subtopic s, else 0. The
 gain of the document d_r at rank r is
 
     G_r = sum over s of J(d_r, s) (1 - alpha)^(number of documents above rank r that are relevant to s),  alpha = 0.5.
 
-Every measure takes `covered`, the coverage of the ranked documents, shape (n, M); `pool`, that of all relevant
+Every measure takes `covered`, the coverage of the ranked documents, shape (n, M); `pool`, of all relevant
 documents by descending docid, shape (pool size, M); and the cut-off `k`. M must be positive. D-nDCG and D#-nDCG take
 grades, 0 or more, instead of coverage. All subtopics are equally likely.
 
@@ -63,7 +63,7 @@ def ideal_order(pool: BoolArray, k: int) -> IntArray:
 
 
 def alpha_ndcg(covered: BoolArray, pool: BoolArray, k: int) -> float:
-    """Compute alpha-nDCG@k: sum over r <= k of G_r / log2(r + 1), over that of `ideal_order` (Clarke et al. 2008)."""
+    """Compute alpha-nDCG@k: sum over r <= k of G_r / log2(r + 1), over its value for `ideal_order` (Clarke 2008)."""
     return _dcg(novelty_gains(covered[:k])) / _dcg(novelty_gains(pool[ideal_order(pool, k)]))
 
 
@@ -148,6 +148,6 @@ def d_sharp_ndcg(grades: IntArray, pool: IntArray, k: int) -> float:
 
 def subtopic_loss(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """Compute subtopic-loss@k: the weight of subtopics that the top k leave uncovered (Yue and Joachims 2008)."""
-    # Weights are those of `greylag.evaluation.subtopics`.
+    # Weighted as in `greylag.evaluation.subtopics`.
     documents = pool.sum(axis=0)
     return float(uncovered_weight(documents, np.asarray(covered[:k].any(axis=0))) / documents.sum())

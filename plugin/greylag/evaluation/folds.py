@@ -55,7 +55,7 @@ def fit_by_fold(
     qids : sequence of str
         All queries.
     folds : sequence of sequences of str
-        The queries that each fold holds out, such as those of `split_folds`, or of a split: ``[test]``.
+        The queries that each fold holds out, such as `split_folds` gives, or a split's: ``[test]``.
     *shared
         What is prepared once from all queries, such as features. Other processes receive it once.
     what : str, default "folds"

@@ -2,7 +2,7 @@
 
 `FAMILIES` is the table of measures: a new one is one entry, which says how it is spelled and what computes it.
 `parse_measure` is the only parser of measure names in greylag. Measures are no entry points: a name is a family with a
-cut-off, a level and parameters, and those of other packages are measures of ir_measures, which are taken as they are.
+cut-off, a level and parameters, and other packages' are measures of ir_measures, which are taken directly.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Family:
 
     @property
     def has_level(self) -> bool:
-        """Whether it has a relevance level that is known here."""
+        """The measure has a relevance level that is known here."""
         return not (self.by_grade or self.from_ir_measures)
 
 
@@ -75,7 +75,7 @@ class Graded(NamedTuple):
 
     @property
     def hits(self) -> list[bool]:
-        """Which ranked documents are relevant."""
+        """The relevance of each ranked document."""
         return [grade >= self.measure.rel for grade in self.ranked]
 
 
@@ -237,7 +237,7 @@ def _normalised_gain(graded: Graded) -> float:
 
 
 def _ndcg_at_relevant(graded: Graded) -> float:
-    """Average nDCG at the ranks of relevant documents; those not retrieved have that of the whole ranking."""
+    """Average nDCG at the ranks of relevant documents; those not retrieved have the whole ranking's."""
     grades, ideal, *_ = graded
     gained, best, end = _cumulated(grades), _cumulated(ideal), max(len(ideal) - 1, 0)
     found = [gained[rank] / best[min(rank, end)] for rank, grade in enumerate(grades) if grade > 0] if ideal else []
@@ -370,7 +370,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     interchangeable. A cut-off, any positive integer, follows ``@``, ``_`` or ``.``. ``AP(rel=2)``,
     ``nDCG(judged_only=True)@10``, ``RBP(rel=2,p=0.95)@10`` and ``Coverage(importance=vital)@20`` give the parameters of
     `Measure`; ``map-l2`` is ranx's spelling of a level. Names that greylag lacks, such as ``SetP(relative=True)``, and
-    measure objects are those of ir_measures, which computes the measure unless greylag defines it alike. Measures of
+    measure objects are ir_measures', which computes the measure unless greylag defines it alike. Measures of
     subtopics are greylag's own.
 
     Parameters

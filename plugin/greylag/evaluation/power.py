@@ -38,7 +38,7 @@ def detectable_difference(error: float, n: int, *, critical: float | None = None
     n : int >= 2
         The number of units, such as queries.
     critical : float, optional
-        The t from which on a difference is significant; by default, that of one two-sided test at level 0.05. See
+        The t from which on a difference is significant; by default, of one two-sided test at level 0.05. See
         `critical_t` for corrected tests.
     power : float, default 0.8
         The probability, above 0.05. The two-sided test's chance to show the contrary is left out; it is below 10^-6 for

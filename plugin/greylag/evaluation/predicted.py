@@ -165,7 +165,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     distance = float(every.mean() - predicted.mean())
     freedom = n - 2 if slope else n - 1
     alone = float(y @ y) / (n - 1) / n
-    # The error of the line at the mean of all predictions, which is off the mean of the judged topics; then that of the
+    # The error of the line at the mean of all predictions, which is off the mean of the judged topics; then of the
     # predictions' own mean.
     weights = 1 / n + (distance * f / spread if slope else 0.0)
     near = float(np.sum((weights * (y - slope * f) / (1 - leverages)) ** 2)) if slope else alone

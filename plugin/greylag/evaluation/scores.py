@@ -69,7 +69,7 @@ class Scores(Printed):
 
     @property
     def ranked(self) -> BoolArray:
-        """For which queries the run has documents, shape (queries,)."""
+        """The queries for which the run has documents, as booleans of shape (queries,)."""
         without = {*self.missing, *self.empty}
         return np.array([qid not in without for qid in self.qids], np.bool_)
 
@@ -111,7 +111,7 @@ def evaluate(
 ) -> Scores:
     """Score a run against judgements of documents.
 
-    A document is relevant from grade 1, or from that of ``rel`` in the measure. nDCG is that of trec_eval: gains are
+    A document is relevant from grade 1, or from ``rel`` in the measure. nDCG is trec_eval's: gains are
     grades, the discount is log2(rank + 1), and the ideal ranking covers all judged documents. RR@k is RR if a relevant
     document is among the top k, else 0. The scale of ERR ends at the highest grade in `qrels` (see
     `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged. RBP counts documents as
@@ -183,7 +183,7 @@ def check_judged(measures: Sequence[Measure], *, by_subtopic: bool) -> None:
     """Raise `ParameterError` for measures of subtopics, unless the judgements are by subtopic."""
     if wrong := next((measure for measure in measures if measure.family.from_subtopics and not by_subtopic), None):
         raise ParameterError(
-            f"{wrong} needs judgements by subtopic: give those of read_subtopic_qrels, or --subtopics in the shell"
+            f"{wrong} needs judgements by subtopic: read them with read_subtopic_qrels, or --subtopics in the shell"
         )
 
 
@@ -201,10 +201,10 @@ def _one_run(value: Any) -> Run:
 
 def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:
     """Score a query from grades by document and subtopic; 0 without a relevant document."""
-    compute, kept = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
-    if compute is None or not kept.any():
+    compute, counted = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
+    if compute is None or not counted.any():
         return 0.0
-    ranked, pool = ranked[:, kept], pool[:, kept]
+    ranked, pool = ranked[:, counted], pool[:, counted]
     if measure.family.by_grade:
         return compute(ranked, pool, measure.cutoff or len(ranked))
     return compute(ranked >= measure.rel, pool >= measure.rel, measure.cutoff or len(ranked))

@@ -50,7 +50,7 @@ class BestOfMany(NamedTuple):
     comparison : Comparison or None
         It against the baseline, with the corrected mean, difference, interval and p. None if the baseline is chosen.
     all : Significance or None
-        Each system against the baseline: mean and difference as they are, with intervals and p that hold for all of
+        Each system against the baseline: mean and difference uncorrected, with intervals and p that hold for all of
         them at once. None if there is no other system.
     """
 
@@ -217,7 +217,7 @@ def max_t(differences: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
     """Return the standard errors of mean differences, shape (m,), and the draws of the largest |t|, descending."""
     n = differences.shape[1]
     centred = differences - differences.mean(axis=1, keepdims=True)
-    squares = (centred**2).sum(axis=1)  # which flips leave as they are
+    squares = (centred**2).sum(axis=1)  # which flips do not change
     errors = np.sqrt(squares / (n - 1) / n)
     varies = squares > (10.0**-DIFFERENCE_DECIMALS) ** 2 * n  # more than rounding does
     errors[~varies] = 0.0

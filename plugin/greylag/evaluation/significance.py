@@ -85,7 +85,7 @@ class Comparison:
 
     @property
     def significant(self) -> bool:
-        """Whether the run is shown to be better or worse than the baseline."""
+        """The run is shown to be better or worse than the baseline."""
         return self.corrected_p < SIGNIFICANCE_LEVEL and self.direction != 0
 
     @property
@@ -220,7 +220,7 @@ def marked_p(p: float | None) -> Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """How runs are compared: the parameters of `compare_scores` but what is compared."""
+    """The test and correction of comparisons; see `compare_scores`."""
 
     test: Test = "t"
     alternative: Alternative = "two-sided"
@@ -255,7 +255,7 @@ def compare_scores(
 
     One rule holds for every table and verdict of greylag: p is corrected over all comparisons that are made together.
 
-    The tests are on the improvements x_q, the score of the run minus that of the baseline on query q (negated for a
+    The tests are on the improvements x_q, the run's score minus the baseline's on query q (negated for a
     loss), rounded to 12 decimals so that equal improvements tie. If all improvements are 0, p is 1.
 
     - "t": Student's paired t-test.
@@ -545,7 +545,7 @@ def check_comparable(scores: Mapping[str, Scores], baseline: str | None = None) 
     if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
         raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
     if not scores:
-        raise ParameterError("no scores; give those of at least one run")
+        raise ParameterError("no scores: give at least one run's")
     name, first = next(iter(scores.items()))
     for other, run in scores.items():
         if (run.qids, run.measures) != (first.qids, first.measures):

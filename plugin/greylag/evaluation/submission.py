@@ -1,6 +1,6 @@
-"""The rules of a submission to TREC, checked in a run's file as it is: nothing is repaired, every rule is looked at.
+"""The rules of a submission to TREC, checked in a run's file: nothing is repaired, every rule is looked at.
 
-They are those of the scripts by which TREC's tracks check runs: six columns, Q0, one tag, topics that exist and are
+TREC's tracks check runs by scripts with these rules: six columns, Q0, one tag, topics that exist and are
 all there, no document twice, a depth, ranks that count up, scores that do not rise, and documents that exist.
 """
 

@@ -256,7 +256,7 @@ def compare(
                 warnings += [f"{name}: {warning}" for warning in check_agreement(one, guesses)]
                 scores[name] = score(one, judged, parsed)
         except GreylagError as error:
-            faults.append(error)  # the runs after it are read, too, so that all faults are told at once
+            faults.append(error)  # the runs after it are read, too, so that one message has all faults
     _refuse(faults, len(runs))
     rankings = {name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in opened.items()}
     warnings += identical(rankings)

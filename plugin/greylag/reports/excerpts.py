@@ -8,7 +8,7 @@ from functools import cache
 from html import unescape
 
 Piece = tuple[str, bool]
-"""A piece of text, and whether it is marked."""
+"""A piece of text, and True if it is marked."""
 Show = Callable[[str, str], tuple[str, tuple[Piece, ...]]]
 """From a query and a docid to the document's title and an excerpt, both empty if its text is unknown."""
 

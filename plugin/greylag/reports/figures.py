@@ -181,7 +181,7 @@ def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[flo
 def write_figure(path: Path, figure: Figure) -> None:
     """Write a figure for a paper as .svg, .pdf or .png, by the end of the name; PDF and PNG need cairosvg."""
     # Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes;
-    # those of PDF and PNG depend on the fonts of the machine.
+    # PDF and PNG depend on the fonts of the machine.
     svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
     form = path.suffix.lower()
     if form == ".svg":

@@ -1,4 +1,4 @@
-"""How a run was made (ir_metadata): greylag's fields, and the user's."""
+"""The metadata of a run (ir_metadata): greylag's fields, and the user's."""
 
 from __future__ import annotations
 

@@ -122,12 +122,12 @@ def _groups(names: Sequence[str], differing: Sequence[tuple[str, str]]) -> list[
     groups = [frozenset(names)]
     for pair in differing:
         split = [group for group in groups if group.issuperset(pair)]
-        kept = [group for group in groups if not group.issuperset(pair)]
+        whole = [group for group in groups if not group.issuperset(pair)]
         parts = {group - {name} for group in split for name in pair}
-        groups = kept + [
+        groups = whole + [
             part
             for part in parts
-            if not any(part <= other for other in kept) and not any(part < other for other in parts)
+            if not any(part <= other for other in whole) and not any(part < other for other in parts)
         ]
     needed = sorted(groups, key=lambda group: (len(group), sorted(group)))
     shared = Counter(pair for group in needed for pair in combinations_with_replacement(sorted(group), 2))
