@@ -99,7 +99,7 @@ from greylag.studies.runner import dependencies, input_files
 from greylag.studies.study import load
 for path in sorted(Path().glob("*.yaml")):
     settings = load(path)[1]
-    print(path.stem, dependencies(settings, input_files(settings)))
+    print(path.stem, dependencies({}, input_files(settings)))
 """
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 

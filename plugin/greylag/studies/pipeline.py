@@ -5,7 +5,7 @@ Rankers, searches, features and stages are spelt as on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from inspect import getsourcefile
 from pathlib import Path
@@ -20,7 +20,6 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Significance, evaluate, evaluate_by_subtopic
 from greylag.evaluation.folds import split_folds
 from greylag.evaluation.significance import compare_collections
-from greylag.features.feature import Feature
 from greylag.features.named_files import FeatureText, stage_files
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
@@ -167,23 +166,19 @@ class Settings(CollectionSettings):
             return IndexFreeRecipe((), FusionWeights(self.training.objective, seed=seed, **chosen), k=k)
         given: dict[str, Any] = {}
         if text == self.model:
-            given = {"features": self.own_features, "pool": self.pool}
+            features = () if self.features is None else parse_features(self.features)
+            placed = tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
+            given = {"features": placed, "pool": self.pool}
         recipe, form = parse_model(text, self.training.objective, **given)
         if form != QueryForm():
             raise ParameterError(f"{name}: queries are shortened by the field queries, for all systems alike")
         return recipe
 
-    @property
-    def own_features(self) -> tuple[Feature, ...]:
-        """The features besides the model's, with the full paths of their files."""
-        features = () if self.features is None else parse_features(self.features)
-        return tuple(feature.place_files(lambda file: str(self.path(file))) for feature in features)
-
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """Read topics, judgements, and which of the topics the results are of: the test topics of a split."""
-        topics, qrels, tested = super().read()
+        topics, qrels = self.judged(self.topics, self.qrels)
         if self.test_topics is None:
-            return topics, qrels, tested
+            return topics, qrels, tuple(topics)
         texts, judged = self.judged(self.test_topics, self.test_qrels or self.qrels)
         if self.test_topics == self.topics:  # as in BEIR's form, judgements are the split
             topics = {qid: text for qid, text in topics.items() if qid in qrels}
@@ -194,9 +189,7 @@ class Settings(CollectionSettings):
         if (most := self.training.topics) is not None:
             drawn = sample_topics(judged_topics(topics, qrels), most, seed=self.training.seed)
             topics = {qid: topics[qid] for qid in drawn}
-        of_each = ((topics, qrels), (texts, judged))
-        split = {qid: grades[qid] for among, grades in of_each for qid in among if qid in grades}
-        return topics | texts, split, tuple(texts)
+        return topics | texts, _of(qrels, topics) | _of(judged, texts), tuple(texts)
 
     def check(self, topics: Sequence[str]) -> None:
         """Check the number of folds, and where stages come from."""
@@ -209,18 +202,17 @@ class Settings(CollectionSettings):
             if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
                 raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
 
-    def of_test(self, judgements: dict[str, V], tested: Sequence[str]) -> dict[str, V]:
-        """Keep the judgements of the test topics of a split; all of them without a split."""
-        if self.test_topics is None:
-            return judgements
-        return {qid: judgements[qid] for qid in tested if qid in judgements}
-
     def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
         """Read the judgements by subtopic; empty if there are none."""
         if self.subtopic_qrels is None:
             return {}
         judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
-        return self.of_test(judgements, tested)
+        return judgements if self.test_topics is None else _of(judgements, tested)
+
+
+def _of(judgements: Mapping[str, V], qids: Iterable[str]) -> dict[str, V]:
+    """Return the judgements of these topics."""
+    return {qid: judgements[qid] for qid in qids if qid in judgements}
 
 
 SCORED_SEARCHES = ("bm25", "ql")
@@ -248,7 +240,8 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     runs = {run.tag: run for run in (*before, *tuned, validated.run, *after)}
     compared = [(one.tag, validated.run.tag) for one in (first, *tuned)]
     compared += [(validated.run.tag, run.tag) for run in after]
-    qrels = settings.of_test(opened.qrels, opened.tested)
+    # Without a split, judged topics that are not searched count as 0.
+    qrels = opened.qrels if settings.test_topics is None else _of(opened.qrels, opened.tested)
     scores = {"relevance": {name: evaluate(run, qrels, settings.measures) for name, run in runs.items()}}
     if settings.subtopic_qrels is not None:
         subtopics, measures = opened.subtopics, settings.subtopic_measures

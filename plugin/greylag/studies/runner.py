@@ -70,7 +70,8 @@ def run_study(
     # One process at a time works in `out`; a second one waits. `progress` gets a line for each finished step. After any
     # error, or if a foreign file in `out` is in the way, the files of an earlier outcome are unchanged.
     inputs = list(input_files(settings))
-    key, context = dependencies(settings, inputs, metadata), Context(out, n_jobs, progress)
+    fields, context = settings.model_dump(mode="json"), Context(out, n_jobs, progress)
+    key = dependencies(fields, inputs, metadata)
     if finished := _reuse(key, context):
         return finished
     with alone(out / WORK):
@@ -81,7 +82,7 @@ def run_study(
         _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
         with resuming(out / WORK, lambda: key):
             outcome = _marked(study.run(settings, study.open(settings, context), context), inputs)
-        files = outcome_files(outcome, settings, metadata)
+        files = outcome_files(outcome, fields, metadata)
         _check_free(out, earlier, files)
         return _write(outcome, files, key, out, earlier)
 
@@ -132,10 +133,10 @@ def _marked(outcome: Outcome, inputs: Iterable[Path]) -> Outcome:
 
 
 def outcome_files(
-    outcome: Outcome, settings: Experiment, metadata: Mapping[str, Any] | None = None
+    outcome: Outcome, settings: Mapping[str, Any], metadata: Mapping[str, Any] | None = None
 ) -> dict[str, Callable[[Path], object]]:
     """List the files of an outcome, each with a function that writes it."""
-    origin = {"settings": settings.model_dump(mode="json"), **outcome.provenance, "versions": versions() | TREC_EVAL}
+    origin = {"settings": settings, **outcome.provenance, "versions": versions() | TREC_EVAL}
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
@@ -148,7 +149,7 @@ def outcome_files(
         files[f"{name}.run"] = partial(write_run, run, metadata=head)
     files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
     if outcome.sections:
-        title = outcome.title or settings.name
+        title = outcome.title or settings["name"]
         files[REPORT] = partial(write_report, title=title, sections=outcome.sections, provenance=origin)
     for name in files:
         for part in name.split("/"):
@@ -178,11 +179,11 @@ def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> 
             raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 
 
-def dependencies(settings: Experiment, inputs: Iterable[Path], metadata: Mapping[str, Any] | None = None) -> str:
+def dependencies(settings: Mapping[str, Any], inputs: Iterable[Path], metadata: Mapping[str, Any] | None = None) -> str:
     """Digest all that an outcome depends on: settings, input files (by `file_stamp`), code, versions."""
     depends = {
         **({} if metadata is None else {"metadata": metadata}),
-        "settings": settings.model_dump(mode="json"),
+        "settings": settings,
         "inputs": [(str(path), file_stamps(path)) for path in inputs],
         "code": code(),
         "versions": versions(),

@@ -65,6 +65,6 @@ def test_priors_are_input_files(tmp_path: Path) -> None:
         (str(prior), "raw"),
     ]
     assert prior in settings.paths()
-    before = dependencies(settings, input_files(settings))
+    before = dependencies({}, input_files(settings))
     prior.write_text("a 1\n")
-    assert dependencies(settings, input_files(settings)) != before
+    assert dependencies({}, input_files(settings)) != before
