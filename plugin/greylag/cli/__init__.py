@@ -66,9 +66,10 @@ class _Command(TyperCommand):
                 if ours := nearest_spelling(unknown, self.params):
                     raise _UsageError(f"No such option: {unknown}; write {ours}", ctx) from None
             raise
-        order = [one for one in self.make_parser(ctx).parse_args(args=words)[2] if _has_one_value(one)]
+        order: list[Any] = self.make_parser(ctx).parse_args(args=words)[2]
         for option in order:
-            if order.count(option) > 1:
+            several = option.param_type_name != "option" or option.multiple or option.is_flag or option.count
+            if not several and order.count(option) > 1:
                 raise _UsageError(f"{option.opts[-1]} is given {order.count(option)} times: give it once", ctx)
         return rest
 
@@ -107,11 +108,6 @@ class _Commands(TyperGroup):
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-
-
-def _has_one_value(parameter: Any) -> bool:
-    """Return whether a parameter is an option with a value, of which it keeps the last."""
-    return parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag or parameter.count)
 
 
 def _after_command(option: Any) -> Any:
@@ -213,35 +209,27 @@ def main() -> None:
 def _code(error: BaseException) -> int:
     """Log an error in a line and return its exit code; a bug is raised again."""
     if isinstance(error, _UsageError):
-        return _fail(_usage(error))
+        command = error.ctx.command_path if error.ctx else "greylag"
+        message = error.format_message().replace(": Value error, ", ": ")  # of pydantic, within newer typer
+        return _fail(f"{message} (see {command} --help)")
     if isinstance(error, GreylagError):
         return _fail(str(error))
     if isinstance(error, BrokenPipeError):  # such as `greylag evaluate ... | head`
         _discard_output()
         return 1
     if isinstance(error, OSError):
-        if error.filename is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
+        subject = error.filename
+        if subject is None:  # such as a full disk behind `greylag evaluate ... > scores.txt`
+            from greylag.runtime.folders import in_folder
+
             _discard_output()
-        return _fail(f"{error.filename or _subject()}: {error.strerror}" if error.strerror else str(error))
+            subject = "output" if in_folder() else "the working folder was removed"
+        return _fail(f"{subject}: {error.strerror}" if error.strerror else str(error))
     if isinstance(error, UnicodeEncodeError):
         return _fail(f"{error.object!r:.80} is not valid UTF-8")
     if isinstance(error, RecursionError | MemoryError):
         return _fail(f"an input is too large or too deeply nested: {error}")
     raise error
-
-
-def _usage(error: Any) -> str:
-    """Format a line about a mistake in the use of a command."""
-    command = error.ctx.command_path if error.ctx else "greylag"
-    message = error.format_message().replace(": Value error, ", ": ")  # of pydantic, within newer typer
-    return f"{message} (see {command} --help)"
-
-
-def _subject() -> str:
-    """Return the subject of the line about an error of the operating system that names no file."""
-    from greylag.runtime.folders import in_folder
-
-    return "output" if in_folder() else "the working folder was removed"
 
 
 def _discard_output() -> None:

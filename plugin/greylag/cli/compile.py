@@ -19,7 +19,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.index.words import CollectionWords, PlacedWords
 from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
-from greylag.recipes import GeneralRanker
 from greylag.runtime.compilation import unannounced
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 
@@ -69,31 +68,20 @@ def _passages() -> None:
     Reranker("general", background=PositionalIndex.from_texts(_TEXTS)).rank(_QUERY.text, texts)
 
 
-def _rank(index: PositionalIndex) -> Ranking:
-    return index.bm25(10)(_QUERY)
-
-
 def _features(index: PositionalIndex) -> None:
     ranking = Ranking(_QUERY.qid, _QUERY.text, tuple(_TEXTS), np.zeros(len(_TEXTS)))
     FeatureExtractor(index, (*candidate_pool("full"), *parse_features(_MORE)))(ranking)
-    GeneralRanker(index)(ranking)
 
 
-def _diversify(index: PositionalIndex) -> None:
-    ranking = _rank(index)
+def _stages(index: PositionalIndex) -> None:
+    ranking = index.bm25(10)(_QUERY)
     for stage in map(find_stage, registered_stages()):
         known = {"index": index} if "index" in stage_parameters(stage) else {}
-        if stage.diversifies and not {*required_parameters(stage), *stage.needs} - {"index", "vectors"}:
+        if not {*required_parameters(stage), *stage.needs} - {"index", "vectors"}:
             stage(**known)(ranking)
 
 
-def _spread(index: PositionalIndex) -> None:
-    ranking = _rank(index)
-    for name in ("manifold", "rm3"):
-        find_stage(name)(index)(ranking)  # type: ignore[call-arg]
-
-
-_USES = {"BM25": _rank, "features": _features, "diversity": _diversify, "expansion and manifold": _spread}
+_USES = {"features": _features, "BM25 and stages": _stages}
 
 
 def _read_only(index: PositionalIndex) -> PositionalIndex:

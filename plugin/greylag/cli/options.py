@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -220,19 +220,7 @@ class Kind(NamedTuple):
     prefix: str = ""
 
 
-class Described(Protocol):
-    """An entry with a summary and options."""
-
-    @property
-    def summary(self) -> str:
-        """A line about it."""
-
-    @property
-    def options(self) -> Mapping[str, Parameter]:
-        """The options by name."""
-
-
-def help_of(kinds: Mapping[str, Described]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
+def help_of(kinds: Mapping[str, Any]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
     """Make the callback of an option with a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one."""
 
     # The help of a command for which one of `kinds` is given, too, is that of its options.
@@ -266,7 +254,7 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
                 is_option = one.param_type_name == "option"
                 return str(one.opts[-1]) if is_option else f"{one.metavar or ours.upper()} without an option"
         for one in known:
-            kinds: Mapping[str, Described] = vars(one.callback or object).get("kinds", {})
+            kinds: Mapping[str, Any] = vars(one.callback or object).get("kinds", {})
             for kind, described in kinds.items():
                 spelt = getattr(described, "prefix", "") + kind
                 if kind == ours:

@@ -170,7 +170,7 @@ def write_scores(stages: Sequence[tuple[str, Stage]], run: Run, out: Path, share
 
     (_, ranker), *others = stages
     if others or not isinstance(ranker, ModelRanker):
-        raise ParameterError(f"{out} has a score a line, which is that of the --model: leave --stage out")
+        raise ParameterError(f"{out} takes one score per line, the model's: leave out --stage")
     seen_topics(shared.inputs, run, "")
     with open_atomically(out) as file:
         for scores in parallel_map(ranker.scores, run.rankings, what="scores", n_jobs=shared.jobs, total=len(run)):

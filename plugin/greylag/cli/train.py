@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,6 @@ from greylag.cli.options import (
     MEASURE,
     SPELLING,
     TOPICS,
-    Described,
     Features,
     MeasureName,
     PoolOption,
@@ -43,7 +42,7 @@ from greylag.reports import Evaluation
 from greylag.runtime.inputs import Names
 from greylag.trec import write_run
 
-MODELS: Mapping[str, Described] = {**RANKERS, **DIVERSITY_MODELS}
+MODELS: Mapping[str, Any] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(
     "--model",
     is_eager=True,

@@ -188,7 +188,8 @@ def choose_diversifier(
             stages: list[tuple[float | None, StageStep]] = [(None, step)]
             runs = [_learned(step, first, qrels, test_qids, index, k, n_jobs)]
         else:
-            stages = alternatives(_sized(step, k))
+            sized = k == 20 or "k" in dict(step.options) or "k" not in stage_parameters(step.stage)
+            stages = alternatives(step if sized else step.adding(k=k))
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
         seconds = (perf_counter() - start) / len(first) / len(stages)
         values = np.array([_evaluated(run, qrels, parsed).values for run in runs])
@@ -228,7 +229,10 @@ def _compared(
     if tuned:
         every = np.concatenate([*tuned[::-1], before.values[None]])  # the last wins ties: none
         scores[CHOSEN] = replace(before, values=tuned_by_fold(every, tests, sign)[0])
-    by_measure, by_cost = ({name: _by_one(of_name, column) for name, of_name in scores.items()} for column in range(2))
+    by_measure, by_cost = (
+        {name: replace(s, measures=(measures[column],), values=s.values[:, [column]]) for name, s in scores.items()}
+        for column in range(2)
+    )
     # "chosen in training" is compared alone: it is none of the methods that the winner was chosen among.
     alone = {name: by_measure[name] for name in (NONE, *stages)}
     winner = best_of_many(alone, NONE, rule=rule_of({NONE: before.values[None], **pool}, tests, sign))
@@ -257,12 +261,6 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
         if stage.diversifies and needed <= have:
             steps.append(StageStep(name))
     return steps
-
-
-def _sized(step: StageStep, k: int) -> StageStep:
-    """Return the stage with k picks, if these are more than its default."""
-    names = {name for name, _ in step.options}
-    return step if k == 20 or "k" in names or "k" not in stage_parameters(step.stage) else step.adding(k=k)
 
 
 def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
@@ -323,11 +321,6 @@ def _evaluated(run: Run, qrels: SubtopicQrels, measures: tuple[Measure, Measure]
     """Score a run by the measure and the cost, a column each, also if they are one measure."""
     scores = evaluate_by_subtopic(run, qrels, measures)
     return replace(scores, measures=measures, values=np.broadcast_to(scores.values, (len(scores.qids), 2)))
-
-
-def _by_one(scores: Scores, column: int) -> Scores:
-    """Return the scores by a single measure."""
-    return replace(scores, measures=(scores.measures[column],), values=scores.values[:, [column]])
 
 
 def _shown(comparison: Comparison | None, *, p: bool = False) -> list[str]:

@@ -41,10 +41,11 @@ def test_the_printed_command_applies_what_was_chosen(command: Command, made: Pat
 
 
 def test_learned_diversity_is_printed_with_its_training(
-    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, made: Path, few: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, qrels = made / "bm25.run", DEMO / "qrels.subtopics.txt"
-    index, judged = PositionalIndex.from_lucene(made / "index"), read_subtopic_qrels(qrels)
+    run, qrels = few[-1], DEMO / "qrels.subtopics.txt"
+    index = PositionalIndex.from_lucene(made / "index")
+    judged = {qid: by for qid, by in read_subtopic_qrels(qrels).items() if qid in read_run(run)}
     choice = choose_diversifier(read_run(run), judged, index=index, methods=["svmdiv"], folds=2)
     vars(choice)["best"] = "svmdiv"  # whether or not it is
     monkeypatch.chdir(tmp_path)

@@ -169,7 +169,7 @@ def test_models_are_for_files_of_the_same_columns(
         ([*rerank, "--run", made / "bm25.run"], "feature column:1 is a column of a feature file: rank the documents"),
         ([*rerank, "--letor", test, "--run", made / "bm25.run"], "--letor excludes --run"),
         (["rerank", "--letor", test, "--out", x], "--letor needs --model"),
-        ([*rerank[:4], f"{x}.scores", "--letor", test, "--stage", "random"], "a score a line, which is that of the"),
+        ([*rerank[:4], f"{x}.scores", "--letor", test, "--stage", "random"], "leave out --stage"),
     ):
         assert reason in refused(*words), words
         assert not x.exists()
