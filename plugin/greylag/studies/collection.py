@@ -78,13 +78,8 @@ def read_source(text: str) -> Search | None:
     return None if text.startswith(RUN) else Search.parse(text)
 
 
-def _source_name(text: str) -> str:
-    search = read_source(text)
-    return Path(text.removeprefix(RUN)).name.split(".")[0] if search is None else search.name
-
-
 def by_name(texts: Sequence[str], name: Callable[[str], str]) -> list[tuple[str, str]]:
-    """Yield pairs of a name and a spelling. Spellings that share a short name are named in full."""
+    """Pair each spelling with its name; spellings that share a name are named in full."""
     names = list(map(name, texts))
     return [
         (text.replace(" ", "") if names.count(short) > 1 else short, text)
@@ -98,15 +93,14 @@ SourceText = Annotated[
 """A search as `Search.parse` reads it, or ``run:FILE``."""
 
 
-def _several(value: object) -> object:
-    """Wrap a single spelling in a tuple."""
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
-
-
 class FirstStage(Settings):
     """The rankings that are reranked: a search, a run, or the union of several."""
 
-    model: Annotated[tuple[SourceText, ...], Field(min_length=1), BeforeValidator(_several)] = ("bm25",)
+    model: Annotated[
+        tuple[SourceText, ...],
+        Field(min_length=1),
+        BeforeValidator(lambda one: (one,) if isinstance(one, str) else tuple(one) if isinstance(one, list) else one),
+    ] = ("bm25",)
     """A search as for greylag search --model: bm25 or ql, with parameters, as in bm25(k1=1.2,b=0.75), and expanded, as
     in bm25+rm3(fb_docs=5). Or run:FILE, a TREC run. Of several in a list, documents of any are candidates.
     """
@@ -129,7 +123,10 @@ class FirstStage(Settings):
     @property
     def sources(self) -> list[tuple[str, str]]:
         """The name of each ranking, and its spelling."""
-        return by_name(self.model, _source_name)
+        return by_name(
+            self.model,
+            lambda text: search.name if (search := read_source(text)) else Path(text[len(RUN) :]).name.split(".")[0],
+        )
 
     @property
     def name(self) -> str:

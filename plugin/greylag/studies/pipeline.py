@@ -63,11 +63,6 @@ def stages_of(text: str) -> list[StageStep]:
     return steps
 
 
-def files_of_stages(text: str) -> list[str]:
-    """List the files that stages name, with the code of those that are not greylag's."""
-    return [file for part in text.split(">>") for file in stage_files(part)]
-
-
 def read_model(text: str) -> None:
     """Check the spelling of a model."""
     name, options = read_call(text)
@@ -78,7 +73,11 @@ def read_model(text: str) -> None:
 
 
 ModelText = Annotated[str, config.readable_by(read_model), Names(model_files)]
-StageText = Annotated[str, config.readable_by(stages_of), Names(files_of_stages)]
+StageText = Annotated[
+    str,
+    config.readable_by(stages_of),
+    Names(lambda text: [file for part in text.split(">>") for file in stage_files(part)]),
+]
 
 
 class Training(config.Settings):

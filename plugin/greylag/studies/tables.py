@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from greylag.core.tables import Table as Table  # noqa: PLC0414 (public here)
-from greylag.core.tables import as_text as as_text  # noqa: PLC0414 (public here)
 from greylag.evaluation import Scores
 from greylag.evaluation.significance import comparison_table as comparison_table  # noqa: PLC0414 (public here)
 from greylag.rankers.model import RankingModel
