@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -14,25 +12,10 @@ from greylag import LuceneIndex, PositionalIndex, Run, read_qrels, read_topics
 from greylag.recipes import parse_model
 from greylag.recipes.spelling import RANKERS
 from tests.greylag.cli.conftest import made
+from tests.greylag.runtime.test_parallel import local
 
 __all__ = ["made"]
 FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(trees=5)"}
-
-
-@contextmanager
-def backend(name: str) -> Iterator[None]:
-    """Two workers of joblib's backend."""
-    if name != "dask":
-        with joblib.parallel_config(name, n_jobs=2):
-            yield
-        return
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +34,7 @@ def test_models_do_not_depend_on_who_trains_them(
     index, qrels = PositionalIndex.from_lucene(made / "index"), read_qrels(made / "qrels.txt")
     files = []
     for where in ("threading", workers):
-        with backend(where):
+        with local(n_workers=2) if where == "dask" else joblib.parallel_config(where, n_jobs=2):
             greylag.train(first, qrels, index, recipe).model.save(tmp_path / where)
         files.append((tmp_path / where).read_bytes())
     assert files[0] == files[1]

@@ -196,39 +196,15 @@ def test_a_finished_experiment_is_run_again_if_its_code_changed(own: Path) -> No
     assert score() == (-1, False)
 
 
-def experiment(folder: Path, text: str, out: str) -> str:
-    """Run an experiment of the demonstration's collection; return the last stage's run."""
-    for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
-        if not (folder / name).exists():
-            shutil.copy(DEMO / name, folder)
-    (folder / "own.yaml").write_text(
-        "name: own\ncollection: {docs: docs.jsonl, java: optional}\ntopics: topics.tsv\nqrels: qrels.txt\n" + text
-    )
-    environment = {name: value for name, value in os.environ.items() if name != "GREYLAG_DATA"}
-    script = Path(sys.executable).with_name("greylag")  # python -m puts the working folder on the path by itself
-    done = run([script, "experiment", "own.yaml", "--out", out], cwd=folder, env=environment)
-    assert done.returncode == 0, done.stderr
-    return "".join(path.read_text() for path in sorted((folder / out).glob("*.run")))
-
-
-@pytest.mark.long
-def test_a_finished_study_is_run_again_if_code_that_its_stage_imports_changed(own: Path) -> None:
-    text = 'model: sdm\nstages: ["own_stage:Flip"]\n'
-    write_signs(own, early=-1)
-    before = experiment(own, text, "out")
-    assert experiment(own, text, "out") == before
-    write_signs(own)
-    after = experiment(own, text, "out")
-    assert after != before
-    assert after == experiment(own, text, "fresh")
-
-
 @pytest.mark.long
 def test_an_experiment_runs_no_module_beside_it_that_it_does_not_name(tmp_path: Path) -> None:
     """LightGBM imports pandas, which tries these where they are not installed."""
     pytest.importorskip("lightgbm")
-    names = "pyarrow bottleneck numexpr pytz scikits sksparse uarray winreg".split()
-    for name in names:
+    for name in "pyarrow bottleneck numexpr pytz scikits sksparse uarray winreg".split():
         (tmp_path / f"{name}.py").write_text(f"open('{name}.ran', 'w')\n")
-    experiment(tmp_path, "model: lambdamart\ntraining: {folds: 2}\n", "out")
+    for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
+        shutil.copy(DEMO / name, tmp_path)
+    (tmp_path / "own.yaml").write_text(f"name: own\n{COLLECTION}model: lambdamart\ntraining: {{folds: 2}}\n")
+    script = Path(sys.executable).with_name("greylag")  # python -m puts the working folder on the path by itself
+    run([script, "experiment", "own.yaml", "--out", "out"], cwd=tmp_path, check=True)
     assert [path.name for path in tmp_path.glob("*.ran")] == []

@@ -59,7 +59,8 @@ def _encoded(value: Any, arrays: list[Any]) -> Any:
     if kind.__name__ == "csr_matrix" and kind.__module__.startswith("scipy.sparse"):
         return {"csr": _encoded((value.data, value.indices, value.indptr, value.shape), arrays)}
     if _is_record(kind):
-        parts = {name: _encoded(getattr(value, name), arrays) for name in _parameters(kind)}
+        names = [field.name for field in fields(kind) if field.init] if is_dataclass(kind) else kind._fields
+        parts = {name: _encoded(getattr(value, name), arrays) for name in names}
         return {"record": [kind.__module__, kind.__name__, parts]}
     raise TypeError(f"{kind.__name__} is not data")
 
@@ -94,7 +95,3 @@ def _is_record(kind: Any) -> bool:
     frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     named = issubclass(kind, tuple) and hasattr(kind, "_fields")
     return (frozen or named) and kind.__qualname__ == kind.__name__
-
-
-def _parameters(kind: Any) -> list[str]:
-    return [field.name for field in fields(kind) if field.init] if is_dataclass(kind) else list(kind._fields)

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from logging.handlers import QueueHandler
 from queue import Empty, SimpleQueue
@@ -106,7 +106,9 @@ def threads(n_jobs: int | None) -> Iterator[Callable[..., Iterator[Any]]]:
 
 def rebuilt(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """Pickle a dataclass as its parameters, without what it has cached, for ``__reduce__``."""
-    return _rebuild, (type(value), {field.name: getattr(value, field.name) for field in fields(value) if field.init})
+    parameters = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    kind: Callable[..., Any] = type(value)
+    return partial(kind, **parameters), ()
 
 
 def parallel_map(
@@ -213,7 +215,7 @@ def _mapped(
             if keeper is not None:
                 # Earlier results are not computed again; new ones are kept before the caller sees them.
                 kept = {number: keeper.load_result(f"{path}:{what}:{number}") for number in window}
-                done = {number: result for number, result in kept.items() if _is_done(result)}
+                done = {number: result for number, result in kept.items() if isinstance(result, tuple)}
             for number, result, unknown in compute([item for item in window.items() if item[0] not in done], step):
                 done[number] = result, unknown
                 if keeper is not None:
@@ -227,11 +229,6 @@ def _mapped(
                 tally.merge(unknown)
                 yield result
     tally.warn(what)
-
-
-def _is_done(kept: Any) -> bool:
-    """Return whether a kept value is the result of an item with its counts."""
-    return isinstance(kept, tuple) and len(kept) == 2 and isinstance(kept[1], dict)
 
 
 def _turns(function: Callable[..., Any], shared: tuple[Any, ...], position: _Position, path: str) -> Compute:
@@ -273,7 +270,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
         size, reached = 1, time.monotonic()
         with _reaching():
             # As results of tasks, and not scattered: if the only worker that has one dies, Dask computes it again.
-            sent = [_submit(client, _same, value) for value in (call.content, *shared)]
+            sent = [_submit(client, lambda value: value, value) for value in (call.content, *shared)]
         while items or running:
             with _reaching():
                 threads = sum(client.ncores().values())
@@ -296,7 +293,10 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
                     done.put(future)
                     continue
             if future.status == "error":
-                raise _error(future.exception())
+                error = future.exception()
+                if type(error).__name__ == "KilledWorker":
+                    raise DependencyError(f"workers of the cluster die of this work ({error}): give them more memory")
+                raise error
             # As one call of milliseconds costs more to send than to do, but what takes long is kept one by one.
             size = size * 2 if seconds < BATCH_SECONDS else max(1, size // 2) if seconds > 5 * BATCH_SECONDS else size
             del running[future]
@@ -309,10 +309,6 @@ def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         return client.submit(function, *arguments, pure=False)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _batch(call: _Call, items: Items, *sent: Any) -> tuple[list[Any], float]:
@@ -337,15 +333,6 @@ def _reaching() -> Iterator[None]:
     except Exception as error:
         reason = f"the cluster is lost ({error}): start it, and run the command again"
         raise DependencyError(reason) from None
-
-
-def _error(error: Exception) -> Exception:
-    """Return the error of a call, or what to do if it ends its workers."""
-    if type(error).__name__ != "KilledWorker":
-        return error
-    return DependencyError(
-        f"workers of the cluster died of the same work several times ({error}): give them more memory"
-    )
 
 
 class _Call:
@@ -437,10 +424,6 @@ def _at(position: _Position) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def _rebuild(kind: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    return kind(**parameters)
 
 
 def _check_jobs(n_jobs: int | None) -> None:
