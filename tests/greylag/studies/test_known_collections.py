@@ -22,7 +22,7 @@ from tests.docs import DEMO, DOCS
 from tests.greylag.adapters.data_set import Local
 
 NAMES = [name for name in shipped_files() if name.startswith(("msmarco-", "robust04", "beir-"))]
-FORMS = "beir-scidocs", "beir-scifact", "msmarco-dl19", "robust04"
+FORMS = "beir-scifact", "msmarco-dl19", "robust04"
 """One file of each form; the others are run by `make test-long`."""
 PAGE, PUBLISHED = DOCS / "how-to" / "known-collections.md", DOCS / "evidence" / "published.md"
 TOPICS = [line.split("\t") for line in (DEMO / "topics.tsv").read_text().splitlines()]

@@ -87,7 +87,9 @@ def test_p_is_corrected_over_all_comparisons_as_by_evaluate(
 
 def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenCollection, tmp_path: Path) -> None:
     stage = FirstStage(model="bm25(k1=1.2)+rm3(fb_docs=5)")
-    changed = settings.model_copy(update={"first_stage": stage, "subtopic_qrels": None, "stages": ()})
+    changed = settings.model_copy(
+        update={"first_stage": stage, "subtopic_qrels": None, "stages": (), "model": "mrf(max_features=1)"}
+    )
     (tmp_path / "index").symlink_to(folder / "index")
     finished = run_study(pipeline.STUDY, changed, tmp_path)
     assert list(finished.scores) == ["bm25+rm3", "bm25", "ql", "tuned-bm25", "mrf"]

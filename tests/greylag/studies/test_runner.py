@@ -269,13 +269,12 @@ def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
     context = Context(tmp_path, progress=lines.append)
     for _ in range(2):
         with context.timed("waiting"):
-            time.sleep(0.06)
+            time.sleep(0.02)
     with pytest.raises(ParameterError), context.timed("failing"):
         raise ParameterError("no")
     assert context.seconds.keys() == {"waiting"}
-    assert context.seconds["waiting"] >= 0.12
-    assert len(lines) == 2
-    assert all(line.startswith("waiting: ") and line.endswith(" s") for line in lines)
+    assert context.seconds["waiting"] >= 0.04
+    assert [line[:9] for line in lines] == ["waiting: "] * 2
 
 
 def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
@@ -295,10 +294,7 @@ def test_versions_are_those_of_the_required_packages() -> None:
     found = versions()
     assert list(found)[:2] == ["Python", "greylag"]
     assert found["Python"] == platform.python_version()
-    assert {name: found[name] for name in ("numpy", "scipy", "numba", "joblib", "pyserini")} == {
-        name: version(name) for name in ("numpy", "scipy", "numba", "joblib", "pyserini")
-    }
-    assert all(found.values())
+    assert all(found[name] == version(name) for name in ("numpy", "scipy", "numba", "joblib", "pyserini"))
 
 
 def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,24 +311,18 @@ def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
-    step = {"name": "search", "method": "BM25Similarity", "k1": 0.9}
-    content = run_metadata(
-        {
-            "retrieval": [step],
-            "measures": ["AP", "nDCG@10"],
-            "baselines": ("bm25",),
-            "test": {"name": "t-test"},
-            "collection": {"name": "cacm", "topics": "t", "qrels": "q"},
-        }
-    )
+    collection, step = {"name": "cacm", "topics": "t", "qrels": "q"}, {"name": "search", "k1": 0.9}
+    described = {"measures": ["AP", "nDCG@10"], "baselines": ("bm25",), "test": {"name": "t-test"}}
+    content = run_metadata({"retrieval": [step], "collection": collection, **described})
     assert list(content) == ["platform", "research goal", "implementation", "method", "data"]
-    evaluation = content["research goal"]["evaluation"]
-    assert evaluation["reported measures"] == ["map", "ndcg_cut_10"]
-    assert evaluation["baseline"] == ["bm25"]
-    assert evaluation["significance test"] == [{"name": "t-test"}]
+    assert content["research goal"]["evaluation"] == {
+        "reported measures": ["map", "ndcg_cut_10"],
+        "baseline": ["bm25"],
+        "significance test": [{"name": "t-test"}],
+    }
     assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
     assert content["method"]["retrieval"] == [step]
-    assert content["data"]["test collection"] == {"name": "cacm", "topics": "t", "qrels": "q"}
+    assert content["data"]["test collection"] == collection
     assert "hardware" not in content["platform"]
 
 
@@ -349,12 +339,10 @@ def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
     assert any(name.startswith("numpy==") for name in content["platform"]["software"]["libraries"]["python"])
     assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
     assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
-    (tmp_path / "me.yml").write_text("research_goal: {description: no}\n")
-    with pytest.raises(FormatError, match=r"me\.yml: .*'research_goal'.*research goal"):
-        read_given(tmp_path / "me.yml")
-    (tmp_path / "me.yml").write_text("[1]\n")
-    with pytest.raises(FormatError, match=r"a file of metadata is a mapping"):
-        read_given(tmp_path / "me.yml")
+    for text, part in (("research_goal: {description: no}\n", "'research_goal'"), ("[1]\n", "mapping")):
+        write(tmp_path / "me.yml", text)
+        with pytest.raises(FormatError, match=part):
+            read_given(tmp_path / "me.yml")
 
 
 def test_a_study_writes_metadata_into_its_runs(settings: Settings, tmp_path: Path) -> None:
