@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from greylag.errors import ParameterError
@@ -22,19 +24,18 @@ def test_no_part_is_the_whole() -> None:
     assert Part.parse(None).places(7) == range(7)
 
 
-@pytest.mark.parametrize("text", ["", "3", "3/", "/3", "1.5/3", "-1/3", "1/3/5", "١/٣", "1 / 3", "9" * 5000 + "/1"])
-def test_other_forms_are_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match="NUMBER/PARTS"):
-        Part.parse(text)
+OTHER_FORMS = ["", "3", "3/", "/3", "1.5/3", "-1/3", "1/3/5", "١/٣", "1 / 3", "9" * 5000 + "/1"]
 
 
-@pytest.mark.parametrize("text", ["0/3", "4/3", "0/0", "1/0"])
-def test_numbers_of_no_part_are_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match=f"--part {text}: "):
-        Part.parse(text)
-
-
-def test_more_parts_than_topics_are_refused_in_each() -> None:
-    for number in range(1, 5):
-        with pytest.raises(ParameterError, match=r"\b3 topics"):
-            Part(number, 4).places(3)
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [
+        *((lambda text=text: Part.parse(text), "NUMBER/PARTS") for text in OTHER_FORMS),
+        *((lambda text=text: Part.parse(text), f"--part {text}: ") for text in ("0/3", "4/3", "0/0", "1/0")),
+        *((lambda number=number: Part(number, 4).places(3), "3 topics") for number in range(1, 5)),
+    ],
+)
+def test_refusals(call: Callable[[], object], part: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert part in str(caught.value)

@@ -199,18 +199,7 @@ def test_evaluation_equals_trec_eval_on_the_original_file(seed, tmp_path):
         for rank, (docid, value) in enumerate(zip(rng.permutation(docids), values, strict=False), 1):
             lines.append(f"q{q} Q0 {docid} {rank} {value} t\n")
     path = write(tmp_path, "".join(lines))
-    measures = [
-        "map",
-        "ndcg",
-        "ndcg_cut_7",
-        "P_5",
-        "recip_rank",
-        "recall_10",
-        "bpref",
-        "Rprec",
-        "map_cut_3",
-        "success_2",
-    ]
+    measures = "map ndcg ndcg_cut_7 P_5 recip_rank recall_10 bpref Rprec map_cut_3 success_2".split()
     expected = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(_original_scores(path))
     scores = evaluate(read_run(path), qrels, measures)
     for qid, row in zip(scores.qids, scores.values, strict=True):
