@@ -23,7 +23,7 @@ BoolArray = NDArray[np.bool_]
 Scored = Mapping[str, float] | Sequence[tuple[str, float]]
 """The scores of a query's documents: by docid, or in pairs (docid, score), best first."""
 SEEN = "+training-topics"
-"""In the tag of a run: it, or a run that it was made of, has topics that a model of it was trained on."""
+"""Marks the tag of a run whose model, or whose input's model, was trained on its topics."""
 
 
 @guided
@@ -190,7 +190,7 @@ class Ranking(Printed):
     def restore(self, chosen: BoolArray, reranked: Ranking) -> Ranking:
         """Put a reranked `select` back: its documents take their ranks in the new order, the others keep theirs.
 
-        Scores are those of `reranked`. Another document has the score of the one before it, or at the top, after it.
+        Scores come from `reranked`. Another document has the score of the one before it, or at the top, after it.
         """
         if not len(reranked):
             return self
@@ -236,7 +236,7 @@ def is_scored(value: Any) -> bool:
 
 
 def as_ranking(value: Any) -> Ranking:
-    """Return a ranking as it is, and `is_scored` lists, best first, as that of a query without text, "query"."""
+    """Return a ranking unchanged, and `is_scored` lists, best first, as the ranking of a query "query" without text."""
     if is_scored(value):
         return Ranking.from_hits("query", "", value)
     if not isinstance(value, Ranking):
@@ -245,7 +245,7 @@ def as_ranking(value: Any) -> Ranking:
 
 
 def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
-    """Return a run as it is; rankings, `Scored` by qid, and the runs of other packages, as a run.
+    """Return a run unchanged; rankings, `Scored` by qid, and the runs of other packages, as a run.
 
     `topics` are the texts of its queries, before those of a frame. `ParameterError` for anything else.
     """
@@ -366,7 +366,7 @@ class Run(Printed, Mapping[str, Ranking]):
     def to_frame(self, library: Library = "pandas") -> Any:
         """Make a data frame of pandas or polars: qid, query, docno, score and rank (from 0, as in PyTerrier).
 
-        Scores are those of the rankings, which may tie; the order is that of the column rank.
+        Scores are the rankings', which may tie; the column rank has the order.
         """
         rows = [
             (ranking.qid, ranking.query, docid, score, rank)

@@ -63,7 +63,7 @@ def _importable(folders: Sequence[Path]) -> Iterator[None]:
 
 @cache
 def find_stage(name: str) -> type[Stage]:
-    """Find the class of a registered stage, or that of ``MODULE:CLASS``, which may be a file in the working folder."""
+    """Find the class of a registered stage, or of ``MODULE:CLASS``, a module which may be in the working folder."""
     if ":" in name:
         with _importable((*_FOLDERS.get(), Path.cwd())):
             kind: Any = import_entry("stage", EntryPoint(name, name, "greylag.stages"))

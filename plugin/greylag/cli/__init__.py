@@ -47,11 +47,11 @@ INTERRUPTED = 130
 SHARED = ("--jobs", "--scheduler", "--field", "--lenient", "--metadata")
 """The options of all commands, which are accepted before and after the command."""
 
-_UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or that of the copy of click within newer typer
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]  # click's, or its copy's within newer typer
 
 
 class _Command(TyperCommand):
-    """A command whose help may be that of one of its options, and whose options have one value unless they say so."""
+    """A command that may show the help of one of its options, and refuses a second value of an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command line; refuse an option that has a value already."""

@@ -50,7 +50,7 @@ def compile(context: typer.Context) -> None:
 
 def steps() -> Iterator[tuple[str, float]]:
     """Compile the loops of ranking; yield the name of each step and the seconds that it took."""
-    # Numba compiles a function for the types of its arguments, and those of mapped files are read-only. So all is used
+    # Numba compiles a function for the types of its arguments, and mapped arrays are read-only. So all is used
     # twice, on arrays of both kinds.
     index = PositionalIndex.from_texts(_TEXTS)
     work: list[tuple[str, Callable[[], Any]]] = [("reranking of passages", _passages)]
@@ -85,7 +85,7 @@ _USES = {"features": _features, "BM25 and stages": _stages}
 
 
 def _read_only(index: PositionalIndex) -> PositionalIndex:
-    """Make the arrays of an index read-only, as they are when they are mapped from files."""
+    """Make the arrays of an index read-only, as if mapped from files."""
     (part,), words = index.parts, index.words
     assert words is not None
     shard, (placed,) = _locked(part.shard), words.parts

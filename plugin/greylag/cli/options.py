@@ -1,4 +1,4 @@
-"""Options that commands share: those of all commands, files, and the help of spellings."""
+"""Options that commands share, the files that they read, and the help of spellings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic
 from greylag.trec.runs import RunFile
 
 SPELLING = "NAME(OPTION=VALUE,...)"
-"""How an option that takes a spelling is shown."""
+"""The metavar of an option that takes a spelling."""
 HELP = "greylag.help"
 """The key of a context's `meta` whose text takes the place of the command's help."""
 _log = logging.getLogger("greylag")
@@ -168,7 +168,7 @@ LETOR = "LETOR text (topics, documents, features and grades)"
 
 
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
-"""Judgements of TREC's deep learning tracks whose grade 1 means "related": that of passages, unlike documents."""
+"""Judgements of TREC's deep learning tracks whose grade 1 means "related": of passages, unlike documents."""
 
 
 def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
@@ -223,7 +223,7 @@ class Kind(NamedTuple):
 def help_of(kinds: Mapping[str, Any]) -> Callable[[typer.Context, typer.CallbackParam, str | None], str | None]:
     """Make the callback of an option with a spelling: ``help`` lists `kinds`, ``NAME(help)`` the options of one."""
 
-    # The help of a command for which one of `kinds` is given, too, is that of its options.
+    # If one of `kinds` is given, the command's --help shows its options.
     def show(context: typer.Context, option: typer.CallbackParam, text: str | None) -> str | None:
         name, asked = re.fullmatch(r"\s*([^()]*)(.*)", text or "", re.DOTALL).groups()  # type: ignore[union-attr]
         formatter: Any = context.make_formatter()

@@ -33,7 +33,7 @@ def registered(kind: str) -> Mapping[str, EntryPoint]:
 
 
 def names_of_others() -> set[str]:
-    """Return the names that other packages register; one may be that of a method which it is not."""
+    """Return the names that other packages register, which may equal the name of a published method."""
     entries = [entry for kind in GROUPS for entry in registered(kind).values()]
     return {entry.name for entry in entries if entry.module.partition(".")[0] not in ("greylag", "greylag_papers")}
 

@@ -1,7 +1,7 @@
 """The spelling of all that has options: ``mmr(k=20)``, ``mrf(max_features=5,mu=500)``, ``bm25(k1=[0.6,0.9])``.
 
 Stages, models, learners and searches are spelt ``NAME`` or ``NAME(OPTION=VALUE,...)``. A value is a number, true or
-false, a word, or several of these in brackets. The options of a class are those of its parameters that can be spelt;
+false, a word, or several of these in brackets. The options of a class are its parameters that can be spelt;
 their types are its annotations, and their meanings stand in its docstring.
 """
 
@@ -89,7 +89,7 @@ def _reads(text: str) -> bool:
 
 
 def read_value(text: str) -> Value:
-    """Read a value as it is spelt: a number, true or false, a word, or several in brackets."""
+    """Read a spelt value: a number, true or false, a word, or several in brackets."""
     if text.startswith("[") and text.endswith("]"):
         return tuple(read_scalar(part.strip()) for part in text[1:-1].split(","))
     return read_scalar(text)
@@ -151,7 +151,7 @@ class Parameter:
         for heading, meaning in re.findall(r"^(\w[^\n]*)((?:\n(?: .*)?)*)", text.partition("\n\n--")[0], re.MULTILINE):
             names, _, kind = heading.partition(" : ")
             if self.name in names.split(", "):
-                # A docstring may refer to that of another class for a parameter.
+                # A docstring may refer to another class's for a parameter.
                 if alike := re.fullmatch(r"\s*As in `(\w+)`\.\s*", meaning):
                     owner = vars(import_module(self.owner.__module__))[alike[1]]
                     return replace(self, owner=owner).documented

@@ -46,7 +46,7 @@ class AspectStage(GreedyStage):
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
-        """Whether the aspects are scored by a function, which may read the query."""
+        """True if a function scores the aspects: it may read the query."""
         return callable(self.aspects)
 
     @property
@@ -54,7 +54,7 @@ class AspectStage(GreedyStage):
         return isinstance(self.aspects, Mapping) and not any(isinstance(a, Mapping) for a in self.aspects.values())
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
-        """Return which documents can be scored: all, or those of the index if aspects are texts."""
+        """Return which documents can be scored: all, or the index's if aspects are texts."""
         return self.index.knows(docids) if self.index and self._has_texts else super().knows(docids)
 
     def relevance(self, candidates: Ranking) -> FloatArray:

@@ -35,7 +35,7 @@ _log = logging.getLogger("greylag")
 
 @dataclass(frozen=True, repr=False)
 class DiversifierChoice:
-    """How much each method gains over the first stage on held-out queries, and which to use; ``str`` is the table.
+    """Each method's gain over the first stage on held-out queries, and the one to use; ``str`` is the table.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
     """Return the diversifiers that need no other resources, and SVM-div, whose model is learned here."""
     have = {name for name, value in {"index": index, **resources}.items() if value is not None}
     if index is not None:
-        have.add("vectors")  # those of TF-IDF
+        have.add("vectors")  # by TF-IDF
     steps = []
     for name in registered_stages():
         try:
@@ -264,7 +264,7 @@ def _usable(index: PositionalIndex | None, resources: Mapping[str, Any]) -> list
 
 
 def alternatives(step: StageStep) -> list[tuple[float | None, StageStep]]:
-    """Return the stage with each of its strengths; as it is if it has none, or has one already."""
+    """Return the stage with each of its strengths; unchanged if it has none, or has one already."""
     strength = step.stage.strength
     if strength is None or strength in dict(step.options):
         return [(None, step)]

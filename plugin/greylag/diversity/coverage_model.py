@@ -161,7 +161,7 @@ PRESETS = {
 """Feature spaces after the paper's examples: term frequencies and titles (200 features), and with TF-IDF (300).
 
 The paper has "roughly 200 and 300" features, of which it gives examples. "svmdiv-all-levels" is the other reading of
-Table 2, in which phi_l sees every level. Its criteria are those of Table 1 without TF-IDF, and count>=2; it has 200
+Table 2, in which phi_l sees every level. Its criteria are Table 1's without TF-IDF, and count>=2; it has 200
 features, too.
 """
 

@@ -40,7 +40,7 @@ class MMR(VectorStage):
     vectors : Vectors, optional
         Other vectors, such as `greylag.index.vectors.ArrayVectors`. A document without a vector keeps its rank.
     latent : bool, default False
-        Whether the index's vectors are `greylag.index.vectors.LatentVectors` instead of those of TF-IDF.
+        Whether the index's vectors are `greylag.index.vectors.LatentVectors` instead of TF-IDF.
     relevance_weight : float in [0, 1], default 0.7
         1 keeps the incoming order; 0 is novelty alone, after the top document.
     scale : {"range", "none"}, default "range"

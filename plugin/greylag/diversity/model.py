@@ -131,7 +131,7 @@ class DiversityModel(SavedModel):
             Titles or fields by docid, as for `CandidateMaker`. Required if the model was trained with them, ignored if
             not.
         transfer : bool, default False
-            Whether to allow an index other than that of the training collection.
+            Whether to allow another index than the training collection's.
         """
         check_collection(self.fingerprint, index, transfer=transfer)
         if self.titles and titles is None:

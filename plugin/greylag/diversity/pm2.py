@@ -20,7 +20,7 @@ class PM2(AspectStage):
         w qt(a*) P(d|a*) + (1 - w) sum over other aspects a of qt(a) P(d|a).
 
     Its seat is divided: s(a) rises by P(d|a) / sum over aspects b of P(d|b). Documents of no
-    aspect, and those of a query without aspects, follow in the incoming order.
+    aspect, and all documents of a query without aspects, follow in the incoming order.
 
     Parameters
     ----------

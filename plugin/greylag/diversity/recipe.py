@@ -42,12 +42,12 @@ VALIDATION = "validation (chose C)"
 """The name of the rankings of queries that C was chosen on."""
 
 RANDOM_ORDERS = 20
-"""The random orders whose mean scores are those of chance."""
+"""The number of random orders whose mean scores stand for chance."""
 
 
 @dataclass(frozen=True)
 class DiversityRecipe:
-    """How a model that diversifies is learned from rankings and judgements by subtopic.
+    """A way to learn a model that diversifies from rankings and judgements by subtopic.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ class DiversityRecipe:
         The words that count: those that are frequent or in titles; "svmdiv2" by TF-IDF, too; "svmdiv-all-levels" with
         features of all criteria at once.
     criteria : tuple of str, default ()
-        Criteria instead of those of the preset, such as "count>=1" and "anchor>=1", where anchor is a field of the
+        Criteria instead of the preset's, such as "count>=1" and "anchor>=1", where anchor is a field of the
         documents.
     thresholds : tuple of float, default ()
-        Thresholds instead of those of the preset, such as 0.1 and 0.5.
+        Thresholds instead of the preset's, such as 0.1 and 0.5.
     document_features : tuple of str, default ()
         Features of documents, such as "score"; see `CandidateMaker`.
     candidates : "all" or "relevant", default "all"
@@ -161,7 +161,7 @@ class DiversityTraining(NamedTuple):
     # With folds, every query with subtopics, diversified by the model of the other folds
     held_out: Run | None
     # Subtopic loss and alpha-nDCG at k of the "first stage", "chance", "MMR" and the "held out" rankings, or, without
-    # folds, those of the queries that chose C, "validation (chose C)"
+    # folds, the rankings of the queries that chose C, "validation (chose C)"
     scores: Mapping[str, Scores]
 
     @property
@@ -271,8 +271,8 @@ def fit_svmdiv(
     depth, picks : int >= 1
         The candidates are the top `depth` documents, of which the stage picks `picks`.
     C : float > 0, optional
-        By default that of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer than
-        four queries, 1.
+        By default the value of `C_GRID` with the lowest mean loss on every fourth query, which is held out; with fewer
+        than four queries, 1.
     n_jobs : int, optional
         Number of workers; the stage does not depend on it.
     """
@@ -293,7 +293,7 @@ def fit_svmdiv(
 def beside_others(
     recipe: DiversityRecipe, held_out: Run, first: Run, qrels: SubtopicQrels, index: PositionalIndex
 ) -> dict[str, Scores]:
-    """Score held-out rankings by qid beside those of the first stage, MMR, and the mean of random orders."""
+    """Score held-out rankings by qid beside the first stage, MMR, and the mean of random orders."""
     before = first.select_queries(held_out)
     options: dict[str, Any] = {"depth": recipe.depth, "k": recipe.k}
     measures = [f"subtopic-loss@{recipe.k}", f"alpha-nDCG@{recipe.k}"]
@@ -335,7 +335,7 @@ class DiversityModelKind:
 
     @property
     def options(self) -> Mapping[str, Parameter]:
-        """The options by name: the learner's, and those of `DiversityRecipe`."""
+        """The options by name: the learner's and `DiversityRecipe`'s."""
         return {**parameters(find_diversity_learner(self.name)), **_OTHERS}
 
 

@@ -50,7 +50,7 @@ class _LearnedStage(DiversityStage):
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]
-        """Whether one of the model's document features reads the query."""
+        """True if one of the model's document features reads the query."""
         return any(parse_feature(text).reads_query for text in self.model.features.document_features)
 
 

@@ -25,7 +25,7 @@ C_GRID = tuple(10.0**exponent for exponent in range(-5, 4))
 
 VALIDATE_EVERY = 4  # Yue & Joachims train on 12 queries and validate on 4
 OUTCOME = ("mean_angle", "objective", "gap", "converged")
-"""What models and messages have of a learner's result, where it has them."""
+"""The attributes of a learner's result that models and messages show, where it has them."""
 Example = tuple[Candidates, Subtopics]
 _log = logging.getLogger("greylag")
 
@@ -127,7 +127,7 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
     examples : collection of pairs
         Candidates and their subtopics.
     weights : array, shape (d,) or (M, d)
-        With M weight vectors, the loss of an example is that of the best prediction (pick-best).
+        With M weight vectors, the loss of an example is its best prediction's (pick-best).
     """
     members = np.atleast_2d(weights)
     losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]

@@ -144,7 +144,7 @@ def exact_rows(vectors: Dense) -> FloatArray:
 
 @dataclass(frozen=True)
 class VectorStage(GreedyStage):
-    """A greedy stage that weighs the incoming score against similar picks; parameters are those of `greylag.MMR`."""
+    """A greedy stage that weighs the incoming score against similar picks; see `greylag.MMR` for its parameters."""
 
     needs = frozenset({"vectors"})
     strength = "relevance_weight"

@@ -32,7 +32,7 @@ class XQuAD(AspectStage):
         as a cross-encoder's. Texts are scored by BM25. A document without a score has P(d|a) = 0.
     scale : {"none", "max", "sigmoid"}, optional
         How scores become P(d|a). "max", the default for texts, divides them by the candidates' highest for the aspect.
-        "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities as they are.
+        "sigmoid" is 1 / (1 + exp(-s)), for logits. "none", the default for scores, takes probabilities unchanged.
     relevance_weight : float in [0, 1], default 0.5
         1 keeps the incoming order.
     depth, k : int
