@@ -65,12 +65,6 @@ def test_the_text_of_a_hit_is_no_query_and_given_topics_come_first() -> None:
     assert read_run(frame.assign(query="dog"))["1"].query == "dog"
 
 
-def test_ties_go_by_rank() -> None:
-    frame = pd.DataFrame({"qid": ["q"] * 3, "docno": ["a", "b", "c"], "score": [1.0, 1.0, 2.0], "rank": [2, 1, 0]})
-    assert read_run(frame)["q"].docids == ("c", "b", "a")
-    assert read_run(frame.drop(columns="rank"))["q"].docids == ("c", "a", "b")
-
-
 RUN = {"qid": ["q"], "docno": ["a"], "score": [1.0]}
 
 

@@ -97,8 +97,6 @@ def test_embeddings_of_the_nodes_or_by_a_function() -> None:
     [
         ({"vectors": np.ones((5, 2))}, "would be that of every query: give a function"),
         ({"vectors": "embeddings"}, "vectors is 'embeddings': give 'embedding' or a function"),
-        ({"method": "mmrr"}, "unknown stage 'mmrr'"),
-        ({"lambda_mult": 0.5}, "no option 'lambda_mult'"),
     ],
 )
 def test_options_are_checked_when_it_is_made(options, message) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -89,27 +88,20 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
     for name, own in (("a", lines[:250]), ("b", lines[250:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(own))
         assert command("index", tmp_path / f"{name}.jsonl", "--out", tmp_path / name)[0] == 0
-    learning = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd"]
     one, two = ["--index", made / "index"], ["--index", tmp_path / "a", "--index", tmp_path / "b"]
     for index, folder in ((one, tmp_path / "one"), (two, tmp_path / "two")):
         folder.mkdir()
         asked = [*index, "--topics", made / "topics.tsv"]
-        run, model, reranked = folder / "bm25.run", folder / "model.json", folder / "mrf.run"
+        run = folder / "bm25.run"
         steps: list[list[object]] = [
             ["search", *asked, "--hits", 50, "--out", run],
             ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
-            ["train", *asked, "--run", run, *learning, "--out", model],
-            ["rerank", *asked, "--run", run, "--model", model, "--out", reranked],
             ["rerank", *index, "--run", run, "--stage", "mmr", "--out", folder / "mmr.run"],
-            ["rerank", *asked, "--run", run, "--stage", "manifold", "--out", folder / "manifold.run"],
         ]
         for words in steps:
             assert command(*words)[0] == 0, words
-    for file in ("bm25.run", "features.txt", "mrf.run", "mmr.run", "manifold.run"):
+    for file in ("bm25.run", "features.txt", "mmr.run"):
         assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
-    models = [json.loads((tmp_path / name / "model.json").read_text()) for name in ("one", "two")]
-    assert models[0].pop("provenance").keys() == models[1].pop("provenance").keys()
-    assert models[0] == models[1]
 
 
 def test_an_index_that_is_given_twice(refused: Refused, made: Path, tmp_path: Path) -> None:

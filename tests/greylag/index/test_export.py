@@ -244,13 +244,6 @@ def test_folders_that_greylag_did_not_make_are_kept(index: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_the_mode_of_an_export_follows_the_umask(index: Path) -> None:
-    (index.parent / "ordinary").mkdir()
-    mode = (index.parent / "ordinary").stat().st_mode
-    PositionalIndex.from_lucene(index)
-    assert exports(index)[0].stat().st_mode == mode
-
-
 def test_no_folder_is_made_in_an_unused_cache(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     PositionalIndex.from_lucene(index)

@@ -103,6 +103,7 @@ def test_collections_without_terms(texts: dict[str, str]) -> None:
     [
         (lambda index: index.from_texts([("d", "one"), ("d", "two")]), "duplicate document 'd'"),
         (lambda index: index.from_texts({("d", "one"), ("e", "two")}), "texts: set"),
+        (lambda index: index.from_texts({"": "x"}), "empty docid"),
         (lambda index: index.from_lucene({"one", "two"}), "index: set"),
         (lambda index: index.documents("b-2"), "docids: str 'b-2'"),
         (lambda index: index.knows({"b-2", "a-1"}), "docids: set"),

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError
 from greylag.index import analysis
 from greylag.index.invert import invert
 from greylag.index.renumber import drop_empty_columns, renumber
@@ -117,11 +117,6 @@ def test_types_do_not_depend_on_the_texts(texts: dict[str, str]) -> None:
     arrays = invert(texts)
     assert {name: str(arrays[name].dtype) for name in DTYPES} == DTYPES
     assert not any(arrays[name].flags.writeable for name in DTYPES)
-
-
-def test_an_empty_docid_is_refused() -> None:
-    with pytest.raises(ParameterError, match="empty docid"):
-        invert({"": "x"})
 
 
 @given(st.lists(st.integers(0, 999)), st.sampled_from([np.int32, np.int64]))

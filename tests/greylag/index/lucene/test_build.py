@@ -181,13 +181,6 @@ def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, te
         LuceneIndex([index.path, english.path]).analyze("x")
 
 
-def test_an_unknown_language(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"language .*'xx'.*whitespace.*Arabic \(ar\)"):
-        build(tmp_path, {"j.jsonl": GOOD}, language="xx")
-    with pytest.raises(ParameterError, match=r"language .*'ro': Anserini has en, whitespace, and ar, "):
-        build(tmp_path, {"j.jsonl": GOOD}, language="Romanian")
-
-
 def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Path) -> None:
     _, trec = build(tmp_path / "trec", {"t.trec": TREC})
     assert found(trec, "skipped docno text profile") == []
@@ -225,6 +218,8 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplo
         (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
         (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
         (ParameterError, "threads must be an integer of at least 1, not 0", {"j.json": GOOD}, {"threads": 0}),
+        (ParameterError, r"'xx'.*whitespace.*Arabic \(ar\)", {"j.json": GOOD}, {"language": "xx"}),
+        (ParameterError, r"'ro': Anserini has en, whitespace, and ar, ", {"j.json": GOOD}, {"language": "Romanian"}),
     ],
 )  # fmt: skip
 def test_refusals(tmp_path, error, message, files, options, monkeypatch, capfd):

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag import MMR
-from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.index.lucene.build import build_index
@@ -113,11 +111,6 @@ def test_stages_rank_by_latent_vectors(name: str, index: PositionalIndex) -> Non
     expected = kind(vectors=array)(RANKING)  # type: ignore[call-arg]
     assert stage.make(index)(RANKING) == expected
     assert stage.make(index)(RANKING) != StageStep.parse(name).make(index)(RANKING)
-
-
-def test_latent_vectors_are_those_of_an_index(index: PositionalIndex) -> None:
-    with pytest.raises(ParameterError, match="latent"):
-        MMR(vectors=TfidfVectors(index), latent=True)
 
 
 DEGENERATE = {

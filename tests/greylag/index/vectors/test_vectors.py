@@ -114,11 +114,12 @@ def test_an_index_stands_for_its_tfidf_vectors() -> None:
         ({}, "needs an index or vectors=, and was given neither"),
         ({"index": INDEX, "vectors": TfidfVectors(INDEX)}, "and was given both"),
         ({"index": "index"}, "needs a PositionalIndex, not str .index.: make one with PositionalIndex.from_lucene"),
+        ({"vectors": TfidfVectors(INDEX), "latent": True}, "latent"),
         ({"vectors": np.eye(2)}, r"not a ndarray: for an array, use ArrayVectors\(docids, array\)"),
     ],
 )
 def test_refuses_anything_else(stage, arguments, message):
-    with pytest.raises(ParameterError, match=f"{stage.__name__} .*{message}"):
+    with pytest.raises(ParameterError, match=f"{stage.__name__}.*{message}"):
         stage(**arguments)
 
 
