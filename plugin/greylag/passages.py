@@ -42,7 +42,7 @@ _RETRIEVAL_SCORE = "retrieval_score"
 """The retriever's score in a node's metadata, as LlamaIndex's own rerankers name it."""
 _NO_SCORES = "give score=None to go by the order of the documents"
 _OTHERS = 10
-"""How many documents without its words are supposed for each passage, where its statistics are those of candidates.
+"""Empty documents that are added for each passage, where statistics come from the candidates alone.
 
 All candidates have the query's words, whose idf is then near 0. 2, 30 and 100 do about as well.
 """
@@ -54,7 +54,7 @@ class RankedPassage:
 
     text: str
     doc_id: Any  # the key of a mapping of passages, or else the position
-    score: float  # by the method; not above that of the passage before it
+    score: float  # by the method; not above the score before it
     rank: int  # from 1
     position: int  # in the input, from 0
 
@@ -72,12 +72,12 @@ class Reranker:
         "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
         passages to a stage. Docids are the passages' positions, and with a background "passage " and the position.
     background : PositionalIndex, optional
-        A collection like that of the passages. Statistics such as idf are then its and the passages' together. Without
-        it they are those of the passages alone; for "general" and BM25, as if there were ten documents more for each
+        A collection like the passages'. Statistics such as idf are then its and the passages' together. Without it they
+        are of the passages alone; for "general" and BM25, as if there were ten documents more for each
         that have none of their words.
     language : str, optional
         The language of queries and passages by name or code, such as "German" or "de"; see
-        `greylag.PositionalIndex.from_texts`. By default that of the background, or else English.
+        `greylag.PositionalIndex.from_texts`. By default the background's, or else English.
     **options
         Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
         unless `depth` and `k` say otherwise.
@@ -105,7 +105,7 @@ class Reranker:
         **options: Any,
     ) -> None:
         self._method, self._background = method, background
-        # With a background, docids of their own, so that none is that of a document of it.
+        # With a background, docids that no document of it has.
         self._name: Callable[[int], str] = str if background is None else "passage {}".format
         if background is not None and not hasattr(background, "parts"):
             raise ParameterError(
@@ -178,7 +178,7 @@ class Reranker:
             such as "mmr", instead of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
             The query's embedding, or a function from its text. Without scores, its cosines with `vectors` are the
-            scores, which "mmr", "msd" and "dpp" take as they are (``scale="none"``). "manifold" needs it with
+            scores, which "mmr", "msd" and "dpp" take unscaled (``scale="none"``). "manifold" needs it with
             `vectors`.
         aspects : sequence of str, array-like of float, or callable, optional
             For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
@@ -442,8 +442,8 @@ def llama_index_postprocessor(
 ) -> Any:
     """Return a ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
 
-    A node has the retriever's score in its metadata, as ``retrieval_score``, of which neither language models nor
-    embeddings are told. If no node has a score, as of a keyword retriever, the order of the nodes counts. The
+    A node has the retriever's score in its metadata, as ``retrieval_score``, hidden from language models and
+    embeddings. If no node has a score, as of a keyword retriever, the order of the nodes counts. The
     postprocessor can be pickled if the functions that it is given can.
 
     Parameters
@@ -508,7 +508,7 @@ def _adapter(
     for name, given in of_query.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
-                f"{name}, a {type(given).__name__}, would be that of every query: give a function, as documented"
+                f"{name}, a {type(given).__name__}, would serve every query: give a function, as documented"
             )
     if top_k is not None:
         check_counts(top_k=top_k)
@@ -529,7 +529,7 @@ def _adapter(
 
 
 def _scores_or_order(scores: Sequence[Any]) -> Sequence[Any]:
-    """Return the scores, or those of the order, n, n - 1, ..., 1, if all are None."""
+    """Return the scores, or n, n - 1, ..., 1 if all are None."""
     missing = [number for number, score in enumerate(scores) if score is None]
     if missing and len(missing) < len(scores):
         raise ParameterError(
@@ -574,7 +574,7 @@ def _embedding(node: Any) -> Any:
 def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a stage's options from its spelling and from Python; raise if one is unknown or missing."""
     stage, of_query = find_stage(name), ("index", *DATA)
-    # What is no file's content, and has a spelling, is checked as if it were spelt.
+    # Values that can be spelt are checked as if they were; contents of files cannot.
     known = parameters(stage, *of_query)
     spelt = {key: value for key, value in named.items() if key in known and not known[key].open}
     others = {key: value for key, value in named.items() if key not in spelt}
@@ -587,7 +587,7 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
 
 
 def _language(language: str | None, background: PositionalIndex | None) -> str:
-    """Return the code of a language, by default that of the background; raise if the two differ."""
+    """Return the code of a language, by default the background's; raise if the two differ."""
     if language is None:
         return ENGLISH if background is None else background.language
     code = language_code(language)

@@ -80,7 +80,7 @@ def texts_from_ir_datasets(source: Any) -> Iterator[tuple[str, str]]:
 
 
 def write_documents(source: Any, path: Path) -> Path:
-    """Write the documents as JSON lines, as they are indexed; returns the path."""
+    """Write the documents as JSON lines for indexing; returns the path."""
     with path.open("w", encoding="utf-8") as file:
         for docid, text in texts_from_ir_datasets(source):
             file.write(json.dumps({"id": docid, "contents": text}) + "\n")

@@ -47,14 +47,14 @@ def index(
         str,
         typer.Option(
             "--language",
-            help="Language of the documents, such as German or de; or whitespace, which keeps words as they are.",
+            help="Language of the documents, such as German or de; or whitespace, which keeps words unchanged.",
         ),
     ] = ENGLISH,
     texts: Annotated[
         bool,
         typer.Option(
             "--texts/--no-texts",
-            help="Store the texts, too: features of words as they are written (written:characters) need them.",
+            help="Store the texts, too: features of surface words (written:characters) need them.",
         ),
     ] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that greylag made.")] = False,

@@ -61,7 +61,7 @@ def search(
 
 
 def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
-    """Search the top 1000 documents of each topic by BM25; for a union, of those of BM25 and BM25+RM3."""
+    """Search the top 1000 documents of each topic by BM25; for a union, by BM25 and BM25+RM3."""
     bm25 = LuceneIndex(index).bm25()
     source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if union else (bm25, "bm25")
     run = source.run(topics, n_jobs=jobs, tag=tag)

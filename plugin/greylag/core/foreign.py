@@ -17,7 +17,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "docno": ("docno", "docid", "doc_id"),
     "score": ("score",),
     "query": ("query",),
-    "topic": ("query", "text"),  # of topics alone: that of a hit may be the document's
+    "topic": ("query", "text"),  # in topics alone: a hit's text may be the document's
     "label": ("label", "relevance", "rel", "grade"),
 }
 """The columns of frames, and the names that packages give them. Frames are made with the first, PyTerrier's."""
@@ -26,7 +26,7 @@ Rows = Iterable[tuple[Any, Any, Any]]
 
 
 class Scored(NamedTuple):
-    """A run of another package; without `texts`, those of its queries are unknown."""
+    """A run of another package; without `texts`, its queries' texts are unknown."""
 
     rows: Rows
     texts: Mapping[str, str] | None = None
@@ -93,7 +93,7 @@ def as_topics(value: Any) -> Mapping[Any, Any]:
 
 
 def listed(value: Any) -> Any:
-    """Return a list of the items of an iterator, and any other value as it is."""
+    """Return a list of the items of an iterator, and any other value unchanged."""
     return list(value) if isinstance(value, Iterator) else value
 
 

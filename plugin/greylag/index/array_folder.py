@@ -44,7 +44,7 @@ class ArraySource:
     dtypes: Mapping[str, str]  # of the arrays by name
     write: Callable[[Writer], None]
     files: Sequence[Path]  # folders with the files of the source
-    check: Callable[[], None]  # raises CollectionError if these are damaged; called if they are not those of the export
+    check: Callable[[], None]  # raises CollectionError if these are damaged; called if they changed since the export
     identity: Callable[[Mapping[str, Any]], str] = collection_fingerprint  # of the collection, from the arrays
 
 
@@ -178,7 +178,7 @@ def _open(folder: Path, source: ArraySource) -> dict[str, Any]:
 
 
 def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> dict[str, Any]:
-    """Return the metadata of an undamaged export; with `checksums`, those of unchanged files are compared, too."""
+    """Return the metadata of an undamaged export; with `checksums`, unchanged files are summed, too."""
     try:
         meta = _unseal((folder / _META).read_bytes())
         if meta["index"] != source.fingerprint:

@@ -1,7 +1,7 @@
 """Exporting a Lucene index to the files of a shard, once, and opening them.
 
 The files are in ``INDEX.greylag/FINGERPRINT/`` beside the index, or in the user's cache folder if that is not writable;
-see `array_folder`. Those of the words as they are written are in ``INDEX.words.greylag``, if they were ever asked for.
+see `array_folder`. Surface words are in ``INDEX.words.greylag``, once a feature has asked for them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ NAMES = {
     "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "te": "Telugu", "th": "Thai",
     "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
 }  # fmt: skip
-"""English names of languages by their codes of ISO 639-1: those of Anserini's analyzers, and Romanian."""
+"""English names, by ISO 639-1 code, of the languages of Anserini's analyzers, and Romanian."""
 _SCRIPTS = {
     "zh": "\u4e00-\u9fff", "ja": "\u3041-\u30ff", "ko": "\uac00-\ud7a3", "ru": "\u0400-\u04ff", "ar": "\u0600-\u06ff",
     "hi": "\u0900-\u097f", "bn": "\u0980-\u09ff", "te": "\u0c00-\u0c7f", "th": "\u0e00-\u0e7f",

@@ -107,7 +107,7 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
     ascending, repeated = merge_sorted(
         terms, term_offsets, np.arange(len(term_offsets) - 1), offsets([shard.n_terms for shard in shards])
     )
-    # A term that several shards have gets one number: that of its first occurrence among the sorted terms.
+    # A term of several shards gets one number, by its first occurrence among the sorted terms.
     numbers = np.empty(len(ascending), dtype=np.int32)
     numbers[ascending] = np.cumsum(~repeated) - 1
     distinct = ascending[~repeated]

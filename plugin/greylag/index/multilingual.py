@@ -102,7 +102,7 @@ def _joined() -> Any:
 
 
 def _runs(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of `text` in lower case; those of ideographs, kana and hangul joined where they touch."""
+    """Yield the words of `text` in lower case; ideographs, kana and hangul are joined where they touch."""
     run, end = "", 0
     for word in words(text):
         start = text.index(word, end)

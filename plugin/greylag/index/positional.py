@@ -170,9 +170,9 @@ class PositionalIndex(Tables):
 
     @cached_property
     def words(self) -> CollectionWords | None:
-        """The documents' words as they are written; None if the texts are not known, or are not in the Lucene index.
+        """The documents' surface words; None if the texts are not known, or are not in the Lucene index.
 
-        They are read when they are first asked for. Those of a Lucene index are then kept in files beside it.
+        They are read on first use; for a Lucene index, files beside it store them.
         """
         return self.read_words()
 

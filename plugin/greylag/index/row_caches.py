@@ -12,7 +12,7 @@ from greylag.index.tables import Int32Array
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 MAX_BYTES = 1 << 28
-"""Of the rows or entries of all documents; of a larger collection, none are kept."""
+"""The size of all documents' rows or entries above which none are cached."""
 
 
 class RowCache:
@@ -39,7 +39,7 @@ class RowCache:
 class Entries(NamedTuple):
     """Numbers with weights, such as the terms of n documents, anywhere in two arrays."""
 
-    bounds: IntArray  # those of document i are ``numbers[bounds[0, i]:bounds[1, i]]``, shape (2, n)
+    bounds: IntArray  # document i has ``numbers[bounds[0, i]:bounds[1, i]]``, shape (2, n)
     numbers: Int32Array
     weights: FloatArray
 

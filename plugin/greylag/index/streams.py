@@ -27,7 +27,7 @@ where the previous term is 0 at the beginning of a document.
     positions         02            new at position 1 of document 0:  2 * 1 + 0
                       00            new at position 0 of document 1:  2 * 0 + 0
                       01 02 02      york in document 0, at 0 and 2:   2 * 0 + 1, tf 2, difference 2
-    block_places      0             of posting 0; that of posting 16 would be the next
+    block_places      0             of posting 0; the next would be of posting 16
     forward_offsets   0 3 4
     forward           00 03 02      document 0: new, 2 * 0 + 0; york, 2 * 1 + 1 and tf 2
                       00            document 1: new
@@ -138,7 +138,7 @@ def encode(numbers: IntArray) -> tuple[Bytes, IntArray]:
     """Encode numbers; return the stream and their offsets in it, shape (len(numbers) + 1,)."""
     if len(numbers) and numbers.min() < 0:
         raise CollectionError("postings are not in ascending order: build the index again")
-    # Of five bytes at most, the i-th is there if the number has a bit beyond those of the bytes before it.
+    # Of five bytes at most, the i-th is there if the number has a bit beyond the bytes before it.
     sizes = np.ones(len(numbers), dtype=np.int64)
     for i in range(1, 5):
         sizes += numbers >> 7 * i > 0

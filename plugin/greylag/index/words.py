@@ -1,8 +1,8 @@
-"""Words as they are written: the unstemmed words of documents, and their character n-grams.
+"""Surface words: the unstemmed words of documents, and their character n-grams.
 
 A stem joins the forms of a word. A table of stems has lost what different words share, such as "hydroxy", and how the
-query wrote them. The tables here have the different words of each document, in lower case and otherwise as they are in
-the text, and their character n-grams of 3 to 5 characters, with "_" at both ends of a word. An n-gram is known by a
+query wrote them. The tables here have the different words of each document, in lower case and otherwise
+unchanged, and their character n-grams of 3 to 5 characters, with "_" at both ends of a word. An n-gram is known by a
 64-bit hash (FNV-1a) of its UTF-8; two of ten million agree with a probability of 3 in a million.
 """
 
@@ -102,7 +102,7 @@ class PlacedWords(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CollectionWords:
-    """The words of a collection's documents, as they are written."""
+    """The surface words of a collection's documents."""
 
     parts: tuple[PlacedWords, ...]
 

@@ -95,7 +95,7 @@ def test_embeddings_of_the_nodes_or_by_a_function() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vectors": np.ones((5, 2))}, "would be that of every query: give a function"),
+        ({"vectors": np.ones((5, 2))}, "would serve every query: give a function"),
         ({"vectors": "embeddings"}, "vectors is 'embeddings': give 'embedding' or a function"),
     ],
 )

@@ -61,18 +61,18 @@ def build_index(
         The fields of JSON objects or columns of tables to index, as ``id=docid,contents=title+text``. Columns without
         names have numbers, from 1.
     language : str, default "en"
-        The analyzer: English (Porter's stemmer, stop words); that of another language by its name or code, such as
+        The analyzer: English (Porter's stemmer, stop words); another language's by its name or code, such as
         "German" or "de"; or "whitespace", which only splits at white space. It is recorded in the index, and analyses
         the queries, too.
     texts : bool, default True
-        Whether the index stores the texts, which features of words as they are written need.
+        Store the texts in the index, which features of surface words need.
     threads : int, at least 1, default 1
         Number of indexing threads.
     origin : str, default ""
         A text about the source, recorded with the index (see `runtime.folders.read_mark`). An index in `out` with the
-        same origin is left as it is, unless it is to be overwritten.
+        same origin is left alone, unless it is to be overwritten.
     overwrite : bool, default False
-        Whether to replace an index in `out` that this function made, in one step when the new one is complete.
+        Replace an index in `out` that this function made, in one step when the new one is complete.
 
     Returns
     -------

@@ -85,7 +85,7 @@ def stamp_documents(docs: Path, *how: str | None) -> str:
 
 
 def parse_fields(text: str) -> Fields:
-    """Parse the fields of ``id=FIELD,contents=FIELD+FIELD``; those of a table without names are numbers, from 1."""
+    """Parse the fields of ``id=FIELD,contents=FIELD+FIELD``; columns without names are numbered from 1."""
     named = dict(part.partition("=")[::2] for part in text.split(","))
     docid, contents = named.get("id", ""), tuple(named.get("contents", "").split("+"))
     if set(named) != {"id", "contents"} or not all((docid, *contents)) or len({*contents}) < len(contents):
@@ -127,7 +127,7 @@ def write_for_anserini(
 
 
 def read_documents(docs: Path, *, collection: str | None = None, fields: str | None = None) -> Iterator[Document]:
-    """Read the docids and texts of JSON or tables, as they are indexed; other forms are for Anserini."""
+    """Read the docids and texts of JSON or tables; Anserini reads other forms."""
     form = collection or guess_collection(docs)
     if form not in ("JsonCollection", "TableCollection"):
         raise ParameterError(f"{docs}: without Java, JSON and tables can be indexed, not {form}")
@@ -252,7 +252,7 @@ def _json_form(name: Path, line: int, record: Mapping[str, Any]) -> Fields:
 
 
 def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterator[tuple[int, Any]]:
-    """Yield the rows of a table by the names of its columns, which are those of the first line, or numbers from 1."""
+    """Yield the rows of a table by the names of its columns: the first line, or numbers from 1."""
     # Columns are separated by tabs, without quotes, or by commas. A table of docids and texts alone, as MS MARCO's, has
     # tabs and no names.
     lines = _text(name, file)

@@ -73,7 +73,7 @@ class LuceneIndex:
     ----------
     fingerprint : str
         SHA-256 (hex) of the name and bytes of the commit file (``segments_N``), which differ between any two builds; of
-        shards, one digest over those of all.
+        shards, one digest over all of them.
     paths : tuple of Path
         The folders.
 
@@ -231,7 +231,7 @@ class LuceneIndex:
         return [docid.decode() for _, docid in sorted(numbered)]
 
     def known_docids(self, docids: set[bytes]) -> set[bytes]:
-        """Return those of these docids, in UTF-8, that are documents of the index."""
+        """Return the docids, in UTF-8, that are documents of the index."""
         return set().union(*(docids.intersection(block) for block, _ in self.docid_blocks()))
 
     def docid_blocks(self) -> Iterator[tuple[list[bytes], NDArray[np.int32]]]:

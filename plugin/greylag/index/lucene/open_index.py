@@ -88,7 +88,7 @@ def _open_folder(path: Path, opened: ExitStack) -> Any:
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory(path))
     except pyjnius().JavaException as error:
         raise CollectionError(f"{path} {_why_unopened(error)} ({reason(error)}): {POSITIONS_REMEDY}") from error
-    # Lucene's 1024 terms are fewer than those of a document that is a query.
+    # A document as a query has more terms than the 1024 that Lucene allows.
     java_class("org.apache.lucene.search.IndexSearcher").setMaxClauseCount((1 << 31) - 1)
     opened.callback(lambda: reader.close())  # noqa: PLW0108 - or it would be looked up in another thread
     return pyjnius().cast("org.apache.lucene.index.IndexReader", reader)

@@ -20,7 +20,7 @@ _SUFFIXES = {".tsv", ".txt", ".gz", ".xml", ".json", ".jsonl", ".qrels"}
 
 
 def prebuilt_index(path: str | Path, *, positions: bool = False) -> Path:
-    """Return the folder `path`, or that of Pyserini's prebuilt index of this name, which is downloaded."""
+    """Return the folder `path`, or download Pyserini's prebuilt index of this name and return its folder."""
     # With `positions`, an index that is known to have none is a `CollectionError`, before it is downloaded.
     if not may_be_name(path):
         return Path(path)

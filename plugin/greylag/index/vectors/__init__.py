@@ -1,4 +1,4 @@
-"""Vectors of documents and queries: those of an index, or embeddings in an array, from a function, or of FAISS."""
+"""Vectors of documents and queries: of an index, or embeddings in an array, from a function, or of FAISS."""
 
 import lazy_loader as _lazy
 

@@ -89,7 +89,7 @@ class ArrayVectors:
 
 @dataclass(frozen=True)
 class FunctionVectors:
-    """Vectors that a function looks up or computes, such as those of a vector store.
+    """Vectors that a function looks up or computes, as in a vector store.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ MAX_DENSE_SIZE = 200
 """Up to so many documents or terms, all is decomposed: ARPACK's results may depend on its calls before, or fail."""
 _MIN_SINGULAR_VALUE = 1e-10  # of the largest singular value; below it are rounding errors of 0
 _TIE_TOLERANCE = 1e-8  # relative difference of singular values; below it the vectors of each depend on rounding
-_VERSION = 3  # of `decompose`: projections that another version kept are not used
+_VERSION = 3  # of `decompose`: projections of another version are not used
 _FILE = "latent.sqlite"
 _lock = threading.Lock()
 
@@ -135,7 +135,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
         if min(whole.shape) <= MAX_DENSE_SIZE:
             _, values, right = np.linalg.svd(whole.toarray(), full_matrices=False)
         else:
-            values, right = _largest(rows, size + 1)  # one more than is kept, to see ties
+            values, right = _largest(rows, size + 1)  # one more than is used, to see ties
     beyond = values[size] if len(values) > size else 0.0
     right = right[:size][values[:size] > max(_MIN_SINGULAR_VALUE * values[0], (1 + _TIE_TOLERANCE) * beyond)]
     return terms, np.ascontiguousarray(right.T)

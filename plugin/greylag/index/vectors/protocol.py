@@ -41,12 +41,12 @@ class Vectors(Protocol):
 
 
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
-    """Return a stage's vectors: `vectors`, or those of `index` by TF-IDF or latent semantic analysis, but not both."""
+    """Return a stage's vectors: `vectors`, or by TF-IDF or latent semantic analysis from `index`, but not both."""
     if (index is None) == (vectors is None):
         received = "neither" if index is None else "both"
         raise ParameterError(f"{stage} needs an index or vectors=, and was given {received}")
     if latent and index is None:
-        raise ParameterError(f"{stage}: latent vectors are those of an index, not others: leave latent or vectors out")
+        raise ParameterError(f"{stage}: latent vectors come from an index: leave latent or vectors out")
     if index is not None:
         from greylag.index.positional import check_index  # which embeddings do not need
 
