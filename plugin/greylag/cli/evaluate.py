@@ -166,6 +166,7 @@ def _named_files(shared: Shared, runs: Sequence[str], baseline: str | None) -> t
         return files, None
     label, path = named_file(baseline)
     name = label or str(path)
+    # The baseline may be one of the runs, by its name or its file, and is scored once.
     against = next((other for other in files if other == name or files[other] == path), name)
     path = files.get(against, path)
     if not path.exists():

@@ -206,6 +206,7 @@ def table_frame(table: Table, library: Library = "pandas") -> Any:
     """Make a data frame of a table, with its numbers unrounded and unmarked."""
     rows = unmarked(table)
 
+    # A column with empty cells is one of floats, which have NaN for them.
     def kind(column: Sequence[Any]) -> type:
         return next((one for one in (str, int) if all(isinstance(cell, one) for cell in column)), float)
 
@@ -220,6 +221,7 @@ def html_text(text: str) -> str:
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Format rows as lines in columns: the first column aligned to the left, the others to the right."""
+    # Names at the left, numbers at the right, so that digits stand below digits.
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
 

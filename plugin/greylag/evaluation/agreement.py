@@ -27,6 +27,7 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
             f"the judgements' documents, such as {min(documents)!r}, are queries of the run, and their queries, as "
             f"{next(qid for qid in judgements if qid not in run)!r}, are not: query and document look exchanged"
         )
+    # A judged document anywhere is enough: runs of another pool may have few.
     ranked = [(docid, qid) for qid in common for docid in run[qid].docids]
     if ranked and not any(docid in judged[qid] for docid, qid in ranked):
         raise ParameterError(
@@ -70,6 +71,7 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
         return []
     level = min(measure.rel for measure in empty)
     reason = f"no document has grade {level} or a higher one (the highest is {top}), as {empty[0]} needs"
+    # Some measures may be left out on purpose; if none can be above 0, the judgements are wrong.
     if len(empty) == len(measures):
         raise ParameterError(f"{reason}: give a lower level, as in AP(rel=1), or other judgements")
     return [f"{reason}: the scores by {', '.join(map(str, empty))} are 0"]

@@ -28,6 +28,7 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
     check_ids(qids=qids)
     if not 2 <= n_folds <= len(qids):
         raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
+    # The remainder of a permutation deals queries out, so that sizes differ by one at most.
     fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
     return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]
 

@@ -118,9 +118,18 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
             own[name][column] = sum(map(len, alone.values()))
             relevant[name][:, column] = evaluate(run, filled, [measure]).values[:, 0]
             without_own[name][:, column] = evaluate(run, others, [measure]).values[:, 0]
+    cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in parsed]
+    shares = {}
+    for name, run in runs.items():
+        judged_to = evaluate(run, qrels, cutoffs)  # a mean over the queries with documents
+        means = dict(
+            zip(judged_to.measures, judged_to.values.sum(axis=0) / max(judged_to.ranked.sum(), 1), strict=True)
+        )
+        shares[name] = np.array([means[cutoff] for cutoff in cutoffs])
+    # Each measure at its own cut-off: what lies below it changes neither its score nor its share.
     judged_only = [replace(measure, judged_only=True) for measure in parsed]
     return Holes(
-        {name: _judged(run, qrels, parsed) for name, run in runs.items()},
+        shares,
         plain,
         {name: replace(plain[name], values=values) for name, values in relevant.items()},
         {name: replace(evaluate(run, qrels, judged_only), measures=parsed) for name, run in runs.items()},
@@ -164,11 +173,3 @@ def holes_sentences(significance: Significance) -> list[str]:
         f"By {measure}, the order of {len(shown)} of {len(compared)} pairs of runs depends on documents without "
         "judgements."
     ]
-
-
-def _judged(run: Run, qrels: Qrels, measures: tuple[Measure, ...]) -> FloatArray:
-    """Compute the share of documents to each measure's cut-off that are judged, over the queries with documents."""
-    cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in measures]
-    scores = evaluate(run, qrels, cutoffs)
-    means = dict(zip(scores.measures, scores.values.sum(axis=0) / max(scores.ranked.sum(), 1), strict=True))
-    return np.array([means[cutoff] for cutoff in cutoffs])

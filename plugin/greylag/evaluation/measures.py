@@ -384,6 +384,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     if not isinstance(measure, str):
         return _from_ir_measures(measure, rel)
     name, (text, parameters) = measure, _split_parameters(measure.strip())
+    # Names such as iprec_at_recall_0.10 end like a cut-off.
     cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"[@._]([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
     family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
@@ -406,7 +407,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
 
 def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     """Split the parameters in brackets off a name; return the whole text if it has unknown ones."""
-    if level := re.fullmatch(r"([^()]+)-l([0-9]{1,9})", text):  # as ranx spells it
+    if level := re.fullmatch(r"([^()]+)-l([0-9]{1,9})", text):  # ranx's spelling
         return level[1], {"rel": level[2]}
     match = re.fullmatch(r"([^()]*)\(([^()]*)\)([^()]*)", text)
     pairs = [part.replace(" ", "").partition("=") for part in match[2].split(",")] if match else []
@@ -419,6 +420,7 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
 
 def parse_measures(measures: Iterable[Measure | str | Any] | str | Measure) -> tuple[Measure, ...]:
     """Parse the names among `measures`, or the only name, and drop duplicates."""
+    # A string is a sequence of letters, each of which would be refused as a measure.
     if isinstance(measures, str | Measure):
         measures = [measures]
     check_sequences(measures=measures)

@@ -16,6 +16,7 @@ from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
+from greylag.evaluation.agreement import few_names
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
@@ -160,6 +161,7 @@ def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Meas
     if relevance:
         values = evaluate(run, highest_grades(qrels), relevance).values
         columns.update(zip(relevance, values.T, strict=True))
+    # The pool is that of a level, so that measures of one level share the tables of grades.
     for level in dict.fromkeys(measure.rel for measure in parsed if measure.family.from_subtopics):
         graded = []  # by subtopic, the grades of the ranked documents, and of all relevant ones by descending docid
         for qid, docids in _ranked(run, qrels):
@@ -249,10 +251,12 @@ def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...
 def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatArray]) -> Scores:
     """Assemble columns of scores, each of shape (queries,), as a `Scores`."""
     missing = tuple(qid for qid in qids if qid not in run)
+    # A run without a ranking is scored as 0; one of other topics is a mistake.
     if (run or not qids) and not any(qid in run for qid in qids):
+        theirs, ours = (few_names([*found]) or "none" for found in (run, qids))
         raise ParameterError(
-            f"run {run.tag!r} and the judgements have no query in common ({_some(run)} against {_some(qids)}): check "
-            "that both are for the same topics"
+            f"run {run.tag!r} and the judgements have no query in common ({theirs} against {ours}): check that both "
+            "are for the same topics"
         )
     judged = set(qids)
     unjudged = tuple(qid for qid in run if qid not in judged)
@@ -262,6 +266,7 @@ def _assemble(run: Run, qids: tuple[str, ...], columns: Mapping[Measure, FloatAr
 
 
 def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
+    # ERR has one scale for all queries, or a query with low grades would gain by them.
     top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
     columns = {measure: np.zeros(len(qrels)) for measure in measures}
     for row, (qid, docids) in enumerate(_ranked(run, qrels) if measures else ()):
@@ -278,6 +283,7 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
 def _trec_eval_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[Measure, FloatArray]:
     """Return the measures for which grades count only as relevant, not relevant (from 0), or not judged (negative)."""
     columns = {}
+    # pytrec_eval takes both for all of its measures at once.
     for rel, judged_only in dict.fromkeys((measure.rel, measure.judged_only) for measure in measures):
         # Here, since it takes a while to import, and most measures of subtopics do without it.
         import pytrec_eval
@@ -336,8 +342,3 @@ def _with_a_grade(qrels: Qrels) -> Qrels:
 def _as_scores(run: Run, qids: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return each query's documents with scores n, n - 1, ..., 1."""
     return {q: dict(zip(docids, range(len(docids), 0, -1), strict=True)) for q, docids in _ranked(run, qids)}
-
-
-def _some(qids: Iterable[str]) -> str:
-    first = list(qids)
-    return ", ".join(first[:3]) + (", ..." if len(first) > 3 else "") if first else "none"

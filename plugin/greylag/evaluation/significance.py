@@ -314,6 +314,7 @@ def compare_collections(
     """Compare the runs of each collection as `compare_scores` does; p is corrected over all collections together."""
     if pairs is not None:
         check_sequences(pairs=pairs)
+    # All together, since p is corrected for their number.
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():
         _check_arguments(scores, pairs[0][0] if pairs else baseline, design.alternative)
@@ -375,6 +376,7 @@ def _compare(
     # Not by the deviation, which is a rounding error then and would be divided by.
     n, same = len(differences), bool((differences == differences[0]).all())
     deviation = 0.0 if same else float(differences.std(ddof=1))
+    # What is detected is corrected as p is; the interval is of this difference alone.
     critical = critical_t(n, comparisons=size, sides=1 if design.alternative == "greater" else 2)
     wins, ties, losses = (int((np.sign(improvements) == sign).sum()) for sign in (1, 0, -1))
     return Comparison(

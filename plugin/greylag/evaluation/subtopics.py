@@ -84,6 +84,7 @@ class Subtopics:
         relevant = relevant_documents(judgements)
         if candidates_only:
             relevant = [covering for subtopic in relevant if (covering := subtopic.intersection(docids))]
+        # By all relevant documents, retrieved or not, unless only candidates count.
         counts = np.array([len(subtopic) for subtopic in relevant], dtype=np.float64)
         covered = coverage(docids, relevant).astype(np.float64)
         return cls(csr_matrix(covered), counts / max(counts.sum(), 1.0))

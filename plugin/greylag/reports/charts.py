@@ -21,6 +21,7 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
 
     If a baseline or all pairs are compared more often than `MOST_SENTENCES`, one chart of all runs stands for them.
     """
+    # A chart per comparison would fill pages; one of all runs shows which differ.
     many = [
         (scores, tests)
         for scores, tests in compared

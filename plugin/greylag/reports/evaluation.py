@@ -115,6 +115,7 @@ class Evaluation:
         if self.corrections:
             return self.corrections.tables
         tests = self.significance
+        # A reader of 45 pairs looks at letters; a program gets all.
         many = bool(tests and not complete and has_many_pairs(self.scores, tests))
         first = query_table(self.scores) if per_query else means_table(self.scores, tests, complete)
         notes, others = [first.caption], list[Table]()
@@ -238,6 +239,7 @@ def compare(
         raise ParameterError("runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores")
     if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
         raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
+    # Before runs are read, so that nothing stops after the work for a reason that was known before.
     design = Design(test, correction=correction, margin=margin)
     judged, by_subtopic = _judgements(qrels)
     guesses = judged if predicted is None else as_qrels(_judgements(predicted)[0])
@@ -258,6 +260,7 @@ def compare(
         except GreylagError as error:
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
     _refuse(faults, len(runs))
+    # By documents alone: equal rankings may have other scores and tags.
     rankings = {name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in opened.items()}
     warnings += identical(rankings)
     shares, tests, holes, corrections = None, None, None, None
@@ -304,6 +307,7 @@ def _refuse(faults: Sequence[GreylagError], number: int) -> None:
 
 def _unjudged_lead(shares: Mapping[str, float], baseline: str | None) -> list[str]:
     """Warn of runs with clearly more unjudged documents than the baseline or, without one, than the run with fewest."""
+    # A difference between runs favours the one that contributed to the pool; an equal share is fair to both.
     reference = baseline or min(shares, key=lambda name: shares[name])
     more = [name for name, share in shares.items() if share - shares[reference] > MIN_UNJUDGED_LEAD]
     if not more:

@@ -100,6 +100,7 @@ def line_figure(
     heights = {title: _heights(panel, bars.get(title, {})) for title, panel in panels.items()}
     every = [height for of_panel in heights.values() for height in of_panel]
     names = list(dict.fromkeys(name for curves, _ in panels.values() for name in curves))
+    # By name over all panels, so that a curve has one colour in each of them.
     colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
     levels = dict.fromkeys(name for _, of_panel in panels.values() for name in of_panel)
     dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(levels)}
@@ -240,6 +241,7 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
     if not log and (len(places) - 1) * LABEL_DISTANCE > WIDTH - LEFT - RIGHT:
         named = ticks(places[0], places[-1])
     drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
+    # On a logarithmic axis small values crowd: a label that would touch the one before is left out.
     for place, text in named:
         if (at := x(warp(place))) - last >= LABEL_DISTANCE:
             drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))

@@ -69,6 +69,7 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
         }
     content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
     merged = _merged(content, given)
+    # In the order of ir_metadata, then the user's own fields.
     return {name: merged[name] for name in (*METADATA_FIELDS, *merged) if name in merged}
 
 

@@ -141,6 +141,7 @@ def _places(
         moved = words[0] if other is None else "" if other == rank else f"{words[1 + (other > rank)]} {other}"
         title, excerpt = show(query, docid)
         names = [name for name, judged in topics.items() if judged.get(docid, 0) >= level]
+        # Marked where a subtopic is new at this rank, which is what a diversifier gains by.
         covers = tuple((name, name not in above) for name in names)
         places.append(Place(rank, docid, grades.get(docid), moved, reason, title, excerpt, covers))
         above.update(names)

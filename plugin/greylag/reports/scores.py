@@ -110,7 +110,7 @@ def group_letters(scores: Mapping[str, Scores], significance: Significance) -> d
         groups = sorted(
             _groups(order, differing), key=lambda group: [order.index(name) for name in order if name in group]
         )
-        few = len(groups) <= len(ascii_letters)
+        few = len(groups) <= len(ascii_letters)  # else numbers, which a comma has to part
         for name in order:
             labels = [ascii_letters[n] if few else str(n + 1) for n, group in enumerate(groups) if name in group]
             letters[name, measure] = ("" if few else ",").join(labels)
@@ -119,6 +119,7 @@ def group_letters(scores: Mapping[str, Scores], significance: Significance) -> d
 
 def _groups(names: Sequence[str], differing: Sequence[tuple[str, str]]) -> list[frozenset[str]]:
     """Return groups of names without a differing pair, so that all other pairs share one."""
+    # Insert and absorb (Piepho 2004): each significant pair splits the groups that have both.
     groups = [frozenset(names)]
     for pair in differing:
         split = [group for group in groups if group.issuperset(pair)]
@@ -129,6 +130,7 @@ def _groups(names: Sequence[str], differing: Sequence[tuple[str, str]]) -> list[
             for part in parts
             if not any(part <= other for other in whole) and not any(part < other for other in parts)
         ]
+    # Smallest first, so that the large groups, which say most, are kept.
     needed = sorted(groups, key=lambda group: (len(group), sorted(group)))
     shared = Counter(pair for group in needed for pair in combinations_with_replacement(sorted(group), 2))
     for group in [*needed]:
