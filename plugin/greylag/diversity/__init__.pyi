@@ -18,7 +18,6 @@ from .model import DiversityModel as DiversityModel
 from .msd import MSD as MSD
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
-from .random_order import random_gain as random_gain
 from .recipe import DiversityRecipe as DiversityRecipe
 from .recipe import fit_svmdiv as fit_svmdiv
 from .recipe import parse_diversity as parse_diversity
@@ -30,8 +29,6 @@ from .svmdiv import SVMDiv as SVMDiv
 from .training import C_GRID as C_GRID
 from .training import DiversityLearner as DiversityLearner
 from .training import FittedDiversity as FittedDiversity
-from .training import choose_cost as choose_cost
-from .training import mean_loss as mean_loss
 from .training import train as train
 from .training import training_examples as training_examples
 from .xquad import XQuAD as XQuAD

@@ -37,9 +37,4 @@ class RandomOrder(GreedyStage):
         """Draw a random worth for each document."""
         # By qid, so that the order depends neither on the other queries of a run nor on workers.
         rng = np.random.default_rng([self.seed, *candidates.qid.encode()])
-        return random_gain(len(candidates), rng)
-
-
-def random_gain(n: int, rng: np.random.Generator) -> ModularGain:
-    """Make a gain that picks n candidates in random order."""
-    return ModularGain(rng.random(n))
+        return ModularGain(rng.random(len(candidates)))

@@ -1,4 +1,3 @@
-from .cliques import redundant_features as redundant_features
 from .evidence import Prior as Prior
 from .evidence import ReciprocalRank as ReciprocalRank
 from .evidence import RunScore as RunScore

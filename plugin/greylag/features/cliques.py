@@ -12,7 +12,7 @@ Metzler & Croft, Latent concept expansion using Markov random fields, SIGIR 2007
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, combinations, pairwise
 from math import comb
@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag.features.evidence import MAX_DF_SHARE
-from greylag.features.feature import Feature
-from greylag.features.spec import CliqueSet, Dependence, FeatureSpec, Window
+from greylag.features.spec import CliqueSet, Dependence
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
@@ -30,7 +29,6 @@ from greylag.ranking import FloatArray, IntArray, Ranking
 Clique = tuple[int, ...]
 CliqueSets = tuple[tuple[Dependence, CliqueSet], ...]
 
-NARROWEST_WINDOW = Window("U", 1)
 MAX_CLIQUES = 1_000_000  # of one query; they are all in memory
 _MAX_CACHED_TERMS = 6  # terms of a query whose cliques are cached
 _log = logging.getLogger("greylag")
@@ -172,48 +170,6 @@ def _largest_subset(n_terms: int, largest: int) -> int:
             n_terms, MAX_CLIQUES, largest, remaining,
         )  # fmt: skip
     return fitting
-
-
-def redundant_features(
-    features: Sequence[Feature], lengths: Iterable[int], parameters: FeatureParameters
-) -> dict[Feature, str]:
-    """Find the features that are trivial or duplicates on queries of the given lengths, by their cliques alone.
-
-    A feature is trivial if no query has a clique for it, or if its window is too narrow for two terms. It is a
-    duplicate if every query has the same cliques for it as for an earlier feature with the same weighting. For example,
-    FD duplicates SD if no query has more than two terms.
-
-    Parameters
-    ----------
-    features : sequence of Feature
-        Priors and expansion features are never redundant.
-    lengths : iterable of int
-        The numbers of terms of the queries.
-    parameters : FeatureParameters
-        Of which `max_clique` and `profile` matter.
-
-    Returns
-    -------
-    dict
-        The reason for each redundant feature.
-    """
-    different = sorted(set(lengths))
-    reasons: dict[Feature, str] = {}
-    first: dict[tuple[str, tuple[bytes, ...]], Feature] = {}
-    for feature in features:
-        if not isinstance(feature, FeatureSpec) or feature.expands:
-            continue
-        tables = [_table(n, feature.dependence, feature.cliques, parameters.max_clique) for n in different]
-        key = feature.weighting, tuple(table.tobytes() for table in tables)
-        if not any(map(len, tables)):
-            reasons[feature] = f"{feature} has no clique in any query"
-        elif parameters.profile == "inquery" and feature.window == NARROWEST_WINDOW:
-            reasons[feature] = f"{feature} never matches: two terms do not fit into one token"
-        elif key in first:
-            reasons[feature] = f"{feature} has the cliques of {first[key]} in every query"
-        else:
-            first[key] = feature
-    return reasons
 
 
 @lru_cache(maxsize=256)

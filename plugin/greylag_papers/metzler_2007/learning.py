@@ -24,7 +24,6 @@ from greylag.features import (
     Prior,
     Profile,
     candidate_pool,
-    redundant_features,
     unique_features,
 )
 from greylag.learning import (
@@ -210,13 +209,8 @@ class Experiment:
 
     @cached_property
     def candidates(self) -> CountedRankings:
-        """The rankings with the pool, without redundant features, and `EXPANSION`."""
-        return self.counted([*(feature for feature in self.pool if feature not in self.redundant), *EXPANSION])
-
-    @cached_property
-    def redundant(self) -> dict[Feature, str]:
-        """Features of the pool that are trivial or duplicates by the queries' cliques alone, with the reasons."""
-        return redundant_features(self.pool, self.lengths, self.base)
+        """The rankings with the pool and `EXPANSION`."""
+        return self.counted([*self.pool, *EXPANSION])
 
     @property
     def limited(self) -> int:

@@ -124,7 +124,6 @@ class Findings:
     def as_dict(self) -> dict[str, Any]:
         """Return folds, pool, comparisons and curves, ready for JSON."""
         return {
-            "redundant": list(self.experiment.redundant.values()),
             "folds": [
                 {
                     "training": list(fold.training),
@@ -375,22 +374,20 @@ def handpicked_table(findings: Findings) -> Table:
 def pool_text(findings: Findings) -> str:
     """Return the size of the pool, before and after features were removed."""
     experiment = findings.experiment
-    features, redundant = experiment.settings.features, len(experiment.redundant)
+    features, left = experiment.settings.features, findings.learned[0].candidates
     total = len(candidate_pool(features.pool)) + len(features.priors)
-    left = findings.learned[0].candidates
     return (
-        f"{total} candidates, not counting expansion features. The queries' cliques alone show {redundant} of them to "
-        f"be trivial or duplicates, the values in the first fold {total - redundant - left} more. {left} remain; the "
-        f"paper has 48. Cliques of FD have at most {features.max_clique} terms; {experiment.limited} queries have more."
+        f"{total} candidates, not counting expansion features. In the first fold, {total - left} of them are trivial "
+        f"or duplicates, and {left} remain; the paper has 48. Cliques of FD have at most {features.max_clique} terms; "
+        f"{experiment.limited} queries have more."
     )
 
 
 def set_aside_table(findings: Findings) -> Table:
     """Return the features that were removed from the pool, with the reasons."""
-    rows = [("cliques", "all", reason) for reason in findings.experiment.redundant.values()]
     folds: dict[str, list[str]] = {}
     for fold, part in zip(findings.folds, findings.learned, strict=True):
         for reason in part.set_aside:
             folds.setdefault(reason, []).append(str(fold.number))
-    rows += [("values", ", ".join(numbers), reason) for reason, numbers in folds.items()]
-    return Table("Features removed from the pool", ("by", "folds", "reason"), rows)
+    rows = [(", ".join(numbers), reason) for reason, numbers in folds.items()]
+    return Table("Features removed from the pool", ("folds", "reason"), rows)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from greylag.diversity import CoverageModel, random_gain
-from greylag.greedy import greedy_picks
+from greylag.diversity import CoverageModel
+from greylag.greedy import ModularGain, greedy_picks
 from greylag.learning.structured import Coulomb
 from greylag.reports import Section, to_dict
 from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table
@@ -159,7 +159,7 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
     for seed in range(RANDOM_SEEDS):
         rng = np.random.default_rng(seed)
         losses = [
-            [query.truth.loss(greedy_picks(random_gain(len(query.relevance), rng), k)) for query in queries]
+            [query.truth.loss(greedy_picks(ModularGain(rng.random(len(query.relevance))), k)) for query in queries]
             for _ in range(max(sizes))
         ]
         # The first M orders are the ensemble of size M; each seed is a task, over which tables take means.

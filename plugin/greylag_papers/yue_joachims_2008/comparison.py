@@ -18,9 +18,6 @@ from greylag.diversity import (
     CoverageModel,
     EssentialPagesGain,
     MarginalRelevance,
-    choose_cost,
-    mean_loss,
-    random_gain,
     subtopic_gain,
     unweighted_coverage,
 )
@@ -167,6 +164,11 @@ def measure_losses(
     return LossTable((*rows, *chain.from_iterable(losses)), tuple(chain.from_iterable(fits)))
 
 
+def mean_loss(model: CoverageModel, examples: Sequence[tuple[Candidates, Subtopics]], weights: FloatArray) -> float:
+    """Compute the mean loss of the predictions for some examples."""
+    return float(np.mean([truth.loss(model.infer(x, weights)) for x, truth in examples]))
+
+
 def training_losses(
     queries: Sequence[StudyQuery], k: int, C: float, spaces: Sequence[str], n_jobs: int | None = None
 ) -> dict[str, dict[str, float]]:
@@ -207,7 +209,7 @@ def constraint_bound(queries: Sequence[StudyQuery], k: int, C: float, space: str
 def baseline_losses(query: StudyQuery, k: int) -> list[Loss]:
     """Return the losses of `METHODS` and `OKAPI`; that of "random" is the mean over `RANDOM_SEEDS` orders."""
     n = len(query.relevance)
-    orders = (random_gain(n, np.random.default_rng(seed)) for seed in range(RANDOM_SEEDS))
+    orders = (ModularGain(np.random.default_rng(seed).random(n)) for seed in range(RANDOM_SEEDS))
     # The mean over orders stands for the expectation, so that one lucky order decides nothing.
     expected = float(np.mean([query.truth.loss(greedy_picks(order, k)) for order in orders]))
     greedy = {name: query.truth.loss(greedy_picks(gain(query), k)) for name, gain in BASELINES.items()}
@@ -231,5 +233,5 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
             rows.append(Loss(space, k, C, query.qid, truth.loss(model.infer(x, solution.weights))))
         start = time.perf_counter()
     # The rows of the chosen C again, without it: the method as it would be used.
-    chosen = choose_cost(model, solutions, validation)
+    chosen = min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
     return rows + [row._replace(C=None) for row in rows if chosen == row.C], fits

@@ -20,12 +20,10 @@ from greylag.diversity import (
     DiversityModel,
     RandomOrder,
     SVMDiv,
-    choose_cost,
-    mean_loss,
     train,
     training_examples,
 )
-from greylag.diversity.training import Example
+from greylag.diversity.training import Example, choose_cost, mean_loss
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import Pipeline

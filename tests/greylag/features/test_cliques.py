@@ -1,4 +1,4 @@
-"""Cliques of queries, and features that are redundant by their cliques."""
+"""Cliques of queries."""
 
 from collections import Counter
 from math import comb, log
@@ -13,59 +13,14 @@ from greylag.features.cliques import (
     cliques,
     distinct_cliques,
     query_cliques,
-    redundant_features,
 )
-from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureExtractor
-from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
+from greylag.features.spec import FeatureSpec, candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
 POOL = candidate_pool()
-
-
-@pytest.mark.parametrize("max_size", [2, 3, 4])
-@pytest.mark.parametrize("lengths", [(), (1, 1), (2, 1), (3,), (0, 2, 5)])
-def test_redundant_features_have_no_values_of_their_own(lengths: tuple[int, ...], max_size: int) -> None:
-    rng = np.random.default_rng(max_size)
-    words = ["cat", "cow", "dog", "pig", "hen"]
-    index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=15)) for i in range(12)})
-    extract = FeatureExtractor(index, POOL, FeatureParameters(max_clique=max_size))
-    queries = [" ".join(rng.choice(words, size=n)) or " " for n in lengths]
-    tables = [extract(Ranking("q", query, tuple(f"d{i}" for i in range(12)), np.zeros(12))) for query in queries]
-    values = np.concatenate([*tables, np.empty((0, len(POOL)))])
-    redundant = redundant_features(POOL, lengths, FeatureParameters(max_clique=max_size))
-    places = {str(spec): place for place, spec in enumerate(POOL)}
-    for feature, reason in redundant.items():
-        name, _, rest = reason.partition(" has ")
-        assert name == str(feature)
-        if rest.startswith("no clique"):
-            assert not values[:, places[name]].any()
-        else:
-            twin = rest.split()[3]
-            assert places[twin] < places[name]
-            assert twin not in map(str, redundant)
-            np.testing.assert_array_equal(values[:, places[name]], values[:, places[twin]])
-    kept = len(POOL) - len(redundant)  # 26 for each of SD and FD, or only the 14 of FD whose cliques are not all SD's
-    assert kept == {0: 0, 1: 2, 2: 2 + 26}.get(max(lengths, default=0), 2 + 52 - 12 * (max_size == 2))
-
-
-def test_windows_too_narrow_for_two_terms_are_trivial() -> None:
-    """Without U-1, the literal reading leaves 50 features, of which 48 have several terms."""
-    redundant = redundant_features(POOL, (5,), FeatureParameters(profile="inquery"))
-    assert sorted(map(str, redundant)) == [
-        f"{dependence}/unordered/{function}-U-1" for dependence in ("FD", "SD") for function in ("BM25", "LM")
-    ]
-    assert len(POOL) - len(redundant) == 50
-    index = PositionalIndex.from_texts({"d": "cat dog cow pig hen dog cat"})
-    parameters = FeatureParameters(profile="inquery")
-    narrow = [feature for feature in POOL if str(feature).endswith("unordered/BM25-U-1")]
-    assert not FeatureExtractor(index, tuple(narrow), parameters)(Ranking("q", "cat dog", ("d",), np.zeros(1))).any()
-
-
-def test_priors_and_expansion_features_are_not_redundant() -> None:
-    assert not redundant_features((Prior("file"), *EXPANSION), (0,), FeatureParameters())
 
 
 def test_cliques_of_new_york_city() -> None:

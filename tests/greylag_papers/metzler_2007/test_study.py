@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import yaml
 
+from greylag import PositionalIndex, Ranking
 from greylag.evaluation import evaluate
-from greylag.features import FeatureParameters, candidate_pool, redundant_features
+from greylag.features import FeatureExtractor, FeatureParameters, candidate_pool
+from greylag.learning import training_data, useful_features
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.studies import load
 from greylag.studies.collection import FirstStage
@@ -24,8 +27,17 @@ from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_confi
 
 def test_the_size_of_the_pool() -> None:
     """The paper has 48 features left; with its literal windows and cliques of three terms, 50 are."""
-    pool, inquery = candidate_pool("full"), FeatureParameters(profile="inquery", max_clique=3)
-    assert (len(pool), len(pool) - len(redundant_features(pool, range(1, 20), inquery))) == (54, 50)
+    rng, words = np.random.default_rng(1), [f"w{i}x" for i in range(12)]
+    texts = {f"d{i}": " ".join(rng.choice(words, size=40)) for i in range(60)}
+    rankings = [
+        Ranking(str(n), " ".join(rng.choice(words, 3 + n % 3, replace=False)), tuple(texts), np.zeros(60))
+        for n in range(12)
+    ]
+    extract = FeatureExtractor(
+        PositionalIndex.from_texts(texts), candidate_pool("full"), FeatureParameters(profile="inquery", max_clique=3)
+    )
+    data = training_data(rankings, {ranking.qid: {"d1": 1} for ranking in rankings}, extract)
+    assert (len(data.names), len(useful_features(data)[0].names)) == (54, 50)
 
 
 def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
