@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from greylag.errors import ModelError, ParameterError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
 from greylag.index.lucene import build_index
 from greylag.index.positional import PositionalIndex
-from greylag.rankers import LengthSlopes, ModelRanker, RankingModel, engine_model
+from greylag.rankers import LengthSlopes, ModelRanker, RankingModel
 from greylag.ranking import FloatArray, Ranking
 from greylag.recipes import GeneralRanker, general_model
 from greylag.recipes.general import general_model_for
@@ -148,12 +146,6 @@ def test_weights_follow_the_length_of_documents_between_two_lengths() -> None:
         assert fixed.at_length(3) == fixed
     assert "10         100        1000  terms in the mean document" in model.summary()
     assert ModelRanker(model, INDEX).model == model.at_length(INDEX.average_length)
-    with pytest.raises(ModelError, match="3 weights cannot have 1 slopes"):
-        replace(model, by_length=LengthSlopes((0.1,)))
-    with pytest.raises(ModelError, match="the shortest below the longest"):
-        LengthSlopes((0.1,), 100, 10)
-    with pytest.raises(ParameterError, match="at_length"):
-        engine_model(model, "opensearch")
 
 
 def test_a_line_of_collections_with_other_lengths_goes_between_their_weights() -> None:

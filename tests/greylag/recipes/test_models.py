@@ -24,7 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
-from greylag.errors import ModelError, ParameterError
+from greylag.errors import ModelError
 from greylag.features.cliques import relevance_model
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import PythonFeature
@@ -48,7 +48,7 @@ from tests.greylag.learning.samples import collection, rankings, trained
     [
         ({"kind": "tea"}, "not a greylag linear model"),
         ({"schema": 99}, "schema 99"),
-        ({"features": [{"feature": "SD/what/LM", "weight": 1.0, "training_score": None}]}, "unknown clique set"),
+        ({"features": [{"feature": "SD/what/LM", "weight": 1.0, "training_score": None}]}, "cliques is 'what'"),
         ({"features": [{"feature": "FI/term/LM", "weight": float("nan"), "training_score": None}]}, "finite"),
         ({"features": [{"feature": "FI/term/LM"}]}, "lacks"),
         ({"parameters": {"mu": -1.0}}, "mu is -1.0"),
@@ -62,9 +62,10 @@ def test_loading_rejects_invalid_content(tmp_path: Path, change: dict[str, objec
     path = tmp_path / "model.json"
     RankingModel((FeatureSpec("FI", "term", "LM"),), (1.0,)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(ModelError, match=reason) as error:
+    with pytest.raises(ModelError) as error:
         RankingModel.load(path)
-    assert str(path) in str(error.value)
+    assert str(error.value).startswith(str(path))
+    assert reason in str(error.value)
 
 
 @pytest.mark.parametrize(("profile", "matched"), [("indri", 2), ("galago", 2), ("inquery", 1)])
@@ -119,10 +120,6 @@ def test_spellings_of_one_file(tmp_path: Path) -> None:
         "run:new.run", "run:new.run@z", "prior:new.tsv", "run:y/b.run", "run:c.run"
     ]  # fmt: skip
     assert model.with_files({"./a.run": "new.run"}).features[:2] == placed.features[:2]
-    with pytest.raises(ParameterError, match=r"x/a\.tsv is to be 1 and 2: keep one"):
-        model.with_files({"a.tsv": "1", "./x/a.tsv": "2"})
-    with pytest.raises(ParameterError, match=r"2 of the model's files are called 'b\.run'"):
-        model.with_files({"b.run": "1"})
 
 
 RNG = np.random.default_rng(4)
@@ -217,6 +214,16 @@ def test_raw_scores_of_an_objective_of_ones_own_rank() -> None:
     assert list(EstimatorRanker(trees, EXTRACTOR)(RANKINGS[0]).docids) == own_ranking(RANKINGS[0], raw)
 
 
+class Fixed:
+    """Predicts the given values."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+
+    def predict(self, X: FloatArray) -> list[float]:
+        return list(self.values)
+
+
 GRADES, RELEVANT = DATA.grades, np.where(DATA.grades > 1, "good", "not")
 TWO = np.column_stack([GRADES > 0, GRADES > 1])
 
@@ -258,6 +265,8 @@ def test_estimators_that_do_not_rank(estimator: Any, reason: str) -> None:
             LinearRegression().fit(DATA.features[:, :1], GRADES),
             "LinearRegression.predict refuses the features of query q0",
         ),
+        (Fixed(1.0), "Fixed.predict gave an array of shape (1,) with 1 finite"),
+        (Fixed(*[1.0] * 39, float("nan")), "shape (40,) with 39 finite"),
     ],
 )
 def test_predictions_that_do_not_rank(estimator: Any, reason: str) -> None:
@@ -334,16 +343,6 @@ def test_every_estimator_of_scikit_learn_ranks_best_first_or_is_refused(name: st
     assert form == "two" or (np.diff(grades) <= 0).all() or name in {*LEARN_NOTHING_HERE, "BernoulliNB"}
 
 
-class Fixed:
-    """Predicts the given values."""
-
-    def __init__(self, *values: float) -> None:
-        self.values = values
-
-    def predict(self, X: FloatArray) -> list[float]:
-        return list(self.values)
-
-
 def test_composes_and_keeps_the_order_of_ties() -> None:
     pipeline = (lambda query: Ranking(query.qid, query.text, ("d3", "d1", "d2"), np.zeros(3))) >> EstimatorRanker(
         Fixed(1, 2, 1), EXTRACTOR
@@ -358,14 +357,6 @@ def test_a_warning_names_documents_that_the_index_lacks(caplog: pytest.LogCaptur
     (message,) = caplog.messages
     assert "gone" in message
     assert "d1" not in message
-
-
-@pytest.mark.parametrize(("values", "shape"), [((1.0,), r"\(1,\) with 1"), ((1.0, float("nan")), r"\(2,\) with 1")])
-def test_invalid_predictions(values: tuple[float, ...], shape: str) -> None:
-    with pytest.raises(
-        ModelError, match=rf"Fixed.predict gave an array of shape {shape} finite .* 2 documents of query q7"
-    ):
-        EstimatorRanker(Fixed(*values), EXTRACTOR)(Ranking("q7", "cat", ("d1", "d2"), np.zeros(2)))
 
 
 def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order() -> None:
@@ -384,8 +375,6 @@ def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order() -> None:
 def test_a_model_of_another_collection_needs_transfer() -> None:
     model = trained(collection())
     other = collection(seed=2)
-    with pytest.raises(ModelError, match="trained on another collection"):
-        ModelRanker(model, other)
     assert len(ModelRanker(model, other, transfer=True)(rankings(other)[0][0])) == 40
 
 

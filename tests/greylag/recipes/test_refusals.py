@@ -9,13 +9,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from greylag.core.spelling import read_call
-from greylag.errors import ParameterError
+from greylag.errors import ModelError, ParameterError
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.feature import unique_features
 from greylag.features.spelling import find_feature, parse_feature
 from greylag.index import PositionalIndex
 from greylag.learning import GreedySelection, useful_features
-from greylag.rankers import EstimatorRanker, RM3Stage
+from greylag.rankers import EstimatorRanker, LengthSlopes, ModelRanker, RankingModel, RM3Stage, engine_model
 from greylag.ranking import Ranking, Run
 from greylag.recipes import (
     Automatic,
@@ -50,11 +50,21 @@ def without(name: str) -> dict[str, Any]:
 
 
 GREEDY = MRFRecipe(FEATURES, GreedySelection("AP"))
+SLOPED = RankingModel(FEATURES, (0.5,), by_length=LengthSlopes((0.1,), 10, 1000))
+FILES = RankingModel(parse_features("prior:x/a.tsv,run:y/b.run,run:x/b.run"), (1.0,) * 3)
+MODELS: list[tuple[Callable[[], object], str]] = [
+    (lambda: replace(SLOPED, by_length=LengthSlopes((0.1, 0.1), 10, 1000)), "1 weights cannot have 2 slopes"),
+    (lambda: LengthSlopes((0.1,), 100, 10), "the shortest below the longest"),
+    (lambda: ModelRanker(replace(SLOPED, fingerprint="x", by_length=None), INDEX), "trained on another collection"),
+]
 CALLS: list[tuple[Callable[[], object], str]] = [
     (lambda: FeatureExtractor(FEATURES, INDEX), "FeatureExtractor(index, features) needs a PositionalIndex"),
     (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), "not for Run"),
     (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression"),
     (lambda: MRFRecipe(FEATURES, "pairlogit"), "the learner is str 'pairlogit'"),
+    (lambda: engine_model(SLOPED, "opensearch"), "at_length"),
+    (lambda: FILES.with_files({"a.tsv": "1", "./x/a.tsv": "2"}), "x/a.tsv is to be 1 and 2"),
+    (lambda: FILES.with_files({"b.run": "1"}), "2 of the model's files are called 'b.run'"),
     (lambda: EstimatorRanker(EXTRACTOR, LEARNER), "the extractor is LogisticRegression"),
     (lambda: cross_validate(GREEDY, RUN, INDEX, {}), "cross_validate(recipe, rankings, qrels, index)"),
     (lambda: train(RUN, QRELS, INDEX, GREEDY, folds=3), "2 queries cannot be split into 3 folds"),
@@ -90,9 +100,11 @@ CALLS: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "reason"), CALLS, ids=[reason for _, reason in CALLS])
-def test_the_answer_is_what_works(call: Callable[[], object], reason: str) -> None:
-    with pytest.raises(ParameterError) as raised:
+@pytest.mark.parametrize(
+    ("kind", "call", "reason"), [*((ModelError, *row) for row in MODELS), *((ParameterError, *row) for row in CALLS)]
+)
+def test_the_answer_is_what_works(kind: type[Exception], call: Callable[[], object], reason: str) -> None:
+    with pytest.raises(kind) as raised:
         call()
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
