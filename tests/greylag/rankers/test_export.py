@@ -119,6 +119,11 @@ def test_logged_features_are_those_that_the_engine_has() -> None:
     assert "0.5 * title_bm25 +" in engine_model(model, "vespa")
 
 
+def model_of(spelling: str, *weights: float, **options: Any) -> RankingModel:
+    features = parse_features(spelling)
+    return RankingModel(features, weights or (1.0,) * len(features), **options)
+
+
 @pytest.mark.parametrize(
     ("feature", "reason"),
     [
@@ -131,49 +136,58 @@ def test_logged_features_are_those_that_the_engine_has() -> None:
         ("FI/term/early", "behind the engine"),
         ("FI/term/BM25-F-10", "behind the engine"),
         ("written:words", "behind the engine"),
-        ("document:length", "behind the engine"),
-        ("latent", "behind the engine"),
-        ("stage:mmr", "behind the engine"),
         ("python:mine", "behind the engine"),
         ("reciprocal-rank", "no ranks"),
         ("run:a.run", "log the value there"),
         ("vectors:(documents=a.npz,queries=b.npz)", "log the value there"),
         ("prior:a.tsv", "name one"),
+        # Solr's functions would take def(39,0.5) as the number 39.
+        ("prior:39.tsv:0.5", "begins with a letter"),
+        ("prior:3d.tsv:0.5", "begins with a letter"),
     ],
 )
 def test_all_others_are_refused_by_name(feature: str, reason: str) -> None:
-    model = RankingModel(parse_features(f"FI/term/BM25,{feature}"), (1.0, 1.0))
     for engine in ENGINES:
-        message = f"^{engine} has no same value for 1 of the model's 2 features: {re.escape(feature)}: .*{reason}"
-        with pytest.raises(ParameterError, match=message):
-            engine_model(model, engine)
+        with pytest.raises(ParameterError) as error:
+            engine_model(model_of(f"FI/term/BM25,{feature}"), engine)
+        first, _, why = str(error.value).partition(f": {feature}: ")
+        assert (first, reason in why) == (f"{engine} has no same value for 1 of the model's 2 features", True)
 
 
 def test_each_reason_is_given_once_with_three_of_its_features() -> None:
-    names = [f"FI/term/BM25@{kind}" for kind in ("z", "minmax", "rank")] + ["score@z", "latent"]
-    model = RankingModel(parse_features(",".join(["FI/term/BM25", *names])), (1.0,) * 6)
-    message = (
-        r"5 of the model's 6 features: FI/term/BM25@z, FI/term/BM25@minmax, FI/term/BM25@rank, 1 more: .*; latent: "
-    )
-    with pytest.raises(ParameterError, match=message) as error:
-        engine_model(model, "solr")
+    names = [f"FI/term/BM25@{kind}" for kind in ("z", "minmax", "rank")]
+    with pytest.raises(ParameterError) as error:
+        engine_model(model_of(",".join(["FI/term/BM25", *names, "score@z", "latent"])), "solr")
+    assert f"5 of the model's 6 features: {', '.join(names)}, 1 more: " in str(error.value)
     assert str(error.value).count("over which it is normalised") == 1
 
 
-def test_what_else_is_refused() -> None:
-    def refused(message: str, model: RankingModel = MODEL, engine: str = "solr", field: str = "contents") -> None:
-        with pytest.raises(ParameterError, match=message):
-            engine_model(model, engine, field)
+@pytest.mark.parametrize(
+    ("model", "engine", "parts"),
+    [
+        (MODEL, "lucene", "'lucene' opensearch"),
+        (model_of("score", query_form=QueryForm(first_sentence=True)), "solr", "shortened"),
+        (model_of("FI/term/BM25", parameters=FeatureParameters(idf="robertson")), "solr", "lucene, robertson"),
+        (model_of("FI/term/BM25,SD/term/BM25"), "solr", "both bm25"),
+        (model_of("latent,FI/term/LM"), "vespa", "2 latent: FI/term/LM:"),
+        (model_of("FI/term/BM25", 1.7e308), "opensearch", "1.7e+308 1.9 finite"),
+        *((model_of(f"prior:a.tsv:{form}"), engine, "below 0")
+          for engine in ("opensearch", "elasticsearch") for form in ("-1", "log:0.1")),
+    ],
+)  # fmt: skip
+def test_refusals(model: RankingModel, engine: str, parts: str) -> None:
+    with pytest.raises(ParameterError) as error:
+        engine_model(model, engine)
+    assert all(part in str(error.value) for part in parts.split())
 
-    refused("unknown engine 'lucene'", engine="lucene")
-    refused("'a b' cannot name a field", field="a b")
-    refused("shortened", RankingModel(FEATURES, MODEL.weights, query_form=QueryForm(first_sentence=True)))
-    refused("idf called lucene", RankingModel(FEATURES, MODEL.weights, FeatureParameters(idf="robertson")))
-    refused("are both bm25", RankingModel(parse_features("FI/term/BM25,SD/term/BM25"), (1.0, 1.0)))
-    for prior in ("prior:a.tsv:log:0.1", "prior:a.tsv:-1"):
-        refused("values below 0", RankingModel(parse_features(prior), (1.0,)), "opensearch")
-    both = RankingModel(parse_features("latent,FI/term/LM"), (1.0, 1.0))
-    refused("2 of the model's 2 features: latent: .*; FI/term/LM: ", both, "vespa")
+
+def test_what_one_engine_refuses_another_takes() -> None:
+    for form in ("-1", "log:0.1"):
+        assert engine_model(model_of(f"prior:a.tsv:{form}"), "solr")
+    elastic = json.loads(engine_model(model_of("FI/term/BM25", 1.7e308), "elasticsearch"))
+    assert elastic[CREATE]["model"]["model"]["definition"] == {"bm25": 1.7e308}
+    with pytest.raises(ParameterError, match="'a b'"):
+        engine_model(MODEL, "solr", "a b")
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +236,7 @@ def test_vespas_formula_is_the_features(lucene: LuceneIndex) -> None:
 )
 def test_names_that_vespa_would_read_as_something_else_are_refused(name: str) -> None:
     """As numbers, differences, or the end of the profile: every document would have one score, or none."""
-    with pytest.raises(ParameterError, match=re.escape(f"column:{name}: the engine would read the name")):
+    with pytest.raises(ParameterError, match=re.escape(f"column:{name}: ")):
         engine_model(RankingModel((Column(name),), (0.5,)), "vespa")
 
 
@@ -236,27 +250,3 @@ def test_names_of_rank_features_stand_in_vespas_expression(name: str) -> None:
 def test_numbered_columns_are_names_in_json() -> None:
     requests = json.loads(engine_model(RankingModel((Column("39"), Column("click-rate")), (0.5, 2.0)), "solr"))
     assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", ["39", "3d"])
-def test_fields_of_priors_begin_with_a_letter(engine: str, name: str) -> None:
-    """Solr's functions would take def(39,0.5) as the number 39."""
-    with pytest.raises(ParameterError, match=rf"prior:{name}\.tsv:0\.5: a field's name begins with a letter"):
-        engine_model(RankingModel(parse_features(f"prior:{name}.tsv:0.5"), (0.5,)), engine)
-
-
-@pytest.mark.parametrize("engine", ["opensearch", "elasticsearch"])
-@pytest.mark.parametrize("feature", ["prior:a.tsv:-1", "prior:a.tsv:log:0.1"])
-def test_values_below_0_are_refused_where_the_engine_refuses_them(engine: str, feature: str) -> None:
-    model = RankingModel(parse_features(feature), (1.0,))
-    with pytest.raises(ParameterError, match="the engine refuses values below 0"):
-        engine_model(model, engine)
-    assert engine_model(model, "solr")
-
-
-def test_a_weight_that_overflows_is_no_number_of_json() -> None:
-    model = RankingModel(parse_features("FI/term/BM25"), (1.7e308,))
-    with pytest.raises(ParameterError, match=r"1\.7e\+308 times 1\.9 is no finite number"):
-        engine_model(model, "opensearch")
-    assert json.loads(engine_model(model, "elasticsearch"))[CREATE]["model"]["model"]["definition"] == {"bm25": 1.7e308}
