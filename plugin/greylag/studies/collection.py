@@ -261,6 +261,7 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     sources, stage = settings.search(lucene, topics, context), settings.first_stage
     first = sources[0] if len(sources) == 1 else fuse_runs(sources, stage.fusion).head(stage.hits)
     index = lucene if isinstance(lucene, PositionalIndex) else PositionalIndex.from_lucene(lucene)
+    # An index need not store texts, so a report reads those that it shows from the documents.
     texts = partial(texts_of_documents, lucene, index, known)
     return OpenCollection(lucene, index, topics, qrels, first, form, texts, tested, sources, subtopics)
 
@@ -327,12 +328,13 @@ def open_index(
     stamps = [] if named else file_stamps(Path(docs))
     name = str(docs) if named else Path(docs).name
     origin = json.dumps({"docs": name, "type": form, "fields": fields, "language": language, "files": stamps})
+    # The mark says what the index was built of. Without a study's mark, it is the user's, and is never replaced.
     built = read_mark(folder)
     if built == origin:
         context.progress(f"index: {folder}, built before")
     else:
         build = partial(build_index, out=folder, language=language, origin=origin, overwrite=built.startswith("{"))
-        with scratch_folder() as scratch:
+        with scratch_folder() as scratch:  # Anserini indexes files alone
             written = write_documents(str(docs), scratch / "docs.jsonl") if named else Path(docs)
             n = build(written, collection=form, fields=fields)
         context.progress(f"index: {n} documents, in {folder}")

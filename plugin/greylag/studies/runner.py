@@ -72,7 +72,7 @@ def run_study(
     inputs = list(input_files(settings))
     fields, context = settings.model_dump(mode="json"), Context(out, n_jobs, progress)
     key = dependencies(fields, inputs, metadata)
-    if finished := _reuse(key, context):
+    if finished := _reuse(key, context):  # before the lock, which would change the folder
         return finished
     with alone(out / WORK):
         if finished := _reuse(key, context):  # the work of a process that was waited for
@@ -174,7 +174,7 @@ def _digest(file: Path) -> str:
 
 def _check_free(out: Path, earlier: Mapping[str, str], names: Iterable[str]) -> None:
     """Raise `ParameterError` if there is a file of one of these names that no study wrote."""
-    for name in names:
+    for name in names:  # a link that leads nowhere is in the way, too
         if name not in earlier and os.path.lexists(out / name):
             raise ParameterError(f"{out / name} exists and was not written by a study: move it, or give another folder")
 

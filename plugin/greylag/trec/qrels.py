@@ -139,6 +139,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
         else:
             judgements = _judgements(split_rows([content], COLUMNS, faults, comments=True), faults)
         for line, qid, subtopic, docid, grade in judgements:
+            # A query without subtopics is there, too: it counts in means.
             subtopics = qrels.setdefault(qid, {})
             if subtopic is None:
                 continue

@@ -131,6 +131,7 @@ class RunFile:
         return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=False)
 
     def _check_unchanged(self) -> None:
+        # The qids of one file and the lines of another would make a run that nobody wrote.
         if file_stamp(self.path) != self._stamp:
             raise FormatError(self.path, None, "has changed while it was read; run the command again")
 
@@ -285,6 +286,7 @@ def write_rankings(
     else:
         items = map(Query, inputs, inputs.values())
     what, qids, empty = f"run {tag}", [*part.among(inputs, inputs)], list[str]()
+    # Workers make the lines: text is smaller than rankings, and takes no time here.
     work = partial(_ranked_lines, rank, tag)
     texts = parallel_map(work, part.among(items, inputs), what=what, n_jobs=n_jobs, total=len(qids))
     with open_atomically(path) as file:
@@ -461,6 +463,7 @@ class _Lines:
 
     def check_order(self, faults: Faults) -> None:
         """Check that lines in another order than scores have ranks in that order, so that all programs agree."""
+        # trec_eval sorts by score; other programs by rank, or keep the order of lines.
         if self.rise:
             pairs = sorted(zip(self.scores.values(), self.ranks, strict=True), key=lambda pair: (-pair[0], pair[1]))
             if any(rank <= above and score < higher for (higher, above), (score, rank) in pairwise(pairs)):
@@ -474,6 +477,7 @@ class _ApartError(Exception):
 
 def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterator[tuple[str, _Lines]]:
     """Yield the lines of each query: after all lines if `whole`, else at once, when they must not be apart."""
+    # Nearly all files have the lines of a query together, and then memory for a single query is enough.
     queries, none = dict[bytes, _Lines](), _Lines()
     for qid, group in groupby(rows, key=lambda row: row[1][0]):
         apart, lines = qid in queries, queries.get(qid, _Lines())
@@ -494,6 +498,7 @@ def _known(
     groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the scores of the queries that are among the topics; the faults of others are reported, too."""
+    # A file is right or wrong for every program, whatever topics it is read for.
     for qid, lines in groups:
         if topics is not None and qid not in topics:
             notes.left_out.append(qid)
@@ -503,6 +508,7 @@ def _known(
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
+    # trec_eval would make infinity of a score beyond float32, and any order of such ties.
     score = parse_number(text)
     if -FLOAT32_LIMIT < score < FLOAT32_LIMIT:
         return score

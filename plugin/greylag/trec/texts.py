@@ -56,6 +56,7 @@ def _records(path: str | Path, key: str) -> dict[str, dict[str, Any]]:
     records: dict[str, dict[str, Any]] = {}
     for number, record in read_json_lines(path):
         docid, value = record.get("id"), record.get(key, "")
+        # True is an int in Python, and 1.5 would be another name in every program.
         if isinstance(docid, bool) or not isinstance(docid, str | int):
             raise FormatError(
                 path, number, f"not a JSON object with an id (string or integer) and, optionally, a {key}"

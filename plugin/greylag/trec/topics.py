@@ -30,6 +30,7 @@ TOPIC_FIELDS = {"title": ("title", "query"), "description": ("desc", "descriptio
 _FORM = re.compile(r"<(top|DOC|topic)\b", re.IGNORECASE)
 _TOP = re.compile(r"<top\b[^<>]*>", re.IGNORECASE)
 _DOC = re.compile(r"<DOC\b[^<>]*>", re.IGNORECASE)
+# *+ gives nothing back: of a text full of <, backtracking would take quadratic time.
 _TAG = re.compile(r"<(/?[a-z]\w*+)[^<>]*+>", re.IGNORECASE)
 _LABEL = re.compile(r"\A\s*(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
 _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
@@ -138,6 +139,7 @@ def _trec(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
 def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
     _only_title(path, field, "in the CACM format")
     for line, element in _elements(text, _DOC, "</DOC>"):
+        # Text may have tags of HTML, but no second <DOCNO>: it would be two topics in one.
         match = _CACM.fullmatch(element)
         if match is None or _MORE.search(match[2]):
             raise FormatError(path, line, "not of the form <DOC> <DOCNO> qid </DOCNO> text </DOC>")
@@ -145,6 +147,7 @@ def _cacm(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[T
 
 
 def _xml(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[Topic]:
+    # The text is decoded already, and ElementTree ignores the encoding that it declares.
     declared = _ENCODING.match(text)
     if declared and declared[1].lower() not in ("utf-8", "us-ascii") and not text.isascii():
         faults.repair(1, f"the file declares the encoding {declared[1]!r}, but is read as UTF-8", "ignores that")
