@@ -117,10 +117,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("words", OPTIONS)
 def test_the_shell_and_python_print_the_same(
-    command: Command, made: Path, runs: list[Path], half: Path, predicted: list[object], form: str, words: str
+    command: Command, made: Path, runs: list[Path], half: Path, predicted: list[object], words: str
 ) -> None:
     files: dict[str, Any] = {"BASE": runs[0], "QL": runs[1], "half": half}
     qrels = predicted[1] if "predicted" in OPTIONS[words] else made / "qrels.txt"
@@ -128,9 +127,12 @@ def test_the_shell_and_python_print_the_same(
     found = compare(files, qrels, ["AP", "nDCG@10"], **options)
     named = [f"{name}={path}" for name, path in files.items()]
     given = [predicted[3] if word == "PREDICTED" else word for word in words.split()]
-    code, out, _ = command("evaluate", *named, "--qrels", qrels, "-m", "AP", "-m", "nDCG@10", "--format", form, *given)
-    assert (code, out.removesuffix("\n")) == (0, found.format(form, per_query="per-query" in words).removesuffix("\n"))
-    assert form != "text" or "per-query" in words or out == f"{found}\n"
+    for form in FORMS:
+        line = ["evaluate", *named, "--qrels", qrels, "-m", "AP", "-m", "nDCG@10", "--format", form, *given]
+        code, out, _ = command(*line)
+        shown = found.format(form, per_query="per-query" in words)
+        assert (code, out.removesuffix("\n")) == (0, shown.removesuffix("\n")), form
+        assert form != "text" or "per-query" in words or out == f"{found}\n"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Tests `explanation_tables`, `queries` and `greylag.studies.tables`.
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +280,8 @@ def test_an_explanation_whole_and_folded() -> None:
     folded = [*zip(("FI/term/LM", "  new", "  2 cliques without occurrences"), (-9.0, -3.0, -6.0), strict=True)]
     folded += [("2 more features", 5.0), ("score", -4.0)]
     assert [row[:2] for row in explanation_table(ONE, top=1).rows] == folded
+    unweighted = explanation("a", replace(ONE.features[1], weight=None))
+    assert explanation_table(unweighted).rows[1][:3] == ("  new", 4.0, 0.0)
 
 
 def test_differences_of_two_documents() -> None:

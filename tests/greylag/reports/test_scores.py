@@ -75,18 +75,6 @@ def test_table_with_a_baseline():
     assert "randomisation test, two-sided, Holm's correction over 2 comparisons; * below 0.05." in lines[-2]
 
 
-def test_three_runs_by_three_measures_fit_100_columns():
-    rng = np.random.default_rng(0)
-    measures = tuple(map(parse_measure, ("AP", "P@10", "nDCG@10")))
-    runs = {
-        name: Scores(measures, tuple("abcde"), rng.random((5, 3)), (), ())
-        for name in ("tuned-bm25.run", "tuned-rm3.run", "held-out.run")
-    }
-    shown = table(runs, compare_scores(runs)).split("\n\nMeans")[0]
-    assert max(map(len, shown.splitlines())) <= 100
-    assert len(shown.splitlines()) == 1 + 3 + 2 + 9
-
-
 def test_the_footer_says_what_was_corrected():
     runs = {"a": RUNS["bm25.run"], "b": RUNS["bm25.run"], "c": RUNS["mrf"]}
     note = table(runs, compare_scores(runs, correction="bh")).splitlines()[-2]
