@@ -219,6 +219,7 @@ def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> 
         raise ParameterError(f"{name} reranks: it needs a source before it, e.g. lucene.bm25() >> {name}(...)")
     if isinstance(first, Source) and any(isinstance(item, Ranking) for item in items):
         raise ParameterError(f"{name} searches: pass topics (a mapping of qid to text) or queries, not rankings")
+    # Before any query is ranked: an empty query would be ranked wrongly without a word.
     for stage in step.steps if isinstance(step, Pipeline) else (step,):
         if isinstance(stage, Stage) and stage.reads_query:
             for item in items:
@@ -228,6 +229,7 @@ def _check_fit(step: Callable[[Any], Ranking], items: list[Query | Ranking]) -> 
 
 def _convert_input(kind: type, convert: Callable[[Any, Any], Any]) -> None:
     """Let a class convert what it is called with, or refuse it, before its own ``__call__``."""
+    # Each class of a hierarchy has its own call, and super().__call__ must not convert what is converted.
     if (call := kind.__dict__.get("__call__")) and not hasattr(call, "converts"):
 
         @wraps(call)

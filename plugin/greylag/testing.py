@@ -193,7 +193,7 @@ def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iter
         without = [Ranking(r.qid, "", r.docids, r.scores) for r in given]
         _require(values(feature, without) == expected, f"{feature} has reads_query = False, and reads the query")
     if not feature.uses_ranking:
-        alone = [[values(feature, [_only(r, docid)])[0][0] for docid in r.docids] for r in given]
+        alone = [[values(feature, [r.select(one)])[0][0] for one in np.eye(len(r), dtype=bool)] for r in given]
         _require(alone == expected, f"{feature} has uses_ranking = False, and depends on the other documents")
 
 
@@ -280,11 +280,6 @@ def _sent(value: Any) -> Any:
         return pickle.loads(cloudpickle.dumps(value))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise AssertionError(f"{type(value).__name__} cannot be sent to another process: {error}") from error
-
-
-def _only(ranking: Ranking, docid: str) -> Ranking:
-    """Keep one document of the ranking."""
-    return ranking.select(np.array([other == docid for other in ranking.docids], dtype=bool))
 
 
 def _random_examples() -> list[Example]:

@@ -54,6 +54,14 @@ class Middle(GreedyStage):
         return ModularGain(-abs(places - (1 - self.mix) * len(candidates)))
 
 
+@dataclass(frozen=True)
+class Bare(Stage):
+    by: object
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        return ranking
+
+
 def function(ranking: Ranking) -> Ranking:
     return ranking
 """
@@ -61,6 +69,7 @@ NAMES = """[greylag.stages]
 by-word = theirs:ByWord
 middle = theirs:Middle
 rocchio = theirs:Middle
+bare = theirs:Bare
 no-stage = theirs:function
 not-there = theirs:Absent
 no-module = absent_module:Stage
@@ -134,6 +143,7 @@ def test_passages_features_and_the_choice_know_it(caplog: pytest.LogCaptureFixtu
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
+        ("bare", "stage bare: by cannot be spelt"),
         ("no-stage", "no-stage is function .*, not a dataclass that extends greylag.Stage"),
         ("not-there", "not-there cannot be imported: .*Absent"),
         ("no-module", "no-module cannot be imported: .*absent_module"),

@@ -22,7 +22,8 @@ def guided(named: _F) -> _F:
         try:
             return function(*args, **options)
         except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised within the function
+            # Python refuses arguments in this frame; an error raised within the function has a frame more.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             raise TypeError(f"{error}: {_instead(named, options)}") from None
 

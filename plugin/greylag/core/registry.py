@@ -48,6 +48,7 @@ def load_entry(kind: str, name: str) -> Any:
     """Import what a name is registered for; `ParameterError` if it is unknown, ambiguous or cannot be imported."""
     if name not in registered(kind):
         raise unknown(kind, name)
+    # Several packages may claim a name, and which comes first depends on the order of folders on the path.
     values = {entry.value for entry in _installed(kind).select(name=name)}
     if len(values) > 1:
         packages = ", ".join(sorted(values))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -164,7 +164,13 @@ def parameters(kind: type, *without: str) -> dict[str, Parameter]:
     """Return the options of a dataclass by name: values and, of stages, files (`Stage.readers`), except those named."""
     hints, files = _hints(kind), getattr(kind, "readers", {})
     return {
-        field.name: Parameter(field.name, hints[field.name], _default(field), kind, files.get(field.name))
+        field.name: Parameter(
+            field.name,
+            hints[field.name],
+            field.default if field.default_factory is MISSING else field.default_factory(),
+            kind,
+            files.get(field.name),
+        )
         for field in fields(kind)
         if field.init and field.name not in without and (field.name in files or domain(hints[field.name]))
     }
@@ -174,10 +180,6 @@ def parameters(kind: type, *without: str) -> dict[str, Parameter]:
 def _hints(kind: type) -> dict[str, Any]:
     # Modules import the class of an index for type checkers alone, as it loads Numba.
     return get_type_hints(kind, localns={"PositionalIndex": object})
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Parameter]) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class EssentialPagesGain:
         used, self._words = np.unique(frequencies.indices, return_inverse=True)
         self._starts = frequencies.indptr
         self._rows = np.repeat(np.arange(n), np.diff(self._starts))
+        # DF is over the candidates, as in the paper: a word that all of them have tells none from another.
         inverse_df = n / np.bincount(self._words, minlength=len(used))
         self._benefits = frequencies.data * np.log(inverse_df)[self._words]
         self._best = np.zeros(len(used))

@@ -235,6 +235,7 @@ def diversify_by_fold(
         of_others = {qid: examples[qid] for qid in training if qid in examples}
         return recipe.stage(recipe.fit(of_others, make, n_jobs=n_jobs), make, k)
 
+    # Examples are made once: what a query contributes does not depend on the others.
     stages = [*fit_by_fold(fit, qids, folds, n_jobs=n_jobs)]
     return rerank_by_fold(stages, folds, first, n_jobs=n_jobs, tag=tag)
 

@@ -112,6 +112,7 @@ class CSSVM(_LearnedStage):
 
     def diversify(self, ranking: Ranking) -> Ranking:
         """Fuse the members' rankings."""
+        # Reciprocal ranks, since the members' values are on no common scale.
         x = self._make(self.candidates(ranking))  # once for all members
         coverages = (word_coverage(x, np.array(weights)) for weights in self.model.weights)
         fused = RRF()([self.move_picks(ranking, coverage) for coverage in coverages])

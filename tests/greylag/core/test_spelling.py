@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from typing import Any, Literal
 
 import pytest
@@ -60,6 +60,7 @@ class Fruit:
 class Bowl:
     fruit: int
     name: str = ""
+    sizes: tuple[int, ...] = field(default_factory=lambda: (1,))
 
 
 KNOWN = parameters(Fruit)
@@ -69,6 +70,7 @@ def test_the_parameters_of_a_class() -> None:
     assert list(KNOWN) == ["stones", "pips", "weight", "kind", "peeled", "sizes"]
     assert list(parameters(Fruit, "stones", "pips")) == ["weight", "kind", "peeled", "sizes"]
     assert (KNOWN["pips"].default, parameters(Bowl)["fruit"].default) == (None, MISSING)
+    assert parameters(Bowl)["sizes"].default == (1,)
 
 
 def test_types_and_meanings_are_those_of_the_docstring() -> None:

@@ -214,12 +214,6 @@ def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
     assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
 
 
-def test_picks_the_heaviest_subtopics_first() -> None:
-    judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
-    truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)
-    assert greedy_picks(subtopic_gain(truth), 2).tolist() == [2, 1]
-
-
 def test_without_subtopics_the_order_is_kept() -> None:
     nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
     assert greedy_picks(subtopic_gain(nothing), 2).tolist() == [0, 1]
