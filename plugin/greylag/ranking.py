@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from greylag.core import foreign
+from greylag.core.checks import check_ids, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.hints import remedy, shown
 from greylag.core.tables import Library, Printed, Row, Table, as_frame
@@ -80,6 +81,8 @@ class Ranking(Printed):
     def __post_init__(self) -> None:
         scores = np.array(self.scores, dtype=np.float64)
         scores.flags.writeable = False
+        if type(self.docids) is not tuple:  # rankings are made for every stage
+            check_sequences(docids=self.docids)
         object.__setattr__(self, "docids", tuple(self.docids))
         object.__setattr__(self, "scores", scores)
         if scores.shape != (len(self.docids),):
@@ -125,12 +128,14 @@ class Ranking(Printed):
     @classmethod
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
         """Build a ranking from Pyserini's hits, with ``docid`` and ``score``, or pairs (docid, score), best first."""
+        check_ids(hits=hits)
         pairs = [hit if _is_pair(hit) else (str(hit.docid), float(hit.score)) for hit in hits]
         return cls(qid, query, tuple(docid for docid, _ in pairs), np.array([score for _, score in pairs]))
 
     @classmethod
     def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
         """Rank documents by decreasing score; ties keep the given order."""
+        check_sequences(docids=docids, scores=scores)
         values = np.asarray(scores, dtype=np.float64)
         if values.shape != (len(docids),):
             raise ParameterError(f"query {qid}: {len(docids)} documents but scores of shape {values.shape}")
@@ -160,6 +165,7 @@ class Ranking(Printed):
 
     def permute(self, order: Sequence[int] | IntArray) -> Ranking:
         """Reorder the documents by the 0-based positions `order`, each once, with scores n, n - 1, ..., 1."""
+        check_sequences(order=order)
         positions = np.asarray(order).tolist()
         if sorted(positions) != [*range(len(self))]:
             raise ParameterError(f"query {self.qid}: the order of {len(self)} documents must have each position once")
@@ -354,6 +360,8 @@ class Run(Printed, Mapping[str, Ranking]):
 
     def select_queries(self, qids: Collection[str]) -> Run:
         """Select the rankings of these queries, in the order of this run; queries that it lacks are ignored."""
+        if isinstance(qids, str):
+            raise ParameterError(f"qids: {shown(qids)} is one identifier; pass a list")
         wanted = frozenset(qids)
         return Run(tuple(ranking for ranking in self.rankings if ranking.qid in wanted), self.tag)
 

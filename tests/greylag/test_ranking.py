@@ -138,6 +138,23 @@ def test_invalid_rankings(docids: tuple[str, ...], scores: list[float], reason: 
         Ranking("7", "", docids, np.array(scores))
 
 
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (lambda ranking: Ranking("7", "", {"a", "b"}, [2, 1]), "docids: set"),
+        (lambda ranking: Ranking("7", "", "ab", [2, 1]), "docids: str 'ab'"),
+        (lambda ranking: Ranking.sort("7", "", {"a": 1, "b": 2}, [2, 1]), "docids: dict"),
+        (lambda ranking: ranking.rescore({"a": 1, "b": 2}), "scores: dict"),
+        (lambda ranking: Ranking.from_hits("7", "", {("a", 1.0), ("b", 1.0)}), "hits: set"),
+        (lambda ranking: ranking.permute({1, 0}), "order: set"),
+        (lambda ranking: Run((ranking,)).select_queries("7"), "qids: str '7'"),
+    ],
+)
+def test_what_has_no_order_is_refused(call, reason):
+    with pytest.raises(ParameterError, match=reason):
+        call(Ranking("7", "", ("a", "b"), np.array([2.0, 1.0])))
+
+
 def test_the_mark_of_training_topics_is_written_once() -> None:
     assert marked("a", "b") == "a"
     assert marked("a", f"b{SEEN}") == marked(f"a{SEEN}", f"b{SEEN}") == f"a{SEEN}"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from greylag.core import missing_documents
+from greylag.core.checks import check_sequences
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
@@ -43,6 +44,9 @@ class AspectStage(GreedyStage):
             raise ParameterError("aspects=FILE is missing")
         if self._has_texts and self.index is None:
             raise ParameterError("aspects that are texts are scored by BM25, which needs an index")
+        if self._has_texts:
+            for texts in cast(Mapping[str, Any], self.aspects).values():
+                check_sequences(aspects=texts)
 
     @property
     def reads_query(self) -> bool:  # type: ignore[override]

@@ -66,6 +66,7 @@ def make(titles: Any = None) -> CandidateMaker:
         (lambda: PM2(INDEX, {}, aspect_weight=-1), "aspect_weight|-1"),
         (lambda: XQuAD(INDEX, {}, relevance_weight=1.5), "relevance_weight|1.5"),
         (lambda: XQuAD(INDEX), "aspects=FILE"),
+        (lambda: XQuAD(INDEX, {"q": "cats"}), "aspects|'cats'"),
         (lambda: PM2(aspects={"q": ["w1x"]}), "needs an index"),
         (lambda: by_scores([[2.0], [0.5], [0.1]]), "score is 2|scale"),
         (lambda: by_scores([[0.2], [-0.5], [0.1]], "max"), "score is -0.5|at least 0"),
