@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -213,14 +212,11 @@ class CrossValidation(Printed):
         One for each fold, fitted to the queries of the other folds.
     folds : tuple of tuples of str
         The test queries of each fold.
-    seconds : tuple of float
-        The time that training took in each fold. Ignored by comparisons.
     """
 
     run: Run
     fitted: tuple[Fitted, ...]
     folds: tuple[tuple[str, ...], ...]
-    seconds: tuple[float, ...] = field(compare=False)
 
     @property
     def models(self) -> tuple[RankingModel, ...]:
@@ -274,19 +270,16 @@ def cross_validate(
     qids = list(first)
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
     every: list[Fitted] = []
-    seconds: list[float] = []
 
-    def fit(training: Sequence[str], prepared: Fit) -> tuple[Fitted, float]:
-        start = time.perf_counter()
-        return prepared(training, n_jobs=n_jobs), time.perf_counter() - start
+    def fit(training: Sequence[str], prepared: Fit) -> Fitted:
+        return prepared(training, n_jobs=n_jobs)
 
     if prepared is None:
         prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    for fitted, spent in fit_by_fold(fit, qids, parts, prepared, n_jobs=n_jobs):
+    for fitted in fit_by_fold(fit, qids, parts, prepared, n_jobs=n_jobs):
         fold = {"fold": len(every) + 1, "folds": len(parts), "seed": seed}
         every.append(recipe.bound(fitted).noted({**(provenance or {}), **fold}))
-        seconds.append(spent)
         if progress is not None:
             progress(f"fold {len(every)}: {fitted}")
     run = rerank_by_fold([fitted.stage(index) for fitted in every], parts, first, n_jobs=n_jobs, tag=tag)
-    return CrossValidation(run, tuple(every), tuple(map(tuple, parts)), tuple(seconds))
+    return CrossValidation(run, tuple(every), tuple(map(tuple, parts)))

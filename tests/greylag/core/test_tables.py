@@ -73,7 +73,7 @@ def values(number: int) -> list[object]:
               for place, name in enumerate(docids)}  # fmt: skip
     significance = compare_scores(by_run, docids[0])
     fitted = Fitted(LINEAR, docids, 0.5, ("score",))
-    folds = CrossValidation(run, (fitted,) * number, tuple((qid,) for qid in docids), (0.0,) * number)
+    folds = CrossValidation(run, (fitted,) * number, tuple((qid,) for qid in docids))
     share = FeatureShare(LINEAR.features[0], 1.0, 1.0, 1.0, ())
     explained = Explanation("1", "d", 2.0, (share,) * number)
     measures = tuple(parse_measures(["alpha-nDCG@10", "AP"]))

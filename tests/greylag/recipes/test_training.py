@@ -92,7 +92,6 @@ def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) ->
             assert found.run[qid] == ModelRanker(alone, INDEX)(FIRST[qid])
         assert told[number - 1] == f"fold {number}: {fitted}"
         assert str(fitted).startswith(f"{recipe.measure} {fitted.score:.4f} on {len(others)} training queries with ")
-    assert min(found.seconds) > 0
     prepared = pickle.loads(pickle.dumps(recipe.prepare(FIRST, QRELS, INDEX)))  # as workers get it
     again = {"folds": 3, "seed": 4, "tag": "cv", "provenance": {"name": "x"}, "n_jobs": 2}
     assert cross_validate(recipe, RANKED, QRELS, INDEX, prepared=prepared, **again) == found
