@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -124,9 +124,8 @@ class _Block(NamedTuple):
     values: FloatArray
 
 
-BLOCK_BYTES = (
-    1 << 26
-)  # bytes that are parsed at once; memory of arrays of about this size is given back when they are freed
+# Bytes that are parsed at once. Memory of arrays of about this size is given back when they are freed.
+BLOCK_BYTES = 1 << 26
 FIRST_NAMED_QID = 900_000_000  # qids that are no numbers are numbered after it
 MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
@@ -255,7 +254,7 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
     """Return the documents of each query of a feature file, in order."""
     if Path(path).suffix != ".npz":
         data = read_features(path)
-        return {qid: [*data.docids[a:b]] for qid, (a, b) in zip(data.qids, pairwise(data.offsets), strict=True)}
+        return {qid: [*data.docids[first:end]] for qid, (first, end) in data.spans.items()}
     try:
         with np.load(path) as arrays:
             pairs = [*zip(arrays["qids"].tolist(), arrays["docids"].tolist(), strict=True)]

@@ -87,6 +87,7 @@ class ListwiseRegression:
         if not totals.any():
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
         spreads = measure_spreads(data.features, data.offsets)
+        # Divided by a spread that is rounding alone, a constant feature would have the largest values of all.
         constant = spreads <= 1e-12 * np.maximum(1.0, np.abs(data.features).max(axis=0, initial=0.0))
         spreads[constant] = np.inf
         units, centre_weights = 1.0 / spreads, np.array([self.centre.get(name, 0.0) for name in data.names])
@@ -96,6 +97,7 @@ class ListwiseRegression:
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
+                # Sums over threads would change the last digits, and with them the order of equal documents.
                 with one_blas_thread():
                     problem = _Problem(seen, gains, totals, units[columns], penalty, centre[columns])
                     weights = _minimum(weights, problem)
@@ -129,6 +131,7 @@ def _minimum(weights: FloatArray, problem: _Problem) -> FloatArray:
         step = np.linalg.solve(_curvature(shares, problem), gradient)
         if np.abs(step).max(initial=0.0) <= LAST_STEP:  # the error after a step is about the square of the step
             return weights - step
+        # Armijo's rule. Near the minimum, losses differ by rounding alone, which must not refuse the step.
         size, slope = 1.0, gradient @ step
         rounding = 1e-12 * abs(loss)
         while True:
@@ -148,6 +151,7 @@ def _curvature(shares: FloatArray, problem: _Problem) -> FloatArray:
     for first, end in pairwise(dict.fromkeys((0, *inner, len(data.qids)))):  # queries whose rows stay in the cache
         starts = data.offsets[first : end + 1]
         rows, weights = data.features[starts[0] : starts[-1]] * units, shares[starts[0] : starts[-1], None]
+        # `reduceat` would give a query without documents the first row of the next one.
         sizes = np.diff(starts)
         means = np.add.reduceat(rows * weights, starts[:-1][sizes > 0] - starts[0])
         rows -= np.repeat(means, sizes[sizes > 0], axis=0)

@@ -45,6 +45,7 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, neighb
     row, after = np.empty(n), by_coordinate[0][:-1].copy()
     for i in range(n):
         _products_after(i, by_point, by_coordinate, after, row)
+        # Each product serves both of its points, and no pair is visited twice.
         for j in range(i + 1, n):
             double = -2 * row[j]
             from_i = double + squared_norms[i] + squared_norms[j]
@@ -58,6 +59,7 @@ def nearest(by_point: Any, by_coordinate: Any, squared_norms: FloatArray, neighb
 @_jit
 def _insert(squares: FloatArray, neighbours: IntArray, row: int, square: float, point: int) -> None:
     """Insert a point into the ascending list of a row, in place of the last one."""
+    # Shifting beats a heap for the few neighbours that graphs have, and keeps the order that decides ties.
     slot = squares.shape[1] - 1
     while slot > 0 and squares[row, slot - 1] > square:
         squares[row, slot], neighbours[row, slot] = squares[row, slot - 1], neighbours[row, slot - 1]

@@ -266,6 +266,7 @@ def _inverse_root_degree(W: AffinityGraph) -> FloatArray:
 
 def _spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """Return the map f -> S f."""
+    # S itself is never formed: W may be sparse, or inner products that are not formed either.
     return lambda f: (root * (W @ (root * f.T).T).T).T
 
 
@@ -289,6 +290,7 @@ def _solution(system: Callable[[FloatArray], FloatArray], right: FloatArray) -> 
     x, residual = np.zeros_like(right), right.copy()
     direction, square = residual.copy(), residual @ residual
     least = TOLERANCE * math.sqrt(square)
+    # As many steps as points are enough in exact arithmetic; rounding takes more.
     for _ in range(10 * len(right)):
         if math.sqrt(square) <= least:
             return x
@@ -304,6 +306,7 @@ def _solution(system: Callable[[FloatArray], FloatArray], right: FloatArray) -> 
 
 def _direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
     """Solve for f* by a factorisation of I - alpha S; `overwrite` permits overwriting a dense W."""
+    # A matrix made here is nobody else's, so that its factor may take its place.
     if isinstance(W, InnerProductGraph):
         W, overwrite = W.toarray(), True
     solution = _sparse_lu(W, root, y, alpha) if sparse.issparse(W) else _cholesky(W, root, y, alpha, overwrite)

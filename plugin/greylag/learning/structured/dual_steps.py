@@ -132,6 +132,7 @@ def _newton_steps(
             if base[a] >= 0:
                 change[base[a]] -= step[a]
         share, hit = _move(alpha, change)
+        # No bound was in the way: the whole step is the optimum.
         if hit < 0:
             break
         dropped = 0
@@ -146,6 +147,7 @@ def _newton_steps(
             free[a], base[a], slopes[a] = free[a + 1], base[a + 1], slopes[a + 1]
         _drop_row(L, dropped, m)
         m -= 1
+    # Once for all moves: each change of a weight reads a row of the Gram matrix, which may not fit in the cache.
     for p in range(len(alpha)):
         moved = alpha[p] - before[p]
         if moved != 0.0:
@@ -160,6 +162,7 @@ def _move(alpha: FloatArray, change: FloatArray) -> tuple[float, int]:
     for p in range(len(alpha)):
         if change[p] < 0.0 and alpha[p] + share * change[p] < 0.0:
             share, hit = -alpha[p] / change[p], p
+    # The one that was hit is exactly 0: constraints above 0 are free in the next round, and this one has to be out.
     for p in range(len(alpha)):
         alpha[p] = max(0.0, alpha[p] + share * change[p]) if p != hit else 0.0
     return share, hit
@@ -220,6 +223,7 @@ def _cholesky(S: FloatArray) -> bool:
     n = len(S)
     column = np.empty(n)
     for k in range(n):
+        # Dependent normals make a pivot 0 or, by rounding, negative or NaN.
         if not S[k, k] > 0.0:
             return False
         S[k, k] = np.sqrt(S[k, k])
