@@ -202,9 +202,6 @@ class CollectionSettings(Experiment):
             runs.append(run)
         return tuple(runs)
 
-    def check(self, topics: Sequence[str]) -> None:
-        """Check what can be checked with the topics before any work."""
-
     def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
         """Read judgements by subtopic, of these topics; a study without any has none."""
         return {}
@@ -254,7 +251,6 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     form = QueryForm(settings.queries.first_sentence, words)
     texts_of, qrels, tested = settings.read()
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
-    settings.check(list(topics))  # before indexing, which may take hours
     subtopics = settings.read_subtopics(tested)
     documents = settings.collection
     lucene, known = open_documents(documents, settings.path, context)

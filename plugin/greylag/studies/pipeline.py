@@ -176,7 +176,10 @@ class Settings(CollectionSettings):
     def read(self) -> tuple[dict[str, str], Qrels, tuple[str, ...]]:
         """Read topics, judgements, and which of the topics the results are of: the test topics of a split."""
         topics, qrels = self.judged(self.topics, self.qrels)
+        _check_sources(self.stages, self.file_folder)
         if self.test_topics is None:
+            with naming("training.folds"):  # before indexing, which may take hours
+                split_folds(list(topics), self.training.folds, self.training.seed)
             return topics, qrels, tuple(topics)
         texts, judged = self.judged(self.test_topics, self.test_qrels or self.qrels)
         if self.test_topics == self.topics:  # as in BEIR's form, judgements are the split
@@ -190,23 +193,21 @@ class Settings(CollectionSettings):
             topics = {qid: topics[qid] for qid in drawn}
         return topics | texts, _of(qrels, topics) | _of(judged, texts), tuple(texts)
 
-    def check(self, topics: Sequence[str]) -> None:
-        """Check the number of folds, and where stages come from."""
-        if self.test_topics is None:
-            with naming("training.folds"):
-                split_folds(topics, self.training.folds, self.training.seed)
-        for step in (step for text in self.stages for step in stages_of(text)):
-            beside = self.file_folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
-            source = getsourcefile(step.stage)
-            if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
-                raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
-
     def read_subtopics(self, tested: Sequence[str]) -> SubtopicQrels:
         """Read the judgements by subtopic; empty if there are none."""
         if self.subtopic_qrels is None:
             return {}
         judgements = read_subtopic_qrels(self.path(self.subtopic_qrels), lenient=self.lenient)
         return judgements if self.test_topics is None else _of(judgements, tested)
+
+
+def _check_sources(stages: Iterable[str], folder: Path) -> None:
+    """Check that a stage of a module that is in the folder comes from there."""
+    for step in (step for text in stages for step in stages_of(text)):
+        beside = folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
+        source = getsourcefile(step.stage)
+        if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
+            raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
 
 
 def _of(judgements: Mapping[str, V], qids: Iterable[str]) -> dict[str, V]:
