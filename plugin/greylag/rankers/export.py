@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,12 @@ class Term:
 class Engine:
     """A search engine."""
 
-    # From k1 to the factor that the engine's BM25 lacks of (k1 + 1) tf / (k1 (1 - b + b |D|/avgdl) + tf) x idf
-    bm25_factor: Callable[[float], float]
+    # Lucene's BM25 lacks the factor k1 + 1 since 8.0. Vespa's has it, and Elasticsearch's, which is that of Lucene 7.
+    lacks_factor: bool
     # Whether the value of a field may be below 0
     negative: bool
-    # Whether the engine reads a logged feature's name as the feature of that name
-    is_name: Callable[[str], bool]
+    # The names of logged features that the engine reads as these features
+    names: re.Pattern[str]
     # From the model, its terms and the field of the text to the engine's input
     write: Callable[[RankingModel, tuple[Term, ...], str], str]
 
@@ -91,15 +91,20 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
         if reason := _reason(feature, model, known):
             refused.setdefault(reason, []).append(str(feature))
     if refused:
-        listed = "; ".join(f"{_shortened(names)}: {reason}" for reason, names in refused.items())
+        first = {
+            reason: [*names[:3], *([f"{len(names) - 3} more"] if names[3:] else [])]
+            for reason, names in refused.items()
+        }
+        listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in first.items())
         raise ParameterError(
             f"{engine} has no same value for {sum(map(len, refused.values()))} of the model's {len(model.features)} "
             f"features: {listed}; models of FI/term/BM25, score, prior:FILE and column:NAME can be exported"
         )
     terms: dict[str, Term] = {}
     for feature, weight in zip(model.features, model.weights, strict=True):
-        factor = known.bm25_factor(model.parameters.k1) if isinstance(feature, FeatureSpec) else 1.0
-        term = Term(feature, _name(feature), weight * factor)
+        factor = model.parameters.k1 + 1.0 if known.lacks_factor and isinstance(feature, FeatureSpec) else 1.0
+        name = "bm25" if isinstance(feature, FeatureSpec) else str(feature).removeprefix(_LOGGED)
+        term = Term(feature, _field_of(feature) if isinstance(feature, Prior) else name, weight * factor)
         if not math.isfinite(term.weight):
             raise ParameterError(
                 f"{feature}: its weight {weight!r} times {factor!r} is no finite number: scale the model"
@@ -112,16 +117,13 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     return known.write(model, tuple(terms.values()), field)
 
 
-def _shortened(names: Sequence[str]) -> str:
-    """List the first three names and the number of the others."""
-    return ", ".join([*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
-
-
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:
     """Explain why an engine has no equal value for a feature; "" if it has."""
     if str(feature).startswith(_LOGGED):
         name = str(feature).removeprefix(_LOGGED)
-        return "" if engine.is_name(name) else "the engine would read the name as an expression: rename the column"
+        return (
+            "" if engine.names.fullmatch(name) else "the engine would read the name as an expression: rename the column"
+        )
     for kind, reason in _REASONS.items():
         if isinstance(feature, kind):
             return reason if isinstance(reason, str) else reason(feature, model, engine)
@@ -162,22 +164,9 @@ _REASONS: Mapping[type, str | Callable[[Any, RankingModel, Engine], str]] = {
 }
 
 
-def _name(feature: Feature) -> str:
-    """Name a feature in an engine."""
-    if isinstance(feature, FeatureSpec):
-        return "bm25"
-    if isinstance(feature, Prior):
-        return _field_of(feature)
-    return str(feature).removeprefix(_LOGGED)
-
-
 def _field_of(prior: Prior) -> str:
     """Return the field that has the values of a prior: the file's name without its ending."""
     return re.sub(r"\W", "_", re.sub(r"\.\w+$", "", re.split(r"[/\\]", prior.file)[-1]), flags=re.ASCII)
-
-
-def _requests(requests: Mapping[str, Any]) -> str:
-    return json.dumps(requests, indent=2)
 
 
 def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
@@ -224,7 +213,7 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         requests["POST /_ltr/_featureset/SET/_createmodel"] = requests.pop(
             f"POST /_ltr/_featureset/{NAME}/_createmodel"
         )
-    return _requests(requests)
+    return json.dumps(requests, indent=2)
 
 
 def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
@@ -273,7 +262,7 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
             feature["store"] = "STORE"
         if not features:
             del requests["PUT /solr/COLLECTION/schema/feature-store"]
-    return _requests(requests)
+    return json.dumps(requests, indent=2)
 
 
 def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
@@ -308,33 +297,18 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     return "\n".join([*lines, "        }", "    }", "}"])
 
 
-def _plus_one(k1: float) -> float:
-    """Return k1 + 1, the factor that Lucene's BM25 lacks since 8.0."""
-    return k1 + 1.0
-
-
-def _whole(k1: float) -> float:
-    """Return 1: Vespa's BM25, and Elasticsearch's, which is that of Lucene 7, have all factors."""
-    return 1.0
-
-
-def _is_word(name: str) -> bool:
-    """Return whether a name can be a string of JSON in OpenSearch, Elasticsearch and Solr."""
-    return not re.search(r"\s", name)
-
-
-def _is_rank_feature(name: str) -> bool:
-    """Return whether a name can be in an expression of Vespa: ``clicks``, ``attribute(age)``, ``fieldMatch(title)``."""
-    argument = r"[\w.$]+(?:\([\w.$]+\))?"
-    form = rf"[A-Za-z_]\w*(?:\({argument}(?:,{argument})*\))?(?:\.[A-Za-z_]\w*)*"
-    return re.fullmatch(form, name, re.ASCII) is not None and name not in _VESPA_WORDS
-
-
-_VESPA_WORDS = {"if", "in", "true", "false", "firstPhase"}
+_ARGUMENT = r"[\w.$]+(?:\([\w.$]+\))?"
+# A string of JSON in OpenSearch, Elasticsearch and Solr
+_WORD = re.compile(r"\S*")
+# In an expression of Vespa: ``clicks``, ``attribute(age)``, ``fieldMatch(title).proximity``
+_RANK_FEATURE = re.compile(
+    rf"(?!(?:if|in|true|false|firstPhase)$)[A-Za-z_]\w*(?:\({_ARGUMENT}(?:,{_ARGUMENT})*\))?(?:\.[A-Za-z_]\w*)*",
+    re.ASCII,
+)
 ENGINES: Mapping[str, Engine] = {
-    "opensearch": Engine(_plus_one, False, _is_word, _elastic),
-    "elasticsearch": Engine(_whole, False, _is_word, _elastic),
-    "solr": Engine(_plus_one, True, _is_word, _solr),
-    "vespa": Engine(_whole, True, _is_rank_feature, _vespa),
+    "opensearch": Engine(True, False, _WORD, _elastic),
+    "elasticsearch": Engine(False, False, _WORD, _elastic),
+    "solr": Engine(True, True, _WORD, _solr),
+    "vespa": Engine(False, True, _RANK_FEATURE, _vespa),
 }
 """The engines by name."""

@@ -158,10 +158,8 @@ class IndexFreeRecipe(Recipe):
         measure = measure.on_scale_of(grade for qid in joined for grade in qrels.get(qid, {}).values())
         levelled, topics = at_level(qrels, measure.rel), judged_topics(joined, qrels, measure.rel)
         judged = {qid: levelled[qid] for qid in topics}
-        data, topics_of = (
-            union_data(self.runs, judged, measure.rel),
-            {name: dict.fromkeys(run) for name, run in self.runs.items()},
-        )
+        data = union_data(self.runs, judged, measure.rel)
+        topics_of = {name: dict.fromkeys(run) for name, run in self.runs.items()}
         check_number(data.qids)
         columns = {name: (2 * number, 2 * number + 1) for number, name in enumerate(self.runs)}
         check_runs(data, columns, topics_of.__getitem__)

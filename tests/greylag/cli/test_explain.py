@@ -11,10 +11,10 @@ from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex
 from greylag.rankers import RankingModel
-from greylag.rankers.explanation import explain_documents
+from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain_documents
 from greylag.ranking import Ranking
 from greylag.recipes.general import GeneralRanker, general_model, general_model_for
-from greylag.reports.explanation_tables import comparison_of_documents
+from greylag.reports.explanation_tables import comparison_of_documents, explanation_table
 from greylag.trec import read_run, read_topics
 from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.studies.samples import Page
@@ -249,3 +249,10 @@ def test_cliques_that_neither_document_has_are_folded() -> None:
     found = comparison_of_documents(*explain_documents(model, index, ranking, ["a", "b"]), 5)
     assert [row[0] for row in found.rows] == ["FI/term/LM", "  york", "  2 cliques without occurrences", "score"]
     assert sum(row[1] for row in found.rows[1:3]) == pytest.approx(found.rows[0][1])
+
+
+def test_weights_of_cliques_are_those_of_their_feature_times_their_number() -> None:
+    clique = CliqueShare(("york",), 2.0, 1, 1, 1, 0.5, 1.0)
+    for weight, expected in ((3.0, 6.0), (None, 0.0)):
+        share = FeatureShare(parse_features("score")[0], weight, 0.5, 1.0, (clique,))
+        assert explanation_table(Explanation("q", "d", 1.0, (share,))).rows[1][2] == expected
