@@ -91,11 +91,10 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
         if reason := _reason(feature, model, known):
             refused.setdefault(reason, []).append(str(feature))
     if refused:
-        first = {
-            reason: [*names[:3], *([f"{len(names) - 3} more"] if names[3:] else [])]
+        listed = "; ".join(
+            f"{', '.join([*names[:3], *([f'{len(names) - 3} more'] if names[3:] else [])])}: {reason}"
             for reason, names in refused.items()
-        }
-        listed = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in first.items())
+        )
         raise ParameterError(
             f"{engine} has no same value for {sum(map(len, refused.values()))} of the model's {len(model.features)} "
             f"features: {listed}; models of FI/term/BM25, score, prior:FILE and column:NAME can be exported"
@@ -120,10 +119,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:
     """Explain why an engine has no equal value for a feature; "" if it has."""
     if str(feature).startswith(_LOGGED):
-        name = str(feature).removeprefix(_LOGGED)
-        return (
-            "" if engine.names.fullmatch(name) else "the engine would read the name as an expression: rename the column"
-        )
+        is_name = engine.names.fullmatch(str(feature).removeprefix(_LOGGED))
+        return "" if is_name else "the engine would read the name as an expression: rename the column"
     for kind, reason in _REASONS.items():
         if isinstance(feature, kind):
             return reason if isinstance(reason, str) else reason(feature, model, engine)

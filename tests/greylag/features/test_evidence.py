@@ -12,7 +12,7 @@ import pytest
 
 from greylag.diversity import PRESETS, CandidateMaker
 from greylag.errors import FormatError, ModelError, ParameterError
-from greylag.features.evidence import Prior, RunScore, VectorCosine
+from greylag.features.evidence import Prior, RunScore, Score, VectorCosine
 from greylag.features.extract import FeatureExtractor
 from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.spelling import parse_feature, parse_features
