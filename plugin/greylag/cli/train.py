@@ -31,7 +31,7 @@ from greylag.cli.terminal import write_line
 from greylag.cli.train_diversifier import train_diversifier
 from greylag.cli.training_inputs import from_index, from_letor, from_runs, propose_measure
 from greylag.core.spelling import nearest, read_call
-from greylag.diversity.recipe import DIVERSITY_MODELS, title_files
+from greylag.diversity.recipe import DIVERSITY_MODELS, diversity_files
 from greylag.errors import ParameterError
 from greylag.features.spelling import parse_features
 from greylag.learning.linesearch.objectives import Objective
@@ -71,7 +71,7 @@ RULES = [
 
 def spelt_files(text: str) -> list[str]:
     """Return the files that the spelling of a model names."""
-    return [*model_files(text), *title_files(text)]
+    return [*model_files(text), *diversity_files(text)]
 
 
 def train(

@@ -36,6 +36,7 @@ from greylag.evaluation.scores import evaluate_by_subtopic
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.ranking import Ranking, Run, as_run
+from greylag.runtime.software import entry_files
 from greylag.trec import SubtopicQrels
 
 VALIDATION = "validation (chose C)"
@@ -345,7 +346,7 @@ DIVERSITY_MODELS = {name: DiversityModelKind(name) for name in registered("diver
 
 
 def parse_diversity(text: str, document_features: tuple[str, ...] = ()) -> DiversityRecipe:
-    """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)``; `title_files` has its file of titles."""
+    """Parse the recipe of a spelling, such as ``svmdiv(C=1,k=5)``; `diversity_files` has its file of titles."""
     return spelt_diversity(*read_call(text), document_features)
 
 
@@ -364,7 +365,9 @@ def spelt_diversity(
     return DiversityRecipe(kind(**of_learner), document_features=document_features, **values)
 
 
-def title_files(text: str) -> list[str]:
-    """Return the file of titles that the spelling of a model names, if it does."""
+def diversity_files(text: str) -> list[str]:
+    """List the file of titles that the spelling of a model names, and the code of a learner of another package."""
     name, options = read_call(text)
-    return [str(options["titles"])] if name in DIVERSITY_MODELS and "titles" in options else []
+    if name not in DIVERSITY_MODELS:
+        return []
+    return [*([str(options["titles"])] if "titles" in options else []), *entry_files("diversity learner", name)]

@@ -99,6 +99,8 @@ def test_a_learner_of_another_package_trains() -> None:
 def test_a_learner_of_diversity_of_another_package_trains(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "DIVERSITY_MODELS", {"counting": recipe.DiversityModelKind("counting")})
     assert recipe.DIVERSITY_MODELS["counting"].summary == "Weigh what counts"
+    titles, *code = recipe.diversity_files("counting(titles=t.jsonl)")
+    assert (titles, [Path(file).name for file in code]) == ("t.jsonl", ["theirs_too.py"])  # inputs, both of them
     parsed = recipe.parse_diversity("counting(C=2,k=3)")
     check_diversity_learner(parsed.learner)
     first = Run(tuple(samples.ranking(seed, 9, f"q{seed}") for seed in range(4)))
