@@ -42,7 +42,6 @@ class RM3Search(Source):
     - `greylag.rankers.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
       the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
       (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
-    - `greylag.manifold.RelevanceModelRanker`, a stage, is the same with judged documents instead of the top ones.
 
     Parameters
     ----------
