@@ -78,6 +78,8 @@ mine-late = mine.parts:Late
 mine = mine.parts:Feature
 [greylag.learners]
 mine = mine.parts:Learner
+[greylag.diversity_learners]
+mine-sets = mine.parts:Learner
 [greylag.studies]
 mine = mine.parts:STUDY
 """
@@ -179,6 +181,12 @@ def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own: Path) -> Non
     (own / "own_late.py").write_text("SIGN = 2\n")
     after = keys()
     assert {name for name, key in after.items() if key != before[name]} == USES.keys()
+
+
+def test_the_code_of_what_trains_counts(own: Path) -> None:
+    code = "from greylag.cli.train import spelt_files; print(spelt_files('mine'), spelt_files('mine-sets(C=1)'))"
+    done = python("-c", code, cwd=own, env=installed(own), check=True)
+    assert done.stdout.count("mine/late.py") == 2
 
 
 def test_a_finished_experiment_is_run_again_if_its_code_changed(own: Path) -> None:
