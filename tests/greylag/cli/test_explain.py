@@ -88,9 +88,9 @@ def test_what_has_no_breakdown(refused: Refused, tmp_path: Path) -> None:
     DiversityModel(features, ((1.0,) * features.n_features,), 5).save(div)
     RankingModel((), (), runs=("a.run", "b.run")).save(fusion)
     for words in (["--qid", "3"], ["--qid", "3", "--docid", "d", "--run", "bm25.run"]):
-        assert f"{div}: not a greylag linear model, but a greylag diversity" in refused("explain", div, *words)
+        assert f"{div}: not a greylag linear model, but 'greylag diversity" in refused("explain", div, *words)
         assert f"are not broken down: `greylag explain {fusion}` shows" in refused("explain", fusion, *words)
-    assert "but a greylag diversity model" in refused("export", div, "solr")
+    assert "but 'greylag diversity model'" in refused("export", div, "solr")
 
 
 @pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])

@@ -62,7 +62,7 @@ def test_round_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "other"}, "not a kind; train one with `greylag train`"),
+        ({"kind": "other"}, "not a kind, but .other.; train one with `greylag train`"),
         ({"schema": 4}, "schema 4, but this version reads 3: train it again"),
         ({"schema": None}, "schema None, but"),
         ({"fingerprint": None}, "fingerprint is None: input should be a valid string"),
