@@ -202,7 +202,7 @@ def model_files(text: str) -> list[str]:
     """List the files that the spelling of a model names, and the code of a learner of another package."""
     hints, (name, options) = get_type_hints(ModelOptions, include_extras=True), read_call(text)
     named = [file for option, value in options.items() for file in named_files(hints.get(option), value)]
-    return [*named, *entry_files("learner", name), *entry_files("diversity learner", name)]
+    return [*named, *entry_files("learner", name)]
 
 
 def _weighted(
