@@ -1,11 +1,8 @@
 """Fixtures that several test modules share."""
 
-from __future__ import annotations
-
 import faulthandler
 import gc
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,12 +19,12 @@ settings.load_profile("repeatable")
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     gc.enable()
     gc.freeze()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """Slow tests may take hours; all others end within `faulthandler_timeout`."""
     if item.get_closest_marker("slow"):
         faulthandler.cancel_dump_traceback_later()
@@ -37,10 +34,10 @@ DATA = Path(os.environ.get("GREYLAG_DATA", Path(__file__).parents[2] / "shared" 
 
 
 @pytest.fixture(scope="session")
-def data() -> Callable[[str], Path]:
+def data():
     """The folder of a real collection; skips the test where it is absent."""
 
-    def folder(name: str) -> Path:
+    def folder(name):
         if not (DATA / name).is_dir():
             pytest.skip(f"needs the collection {name}, which is not in {DATA} (set GREYLAG_DATA)")
         return DATA / name

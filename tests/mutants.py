@@ -17,11 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 COPIED = ("plugin", "tests", "configs", "qrels", "runs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "Makefile")
@@ -31,7 +29,7 @@ COMPILING = 120
 """Seconds that Numba may need to compile a mutant."""
 MEMORY = 4 << 30
 """Bytes of data of a process; a mutant that needs more is found."""
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+SWAPPED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
     ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult,
@@ -42,7 +40,7 @@ UNCHANGED = (ast.Raise, ast.Import, ast.ImportFrom)
 """Wording is not tested, and what is not imported ends every test."""
 
 
-def mutants(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+def mutants(node):
     """Nodes below this one with what may stand in place of each."""
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list"):
@@ -54,7 +52,7 @@ def mutants(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
                     yield from mutants(child)
 
 
-def others(node: ast.AST) -> Iterator[ast.AST]:
+def others(node):
     """What may stand in place of a node."""
     match node:
         case ast.Compare(ops=[operator]) | ast.BinOp(op=operator) | ast.BoolOp(op=operator) if (
@@ -76,18 +74,18 @@ def others(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
 
 
-def _changed(node: ast.AST, **fields: object) -> ast.AST:
+def _changed(node, **fields):
     other = copy(node)
     for name, value in fields.items():
         setattr(other, name, value)
     return other
 
 
-def _is_docstring(node: ast.AST) -> bool:
+def _is_docstring(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def changed_source(source: str, node: Any, other: ast.AST) -> str:
+def changed_source(source, node, other):
     """The source with another node in the place of one; of a statement with a body, the condition alone."""
     if isinstance(node, ast.If | ast.While) and isinstance(other, ast.If | ast.While):
         return changed_source(source, node.test, other.test)
@@ -99,7 +97,7 @@ def changed_source(source: str, node: Any, other: ast.AST) -> str:
     return (content[:first] + text.encode() + content[last:]).decode()
 
 
-def sample(place: Path, count: int, seed: int) -> Iterator[tuple[Path, str, str]]:
+def sample(place, count, seed):
     """Modules, by their path in the project, with their source and that of a mutant."""
     folder, found = place / "plugin/greylag", []
     for path in sorted(folder.rglob("*.py")):
@@ -111,7 +109,7 @@ def sample(place: Path, count: int, seed: int) -> Iterator[tuple[Path, str, str]
         yield path.relative_to(place), source, changed_source(source, node, other)
 
 
-def test_files(place: Path, module: Path) -> tuple[list[str], list[str]]:
+def test_files(place, module):
     """The test modules of a module's folder, and others that say that they test it: those that name it, and all."""
     folder = Path("tests", *module.parent.parts[1:])
     name = ".".join(module.with_suffix("").parts[1:])
@@ -121,7 +119,7 @@ def test_files(place: Path, module: Path) -> tuple[list[str], list[str]]:
     return [path for path in everything if name in (place / path).read_text() or module.stem in path], everything
 
 
-def failure(place: Path, files: list[str], seconds: float) -> str:
+def failure(place, files, seconds):
     """What fails of the tests in a copy of the project, within a time; nothing if they pass."""
     environment = {
         **os.environ, "PYTHONPATH": str(place / "plugin"), "NUMBA_CACHE_DIR": str(place / "numba"),
@@ -146,7 +144,7 @@ def failure(place: Path, files: list[str], seconds: float) -> str:
         return "".join(output.readlines()[-40:])
 
 
-def main(count: int, seed: int) -> None:
+def main(count, seed):
     """Try mutants, and print those that survive."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))  # the tests inherit it
     survivors, tried, baselines = [], 0, dict[tuple[str, ...], float]()

@@ -1,13 +1,9 @@
 """Processes that tests start and wait for, and commands without a process."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import Any
 
 import pytest
 
@@ -17,18 +13,18 @@ SECONDS = 600
 """A process that has not ended by then never will."""
 
 
-def run(command: Sequence[object] | str, *, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+def run(command, *, check=False, **options):
     """Run a command, with its output as text."""
     words = command if isinstance(command, str) else [*map(str, command)]
     return subprocess.run(words, **{"capture_output": True, "text": True, "timeout": SECONDS, **options}, check=check)
 
 
-def python(*words: object, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+def python(*words, check=False, **options):
     """Run this interpreter."""
     return run([sys.executable, *words], check=check, **options)
 
 
-def run_here(*words: object) -> str:
+def run_here(*words):
     """What a command of greylag prints that runs, and ends well, in this process: it starts in no time."""
     out, errors = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(errors):

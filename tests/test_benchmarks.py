@@ -8,5 +8,5 @@ from benchmarks.__main__ import TOPICS
 
 
 @pytest.mark.parametrize("topic", [*TOPICS, "growth"])
-def test_a_benchmark_has_what_it_imports(topic: str) -> None:
+def test_a_benchmark_has_what_it_imports(topic):
     import_module(f"benchmarks.{topic}")

@@ -1,10 +1,7 @@
 """The README's blocks, run in order in a folder with the demonstration collection, and what it says in figures."""
 
-from __future__ import annotations
-
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,7 +12,7 @@ README = ROOT / "README.md"
 
 
 @pytest.mark.long
-def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks(tmp_path, monkeypatch, capsys):
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     printed = run_page(README)
@@ -25,7 +22,7 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         assert (tmp_path / name).read_text().startswith("1 Q0 ")
 
 
-def test_gains_without_judgements_are_those_that_the_study_expects() -> None:
+def test_gains_without_judgements_are_those_that_the_study_expects():
     """Of the top 1000, as the command reranks them."""
     expected = yaml.safe_load((ROOT / "configs" / "general.yaml").read_text())["expected"]
     kind = ", nDCG@10, top 1000, general less BM25"
@@ -42,7 +39,7 @@ def test_gains_without_judgements_are_those_that_the_study_expects() -> None:
     assert (len(ours), sum(row["p"] < 0.05 for row in ours)) == (18, 16)
 
 
-def test_means_beside_an_encoder_are_those_that_the_study_expects() -> None:
+def test_means_beside_an_encoder_are_those_that_the_study_expects():
     expected = yaml.safe_load((ROOT / "configs" / "encoder.yaml").read_text())["expected"]
     (row,) = re.findall(r"^\| (\.\d+(?: \| \.\d+){4}) \|$", README.read_text(), re.MULTILINE)
     means = expected["all, nDCG@10"]
@@ -53,7 +50,7 @@ def test_means_beside_an_encoder_are_those_that_the_study_expects() -> None:
     assert [len(rows), sum(one["difference"] > 0 for one in rows), sum(one["p"] < 0.05 for one in rows)] == [14, 14, 8]
 
 
-def test_the_extras_of_the_installation_are_those_of_the_package() -> None:
+def test_the_extras_of_the_installation_are_those_of_the_package():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for page in (README, DOCS / "installation.md"):
         named = re.findall(r"'?\.\[([\w,-]+)\]", page.read_text())

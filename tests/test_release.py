@@ -1,18 +1,14 @@
 """Files that a release needs: the page for programs, the workflow, the container."""
 
-from __future__ import annotations
-
 import re
 import tomllib
-from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.docs import ROOT, lay_out, run_page
 
 
-def test_the_page_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_for_programs(tmp_path, monkeypatch):
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     run_page(ROOT / "AGENTS.md")
@@ -21,7 +17,7 @@ def test_the_page_for_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     }
 
 
-def test_the_workflow_runs_the_checks_on_every_python_that_is_claimed() -> None:
+def test_the_workflow_runs_the_checks_on_every_python_that_is_claimed():
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
     (job,) = yaml.safe_load(workflow)["jobs"].values()
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
@@ -30,14 +26,14 @@ def test_the_workflow_runs_the_checks_on_every_python_that_is_claimed() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
-def test_the_container_and_the_extras_have_the_same_versions() -> None:
+def test_the_container_and_the_extras_have_the_same_versions():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     pyserini, java = extras["pyserini"]
     assert f"'{pyserini}'" in (ROOT / "Dockerfile").read_text()
     assert java in extras["java"]
 
 
-def test_links_of_pages_outside_the_documentation_lead_somewhere() -> None:
+def test_links_of_pages_outside_the_documentation_lead_somewhere():
     for page in (*ROOT.glob("*.md"), ROOT / ".github" / "SECURITY.md"):
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert target.startswith("https://") or (page.parent / target).exists(), (page, target)

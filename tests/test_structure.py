@@ -1,11 +1,8 @@
 """The project's structure: imports, public names, and where tests are."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -43,7 +40,7 @@ NATIVE = {"jnius", "numba", "scipy", "joblib", "filelock", "yaml"}
 """What a command imports once it needs it, and not to read its options."""
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     """The name of the module in a file of one of the packages."""
     package = next(folder for folder in PACKAGES.values() if path.is_relative_to(folder))
     parts = path.relative_to(package.parent).with_suffix("").parts
@@ -63,7 +60,7 @@ NAMES = Path(__file__).with_name("public_names.txt")
 
 
 @cache
-def homes(package: str) -> dict[str, str]:
+def homes(package):
     """The modules of a package's public names, as its stub has them."""
     stub = MODULES[package].with_suffix(".pyi")
     if MODULES[package].name != "__init__.py" or not stub.exists():
@@ -72,14 +69,14 @@ def homes(package: str) -> dict[str, str]:
     return {alias.name: f"{package}.{node.module or alias.name}" for node in imports for alias in node.names}
 
 
-def home(module: str, name: str) -> str:
+def home(module, name):
     """The module that ``from module import name`` imports in the end."""
     if f"{module}.{name}" in MODULES:
         return f"{module}.{name}"
     return home(homes(module)[name], name) if name in homes(module) else module
 
 
-def imported(path: Path) -> Iterator[tuple[str, str]]:
+def imported(path):
     """The imports in a file, at any place, as pairs of a module of ours and a name in it ("" for the module)."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
@@ -90,14 +87,14 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] in PACKAGES)
 
 
-def level(module: str) -> int:
+def level(module):
     """The place of a module of greylag in `LEVELS`."""
     part = module.split(".")[1]
     return next(number for number, parts in enumerate(LEVELS) if part in parts)
 
 
 @pytest.mark.parametrize("module", sorted(LIBRARY.keys() - {"greylag"}))
-def test_imports_between_folders_point_one_way(module: str) -> None:
+def test_imports_between_folders_point_one_way(module):
     for imported_module, name in imported(LIBRARY[module]):
         other = home(imported_module, name)
         assert other in LIBRARY, f"{module} imports {other}"
@@ -115,7 +112,7 @@ def test_imports_between_folders_point_one_way(module: str) -> None:
         "greylag.learning.greedy",
     ],
 )
-def test_reading_one_thing_does_not_mean_reading_all(module: str) -> None:
+def test_reading_one_thing_does_not_mean_reading_all(module):
     """A fusion method, a measure, a diversifier and learners each load little of the package."""
     code = f"import {module}, sys; print(*(name for name in sys.modules if name.startswith('greylag')))"
     loaded = python("-c", code, check=True).stdout.split()
@@ -123,21 +120,21 @@ def test_reading_one_thing_does_not_mean_reading_all(module: str) -> None:
     assert sum(lines[name] for name in loaded) < 6000  # and not a share, which taking lines away elsewhere would raise
 
 
-def test_no_import_hides_in_a_string() -> None:
+def test_no_import_hides_in_a_string():
     """Modules of ours are imported by statements, but for those that are entry points."""
     for name, path in MODULES.items():
         if name != "greylag.cli":  # the command line imports a command's module when it is used
             assert not re.search(r"import_module\(\W*(greylag|[A-Z])", path.read_text()), name
 
 
-def test_no_imports_in_circles() -> None:
+def test_no_imports_in_circles():
     graph = {
         module: {home(other, name) for other, name in imported(path)} - {module} for module, path in MODULES.items()
     }
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a circle
 
 
-def test_only_models_read_their_provenance() -> None:
+def test_only_models_read_their_provenance():
     """What was tried and chosen are fields of what was fitted; provenance is for files, and is extended alone."""
     for name, path in LIBRARY.items():
         if name == "greylag.recipes.general":  # its models are files, which have the weights by collection there
@@ -151,7 +148,7 @@ def test_only_models_read_their_provenance() -> None:
                 assert "SavedModel" in path.read_text(), f"{name}:{node.lineno}"
 
 
-def test_recipes_are_not_told_apart_by_class_or_name() -> None:
+def test_recipes_are_not_told_apart_by_class_or_name():
     """Callers know from properties in what recipes differ."""
     for path in LIBRARY.values():
         found = re.search(r"isinstance\([^()]*Recipe[^()]*\)|[=!]= .automatic.", path.read_text())
@@ -159,7 +156,7 @@ def test_recipes_are_not_told_apart_by_class_or_name() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(REPRODUCTIONS))
-def test_reproductions_import_public_names_only(module: str) -> None:
+def test_reproductions_import_public_names_only(module):
     private = {
         name
         for other, name in imported(REPRODUCTIONS[module])
@@ -169,7 +166,7 @@ def test_reproductions_import_public_names_only(module: str) -> None:
     assert private == set()
 
 
-def test_importing_greylag_loads_nothing_heavy() -> None:
+def test_importing_greylag_loads_nothing_heavy():
     code = "import greylag, sys; print(*sys.modules)"
     loaded = python("-c", code, check=True).stdout.split()
     assert not (HEAVY | {"typer"}) & set(loaded)
@@ -198,7 +195,7 @@ def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
     assert not heavy & set(shown.split())
 
 
-def test_a_short_command_looks_for_no_cycles() -> None:
+def test_a_short_command_looks_for_no_cycles():
     """Neither while it imports, as 700 new objects would make it do, nor at its end, when all that there is would."""
     code = (
         "import gc, sys; sys.argv = 'greylag explain general'.split(); from greylag.__main__ import main\n"
@@ -211,13 +208,13 @@ def test_a_short_command_looks_for_no_cycles() -> None:
 
 
 @pytest.mark.parametrize("package", sorted(name for name, path in LIBRARY.items() if path.name == "__init__.py"))
-def test_packages_are_public(package: str) -> None:
+def test_packages_are_public(package):
     """All but the command line and what others share load their public names lazily, from a stub."""
     assert (package in PUBLIC) == (package not in ("greylag.cli", "greylag.core"))
 
 
 @pytest.mark.parametrize("package", PUBLIC)
-def test_public_names_are_sorted_documented_and_there(package: str) -> None:
+def test_public_names_are_sorted_documented_and_there(package):
     module, modules = import_module(package), {name.removeprefix(f"{package}.") for name in MODULES}
     assert sorted(homes(package)) == module.__all__
     for name in module.__all__:
@@ -230,7 +227,7 @@ def test_public_names_are_sorted_documented_and_there(package: str) -> None:
         module.nothing  # noqa: B018
 
 
-def public_names() -> list[str]:
+def public_names():
     """All public names, with the package or module that they are imported from."""
     stubs = [f"{package}.{name}" for package in PUBLIC for name in homes(package)]
     modules = []
@@ -242,7 +239,7 @@ def public_names() -> list[str]:
     return sorted(stubs) + sorted(modules)
 
 
-def test_the_public_names_are_those_of_the_list() -> None:
+def test_the_public_names_are_those_of_the_list():
     """A name becomes public, or ceases to be, by a change of the list, too: `make names` writes it."""
     names = "\n".join(public_names()) + "\n"
     if os.environ.get("GREYLAG_GOLDEN") == "write":
@@ -250,7 +247,7 @@ def test_the_public_names_are_those_of_the_list() -> None:
     assert NAMES.read_text() == names
 
 
-def test_tests_are_in_the_folder_of_what_they_test() -> None:
+def test_tests_are_in_the_folder_of_what_they_test():
     """A folder of tests is for a folder of the packages, and each test module for a module there or for its whole."""
     for package, folder in PACKAGES.items():
         for path in (ROOT / "tests" / package).rglob("test_*.py"):
@@ -258,7 +255,7 @@ def test_tests_are_in_the_folder_of_what_they_test() -> None:
             assert tested.is_dir(), path
 
 
-def test_a_module_is_named_by_what_tests_it() -> None:
+def test_a_module_is_named_by_what_tests_it():
     """By the name of a test module in the folder of the same name, in a test module's docstring, or as a stage."""
     named = {find_stage(name).__module__ for name in registered_stages()}  # which the contract tests
     for path in (ROOT / "tests").rglob("test_*.py"):
@@ -273,12 +270,12 @@ def test_a_module_is_named_by_what_tests_it() -> None:
     assert sorted(modules - named) == []
 
 
-def test_every_upper_bound_of_a_dependency_has_its_reason() -> None:
+def test_every_upper_bound_of_a_dependency_has_its_reason():
     lines = (ROOT / "pyproject.toml").read_text().partition("[project.scripts]")[0].splitlines()
     assert [line for line in lines if re.search(r"[<~]=?\d|~=|==", line) and "  # " not in line] == []
 
 
-def test_the_map_of_the_project_names_what_exists() -> None:
+def test_the_map_of_the_project_names_what_exists():
     _, _, section = (ROOT / "ARCHITECTURE.md").read_text().partition("## Where to look\n")
     rows = re.findall(r"^\| (?!you want|---)(.*) \|$", section.partition("\n## ")[0], re.MULTILINE)
     assert rows
@@ -289,14 +286,14 @@ def test_the_map_of_the_project_names_what_exists() -> None:
             assert (ROOT / path).exists(), path
 
 
-def test_only_the_lucene_folder_touches_java() -> None:
+def test_only_the_lucene_folder_touches_java():
     for name, path in MODULES.items():
         if "jnius" in path.read_text():
             assert name.startswith("greylag.index.lucene."), name
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_compiled_functions_use_nothing_of_other_modules(module: str) -> None:
+def test_compiled_functions_use_nothing_of_other_modules(module):
     """Numba's cache of a function is renewed when its own module changes, and not when another one does."""
     tree = ast.parse(MODULES[module].read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import)]
@@ -316,7 +313,7 @@ def test_compiled_functions_use_nothing_of_other_modules(module: str) -> None:
             assert not used & others, f"{module}.{function.name} uses {', '.join(used & others)}"
 
 
-def _evaluated(part: ast.AST) -> Iterator[ast.AST]:
+def _evaluated(part):
     """A node and all below it, without annotations and errors, which change no number."""
     if isinstance(part, ast.Raise):
         return
@@ -327,11 +324,11 @@ def _evaluated(part: ast.AST) -> Iterator[ast.AST]:
                 yield from _evaluated(child)
 
 
-def _is_ours(node: ast.ImportFrom | ast.Import, name: str) -> bool:
+def _is_ours(node, name):
     return ((node.module or "") if isinstance(node, ast.ImportFrom) else name).split(".")[0] in PACKAGES
 
 
-def _called(node: ast.expr) -> str:
+def _called(node):
     """The name of what a decorator is, or calls; empty if it has none."""
     name = node.func if isinstance(node, ast.Call) else node
     return name.id if isinstance(name, ast.Name) else ""

@@ -24,7 +24,7 @@ print(*shipped_files(), load(shipped_file("cacm-padded"))[1].path("../qrels/cacm
 """
 
 
-def run(*words: object, cwd: Path) -> str:
+def run(*words, cwd):
     done = processes.run(words, cwd=cwd, env={"HOME": str(cwd)})
     assert done.returncode == 0, f"{words}: {done.stderr}"
     return done.stdout
@@ -43,7 +43,7 @@ PYTHONS = {
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel, built from the sdist."""
     folder = tmp_path_factory.mktemp("built")
     source, away = folder / "source", folder / "away"
@@ -62,7 +62,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return wheel
 
 
-def installed(wheel: Path, python: Path | str, folder: Path) -> Path:
+def installed(wheel, python, folder):
     """An environment that has the wheel, and this environment's packages without its .pth files and so the checkout."""
     own = folder / "venv"
     run(python, "-m", "venv", "--without-pip", own, cwd=folder)
@@ -73,7 +73,7 @@ def installed(wheel: Path, python: Path | str, folder: Path) -> Path:
 
 
 @pytest.mark.long
-def test_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_the_installed_wheel(wheel, tmp_path):
     own, away = installed(wheel, sys.executable, tmp_path), tmp_path / "away"
     away.mkdir()
     command = own / "bin" / "greylag"
@@ -89,7 +89,7 @@ def test_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", CLAIMED)
-def test_the_wheel_on_every_python_that_is_here(wheel: Path, tmp_path: Path, number: str) -> None:
+def test_the_wheel_on_every_python_that_is_here(wheel, tmp_path, number):
     """What is compiled of other packages is this Python's, so that elsewhere the command starts and nothing counts."""
     if number not in PYTHONS:
         pytest.skip(f"Python {number} is not here")
@@ -100,7 +100,7 @@ def test_the_wheel_on_every_python_that_is_here(wheel: Path, tmp_path: Path, num
     assert "experiment" in run(command, "--help", cwd=tmp_path)
 
 
-def test_metadata_has_all_that_is_known_here() -> None:
+def test_metadata_has_all_that_is_known_here():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {"Typing :: Typed", "Intended Audience :: Science/Research"} <= {*project["classifiers"]}
     assert (ROOT / "plugin" / "greylag" / "py.typed").is_file()

@@ -12,14 +12,14 @@ from tests.docs import DEMO, DOCS
 PICTURE = DOCS / "demo.svg"
 
 
-def picture(report: Path) -> str:
+def picture(report):
     """The first chart of a report, as an image of its own."""
     chart = re.search(r'<svg role="img" aria-label="([^"]*)"([^>]*>)(.*?</svg>)', report.read_text("utf-8"), re.DOTALL)
     assert chart
     return f'<svg role="img"{chart[2]}\n<title>{chart[1]}</title>{chart[3]}\n'
 
 
-def main(folder: Path) -> None:
+def main(folder):
     """Write the picture, and screenshots into `folder` if there is Chromium."""
     folder.mkdir(parents=True, exist_ok=True)
     greylag = [sys.executable, "-m", "greylag"]

@@ -55,7 +55,7 @@ class Seen:
     console: list[str]
 
 
-def browser() -> str:
+def browser():
     """The path of a browser; skips the test if there is none, or no axe."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
@@ -63,7 +63,7 @@ def browser() -> str:
     return found
 
 
-def axe() -> str:
+def axe():
     """The source of axe."""
     spec = find_spec("axe_core_python")
     if spec is None or spec.origin is None:
@@ -71,7 +71,7 @@ def axe() -> str:
     return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-def show(page: Path, folder: Path, width: int, *, dark: bool = False, question: str = "return null") -> Seen:
+def show(page, folder, width, *, dark=False, question="return null"):
     """Open a page in a frame of `width` pixels, run the JavaScript `question` in it, then axe."""
     program, text = browser(), page.read_text(encoding="utf-8")
     probed = text.replace("</body>", _PROBE.format(axe=axe(), question=question) + "</body>")

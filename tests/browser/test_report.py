@@ -1,7 +1,5 @@
 """A report with every kind of content, at the widths of a phone and of a laptop."""
 
-from pathlib import Path
-
 import pytest
 
 from greylag.core.tables import Table
@@ -31,7 +29,7 @@ SEARCH = """
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
     names = ("a system", *(f"measure {number}" for number in range(12)))
     table = Table("A wide table, seconds", names, [(f"row {row}", *[row / 3] * 12) for row in range(4)])
@@ -46,7 +44,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
-def test_it_fits_its_width_and_is_accessible(page: Path, tmp_path: Path, width: int, dark: bool) -> None:
+def test_it_fits_its_width_and_is_accessible(page, tmp_path, width, dark):
     seen = show(page, tmp_path, width, dark=dark, question=SEARCH)
     assert (seen.width, seen.dark) == (width, dark)
     assert seen.needed <= width  # wide tables scroll on their own
@@ -64,7 +62,7 @@ def test_it_fits_its_width_and_is_accessible(page: Path, tmp_path: Path, width: 
     }
 
 
-def test_it_prints_whole_tables_and_the_provenance(page: Path, tmp_path: Path) -> None:
+def test_it_prints_whole_tables_and_the_provenance(page, tmp_path):
     printed = tmp_path / "printed.html"
     text = page.read_text(encoding="utf-8")
     printed.write_text(text.replace("@media print", "@media all"), encoding="utf-8")

@@ -3,7 +3,6 @@
 import html
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -33,7 +32,7 @@ _HARNESS = """\
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="needs the documentation's requirements")
     folder = tmp_path_factory.mktemp("site")
     command = [
@@ -49,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def dumped(address: str, folder: Path, *flags: str) -> str:
+def dumped(address, folder, *flags):
     command = [
         browser(),
         *FLAGS,
@@ -63,14 +62,14 @@ def dumped(address: str, folder: Path, *flags: str) -> str:
 
 
 @pytest.mark.long
-def test_the_search_works_from_files(site: Path, tmp_path: Path) -> None:
+def test_the_search_works_from_files(site, tmp_path):
     page = dumped(f"{(site / 'how-to' / 'compare.html').as_uri()}?q=alpha-nDCG", tmp_path)
     assert re.search(r"\d+ matching documents", page)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_and_code_is_not_cut(site: Path, tmp_path: Path, width: int) -> None:
+def test_pages_fit_and_code_is_not_cut(site, tmp_path, width):
     names = sorted(str(path.relative_to(site)) for path in site.rglob("*.html") if path.name != "404.html")
     (site / "harness.html").write_text(_HARNESS.format(width=width, names=json.dumps(names)))
     page = dumped(

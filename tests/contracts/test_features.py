@@ -25,14 +25,14 @@ SPELLINGS = (
 ).split()
 
 
-def test_every_registered_kind_has_a_row() -> None:
+def test_every_registered_kind_has_a_row():
     tested = {spelling.split("@")[0].partition(":")[0] for spelling in SPELLINGS}
     # A column is read from its file and not extracted; a Python function does what it likes.
     assert set(registered("feature")) - tested == {"column", "python"}
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def files(tmp_path_factory):
     """The files that spellings name, which lack some documents."""
     folder, rng = tmp_path_factory.mktemp("features"), np.random.default_rng(4)
     known = [f"d{number}" for number in range(N - 3)]
@@ -53,7 +53,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_keeps_the_contract(spelling: str, files: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+def test_keeps_the_contract(spelling, files, caplog):
     for name, path in files.items():
         spelling = spelling.replace(name, path)
     check_feature(parse_feature(spelling), INDEX, RANKINGS)

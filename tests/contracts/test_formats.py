@@ -35,7 +35,7 @@ class Format(NamedTuple):
     error: type[GreylagError] = FormatError
 
 
-def read_prior(path: Path) -> Any:
+def read_prior(path):
     return Prior(str(path)).values(PositionalIndex.from_texts({"a": "x", "b": "y"}))
 
 
@@ -73,7 +73,7 @@ WRITTEN = {name: form for name, form in FORMATS.items() if form.write}
 WRITERS = pytest.mark.parametrize("form", WRITTEN.values(), ids=WRITTEN)
 
 
-def content(form: Format, folder: Path) -> bytes:
+def content(form, folder):
     """The content of a valid file."""
     if form.write is None:
         return form.sample  # type: ignore[no-any-return]
@@ -87,9 +87,7 @@ def content(form: Format, folder: Path) -> bytes:
     [gzip.compress, bz2.compress, lambda text: codecs.BOM_UTF8 + text, lambda text: text.replace(b"\n", b"\r\n")],
     ids=["gzip", "bzip2", "byte-order mark", "CR LF"],
 )
-def test_compression_marks_and_line_ends_are_detected_by_content(
-    form: Format, wrap: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
+def test_compression_marks_and_line_ends_are_detected_by_content(form, wrap, tmp_path):
     plain, wrapped = tmp_path / "plain.gz", tmp_path / "wrapped"
     plain.write_bytes(content(form, tmp_path))
     wrapped.write_bytes(wrap(plain.read_bytes()))
@@ -110,9 +108,7 @@ def test_compression_marks_and_line_ends_are_detected_by_content(
     ],
 )
 @ALL
-def test_damaged_files_are_refused(
-    *, form: Format, damage: Callable[[bytes], bytes], line: int | None, reason: str, tmp_path: Path
-) -> None:
+def test_damaged_files_are_refused(*, form, damage, line, reason, tmp_path):
     good, path = content(form, tmp_path), tmp_path / "damaged"
     path.write_bytes(damage(good))
     with pytest.raises(form.error) as caught:
@@ -125,7 +121,7 @@ def test_damaged_files_are_refused(
 
 
 @ALL
-def test_unreadable_paths_are_refused(form: Format, tmp_path: Path) -> None:
+def test_unreadable_paths_are_refused(form, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").write_bytes(content(form, tmp_path))
     for name in ("absent", ".", "file/inside", "loop", "x" * 300):
@@ -136,7 +132,7 @@ def test_unreadable_paths_are_refused(form: Format, tmp_path: Path) -> None:
 
 
 @ALL
-def test_other_content_is_refused(form: Format, tmp_path: Path) -> None:
+def test_other_content_is_refused(form, tmp_path):
     path = tmp_path / "other"
     for text in ("{", "<top>", "<topic>", "<DOC>", "[" * 100_000, "7 " * 5, "1" * 5000, "é"):
         path.write_text(text + "\n")
@@ -148,7 +144,7 @@ def test_other_content_is_refused(form: Format, tmp_path: Path) -> None:
 
 @WRITERS
 @pytest.mark.parametrize("name", ["file", "file.gz"])
-def test_round_trip(form: Format, name: str, tmp_path: Path) -> None:
+def test_round_trip(form, name, tmp_path):
     assert form.write is not None
     form.write(form.sample, tmp_path / name)
     value = form.read(tmp_path / name)
@@ -158,10 +154,8 @@ def test_round_trip(form: Format, name: str, tmp_path: Path) -> None:
 
 
 @WRITERS
-def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(
-    form: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
+def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(form, tmp_path, monkeypatch):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     assert form.write is not None
@@ -175,7 +169,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(
 
 
 @WRITERS
-def test_paths_that_cannot_be_written(form: Format, tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(form, tmp_path):
     assert form.write is not None
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "file").touch()

@@ -13,7 +13,6 @@ from greylag.learning import (
     GreedySelection,
     Learner,
     ListwiseRegression,
-    RankingData,
 )
 from greylag.learning.linesearch import Objective
 from greylag.recipes import Automatic
@@ -23,7 +22,7 @@ from tests.greylag.learning.samples import random_data
 
 Make = Callable[[str | Objective], Learner]
 
-LEARNERS: dict[str, Make] = {
+LEARNERS = {
     "greedy": lambda objective: GreedySelection(objective, max_features=3),
     "greedy, retrained": lambda objective: GreedySelection(objective, max_features=3, retrain=True),
     "coordinate ascent": lambda objective: CoordinateAscent(objective, restarts=2),
@@ -34,26 +33,26 @@ MEASURES = ["AP", "nDCG@10", "RR", "P@5", "ERR@20"]
 
 
 @pytest.fixture(params=LEARNERS)
-def make(request: pytest.FixtureRequest) -> Make:
+def make(request):
     return LEARNERS[request.param]
 
 
-def test_every_registered_learner_has_a_row() -> None:
+def test_every_registered_learner_has_a_row():
     tested = {type(make("AP")) for make in LEARNERS.values()}
     # LambdaMART grows trees, and no weights of columns; its own tests compare it with LightGBM.
     assert {name for name in registered("learner") if find_learner(name) not in tested} == {"lambdamart"}
 
 
-def sample(seed: int = 3) -> RankingData:
+def sample(seed=3):
     return random_data(seed, queries=12, documents=30, features=5)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_keeps_the_contract(make: Make, measure: str) -> None:
+def test_keeps_the_contract(make, measure):
     check_learner(make(measure), sample())
 
 
-def test_is_invariant_to_feature_scales(make: Make) -> None:
+def test_is_invariant_to_feature_scales(make):
     data = sample()
     scaled = replace(data, features=data.features * 2.0 ** np.array([0, 9, -9, 3, 1]))
     one, other = make("AP").fit(data), make("AP").fit(scaled)
@@ -61,7 +60,7 @@ def test_is_invariant_to_feature_scales(make: Make) -> None:
     assert other.training_scores[0] == one.training_scores[0]
 
 
-def test_is_invariant_to_scores_added_to_a_whole_query(make: Make) -> None:
+def test_is_invariant_to_scores_added_to_a_whole_query(make):
     data = sample()
     levels = np.repeat(np.arange(len(data.qids)) * 8.0, np.diff(data.offsets))[:, None]
     one, other = make("AP").fit(data), make("AP").fit(replace(data, features=data.features + levels))
@@ -69,7 +68,7 @@ def test_is_invariant_to_scores_added_to_a_whole_query(make: Make) -> None:
     assert other.training_scores == pytest.approx(one.training_scores, abs=1e-9)
 
 
-def test_is_invariant_to_duplicated_queries(make: Make) -> None:
+def test_is_invariant_to_duplicated_queries(make):
     if isinstance(make("AP"), ListwiseRegression | Automatic):
         pytest.skip("what queries are left out, or how much a penalty counts, depends on their number")
     data = sample()
@@ -79,12 +78,12 @@ def test_is_invariant_to_duplicated_queries(make: Make) -> None:
     assert other.training_scores == pytest.approx(one.training_scores, abs=1e-9)
 
 
-def test_takes_any_spelling_of_the_objective(make: Make) -> None:
+def test_takes_any_spelling_of_the_objective(make):
     assert make("nDCG@10") == make("ndcg_cut_10") == make(Objective("nDCG", 10))
     assert make("nDCG@10").objective == Objective("nDCG", 10)
     with pytest.raises(ParameterError, match="unknown measure 'mean'"):
         make("mean")
 
 
-def test_parameters_are_keywords(make: Make) -> None:
+def test_parameters_are_keywords(make):
     assert all(field.kw_only for field in fields(make("AP"))[1:])  # type: ignore[arg-type]

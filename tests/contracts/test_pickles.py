@@ -2,10 +2,8 @@
 
 import inspect
 import pickle
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -42,7 +40,7 @@ QUERY = Query("q", "wind power for houses")
 class Folder:
     """An index in a folder, and what is made over it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         build_index(DOCS, path)
         self.lucene = LuceneIndex(path)
         self.index = PositionalIndex.from_lucene(self.lucene)
@@ -51,11 +49,11 @@ class Folder:
         self.model = RankingModel(FEATURES, (0.4, 0.3, 0.2, 0.1)).for_collection(self.index)
 
     @property
-    def extractor(self) -> FeatureExtractor:
+    def extractor(self):
         return FeatureExtractor(self.index, FEATURES)
 
 
-SAMPLES: dict[type, Callable[[Folder], Any]] = {
+SAMPLES = {
     BM25: lambda f: f.lucene.bm25(30),
     QueryLikelihood: lambda f: f.lucene.ql(30),
     RM3Search: lambda f: RM3Search(f.lucene.bm25(30)),
@@ -68,7 +66,7 @@ FOREIGN = {PyseriniSource, PyTerrierSource, PyTerrierStage}
 """Steps around objects of other packages, which pickle as these packages say, or are refused."""
 
 
-def steps() -> set[type]:
+def steps():
     """All public classes of sources and stages."""
     public = [getattr(import_module(module), name) for module, _, name in (n.rpartition(".") for n in public_names())]
     classes = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Composable)}
@@ -76,20 +74,20 @@ def steps() -> set[type]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+def folder(tmp_path_factory):
     return Folder(tmp_path_factory.mktemp("pickles") / "index")
 
 
-def test_every_public_step_has_a_sample() -> None:
+def test_every_public_step_has_a_sample():
     assert steps() <= set(SAMPLES) | FOREIGN
 
 
 @pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)
-def test_steps_pickle_by_reference(kind: type, folder: Folder) -> None:
+def test_steps_pickle_by_reference(kind, folder):
     step = SAMPLES[kind](folder)
     assert type(step) is kind
     new = pickle.dumps(step)
-    given: Any = QUERY if isinstance(step, Source) or kind is Pipeline else folder.ranking
+    given = QUERY if isinstance(step, Source) or kind is Pipeline else folder.ranking
     expected = step(given)
     used = pickle.dumps(step)  # what it has opened and cached does not go with it
     assert used == new
@@ -97,7 +95,7 @@ def test_steps_pickle_by_reference(kind: type, folder: Folder) -> None:
     assert pickle.loads(new)(given) == expected
 
 
-def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> None:
+def test_extractors_models_and_makers_pickle_by_reference(folder):
     extractor, make = folder.extractor, CandidateMaker(folder.index, PRESETS["svmdiv"])
     expected = extractor(folder.ranking)
     assert np.array_equal(pickle.loads(pickle.dumps(extractor))(folder.ranking), expected)
@@ -111,7 +109,7 @@ def test_extractors_models_and_makers_pickle_by_reference(folder: Folder) -> Non
         assert len(pickle.dumps(value)) <= SMALL
 
 
-def test_values_that_are_given_go_apart(folder: Folder) -> None:
+def test_values_that_are_given_go_apart(folder):
     """Runs, titles, judgements and lists of topics have no file to name; see `greylag.runtime.parallel`."""
     run = Run(tuple(Ranking(str(n), "wind", folder.ranking.docids, folder.ranking.scores) for n in range(600)))
     union = PooledSources((GivenRun(run), folder.lucene.bm25(30)))

@@ -1,8 +1,5 @@
 """The contract of stages. Those that need more than an index have a row in `MAKERS`."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,7 +23,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.greedy import greedy_picks
 from greylag.index.vectors import ArrayVectors
-from greylag.pipeline import Pipeline, Stage
+from greylag.pipeline import Pipeline
 from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
@@ -44,7 +41,7 @@ FEATURES = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-1")))
 VECTORS = ArrayVectors([f"d{i}" for i in range(N)], np.random.default_rng(3).standard_normal((N, 4)))
 
 
-def group_of(docid: str) -> str | None:
+def group_of(docid):
     """Documents of like numbers."""
     return docid[-1] if docid.startswith("d") else None
 
@@ -52,17 +49,17 @@ def group_of(docid: str) -> str | None:
 class Sum:
     """An estimator that adds up the features."""
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
+    def predict(self, X):
         return X.sum(axis=1)
 
 
-def over(kind: type[Stage]) -> Callable[..., Stage]:
+def over(kind):
     """Make a stage that needs nothing but an index, if that."""
     return lambda index=INDEX, **sizes: kind(**{"index": index} if "index" in stage_parameters(kind) else {}, **sizes)
 
 
 KINDS = {name: find_stage(name) for name in registered_stages()}
-MAKERS: dict[str, Callable[..., Any]] = {
+MAKERS = {
     **{n: over(k) for n, k in KINDS.items() if {*required_parameters(k), *k.needs} <= {"index", "vectors"}},
     "cssvm": lambda index=INDEX, **sizes: CSSVM(samples.ENSEMBLE, index, **sizes),
     "dpp-dense": lambda index=INDEX, **sizes: DPP(vectors=VECTORS, **sizes),
@@ -78,31 +75,31 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "svmdiv": lambda index=INDEX, **sizes: SVMDiv(samples.MODEL, index, **sizes),
     "xquad": lambda index=INDEX, **sizes: XQuAD(index, ASPECTS, **sizes),
 }
-STAGES: dict[str, Stage] = {name: make() for name, make in MAKERS.items()}
+STAGES = {name: make() for name, make in MAKERS.items()}
 DIVERSIFIERS = {name: make for name, make in MAKERS.items() if isinstance(STAGES[name], DiversityStage)}
 GREEDY = {name: make for name, make in DIVERSIFIERS.items() if name != "cssvm"}
 
 
-def is_unknown(docid: str) -> bool:
+def is_unknown(docid):
     return docid.startswith("unknown")
 
 
 @pytest.fixture(params=STAGES)
-def stage(request: pytest.FixtureRequest) -> Stage:
+def stage(request):
     return STAGES[request.param]
 
 
 @pytest.fixture(params=DIVERSIFIERS)
-def make(request: pytest.FixtureRequest) -> Callable[..., DiversityStage]:
+def make(request):
     return DIVERSIFIERS[request.param]
 
 
-def test_every_registered_stage_has_a_row() -> None:
+def test_every_registered_stage_has_a_row():
     assert set(KINDS.values()) <= set(map(type, STAGES.values()))
 
 
 @pytest.mark.parametrize("name", STAGES)
-def test_keeps_the_contract(name: str) -> None:
+def test_keeps_the_contract(name):
     """The shipped check; random order knows every document."""
     rankings = [samples.ranking(seed, N, f"q{seed}") for seed in range(6)]
     check_stage(STAGES[name], rankings, knows_all=name == "random")
@@ -111,7 +108,7 @@ def test_keeps_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(STAGES.keys() - {"random"}))  # random order knows every document
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), places=st.lists(st.integers(0, N), min_size=1, max_size=8))
-def test_unknown_documents_leave_the_order_of_the_known_ones(name: str, seed: int, places: list[int]) -> None:
+def test_unknown_documents_leave_the_order_of_the_known_ones(name, seed, places):
     ranking = samples.ranking(seed, N)
     pairs = list(zip(ranking.docids, ranking.scores.tolist(), strict=True))
     for number, place in enumerate(places):
@@ -128,7 +125,7 @@ def test_unknown_documents_leave_the_order_of_the_known_ones(name: str, seed: in
         assert places[0] == places[1]
 
 
-def test_one_warning_a_run_for_unknown_documents(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_a_run_for_unknown_documents(caplog):
     docids = ("d1", "elsewhere", "d2", "d3")
     rankings = [Ranking(f"q{n}", "w1x", docids, np.arange(4.0, 0, -1)) for n in range(3)]
     (STAGES["mrf"] >> STAGES["mmr"]).run([*rankings, samples.ranking(1, N)], n_jobs=2, tag="both")  # type: ignore[list-item]
@@ -139,14 +136,14 @@ def test_one_warning_a_run_for_unknown_documents(caplog: pytest.LogCaptureFixtur
     )
 
 
-def test_composes(stage: Stage) -> None:
+def test_composes(stage):
     ranking = samples.ranking(4, N)
     pipeline = RandomOrder(1) >> stage
     assert isinstance(pipeline, Pipeline)
     assert pipeline(ranking) == stage(RandomOrder(1)(ranking))
 
 
-def test_picks_come_first_and_the_rest_keeps_its_order(make: Callable[..., DiversityStage]) -> None:
+def test_picks_come_first_and_the_rest_keeps_its_order(make):
     ranking = samples.ranking(2, N)
     for depth, k in ((1, 1), (5, 3), (10, 20), (100, 4)):
         result = make(depth=depth, k=k)(ranking)
@@ -155,7 +152,7 @@ def test_picks_come_first_and_the_rest_keeps_its_order(make: Callable[..., Diver
 
 
 @pytest.mark.parametrize("name", GREEDY)
-def test_greedy_stages_keep_the_order_of_what_they_do_not_pick(name: str) -> None:
+def test_greedy_stages_keep_the_order_of_what_they_do_not_pick(name):
     ranking = samples.ranking(2, N)
     for depth, k in ((1, 1), (5, 3), (10, 20), (100, 4)):
         result = GREEDY[name](depth=depth, k=k)(ranking)
@@ -166,17 +163,17 @@ def test_greedy_stages_keep_the_order_of_what_they_do_not_pick(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", GREEDY)
-def test_the_first_picks_do_not_depend_on_their_number(name: str) -> None:
+def test_the_first_picks_do_not_depend_on_their_number(name):
     ranking = samples.ranking(3, N)
     orders = [GREEDY[name](k=k)(ranking).docids[:k] for k in range(1, N + 1)]
     assert all(orders[-1][:k] == orders[k - 1] for k in range(1, N + 1))
     assert orders[-1] != ranking.docids
 
 
-def test_greedy_selection_by_the_truth_bounds_the_others() -> None:
+def test_greedy_selection_by_the_truth_bounds_the_others():
     ranking, judged = samples.ranking(5, N), samples.judgements(0, N)
 
-    def loss(stage: DiversityStage) -> float:
+    def loss(stage):
         return Subtopics.from_qrels(stage(ranking).docids, judged).loss(np.arange(3))
 
     losses = [loss(make(k=3)) for make in GREEDY.values()]

@@ -1,7 +1,5 @@
 """The contract of structured models and learners. To test a new one, add it to the tables below."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,13 +7,10 @@ from greylag.core.registry import registered
 from greylag.diversity import CoverageModel
 from greylag.diversity.recipe import find_diversity_learner
 from greylag.learning.structured import (
-    ComparingModel,
     Coulomb,
     CuttingPlane,
-    StructuredModel,
     TrainingSet,
 )
-from greylag.ranking import IntArray
 from greylag.testing import check_diversity_learner
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
@@ -23,26 +18,26 @@ from tests.greylag.diversity import samples
 from tests.greylag.learning.structured.models import ComparingTable, Table, random_tables
 
 
-def random_image(seed: int, n_labels: int = 2) -> tuple[Superpixels, IntArray]:
+def random_image(seed, n_labels=2):
     rng = np.random.default_rng(seed)
     return Superpixels.from_colours(rng.random((3, 3, 3))), rng.integers(n_labels, size=9)
 
 
-MODELS: dict[str, tuple[StructuredModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
+MODELS = {
     "coverage": (CoverageModel(3), [(samples.candidates(s, 9 + s), samples.subtopics(s, 9 + s)) for s in range(4)]),
     "table": (Table(), random_tables(0, n=5, outputs=6, d=7)),
     "signed table": (Table(nonnegative=(0, -1)), random_tables(0, n=5, outputs=6, d=7)),
     "potts": (PottsModel(), [random_image(0), random_image(1)]),
     "potts of three labels": (PottsModel(3, (0.5, 1.0, 2.0)), [random_image(0, 3), random_image(1, 3)]),
 }
-COMPARING: dict[str, tuple[ComparingModel[Any, Any, Any], list[tuple[Any, Any]]]] = {
+COMPARING = {
     "coverage": (CoverageModel(3), MODELS["coverage"][1]),
     "table": (ComparingTable(6), MODELS["table"][1]),
     "signed table": (ComparingTable(6, nonnegative=(0, -1)), MODELS["table"][1]),
     "potts": MODELS["potts"],
     "potts of three labels": MODELS["potts of three labels"],
 }
-ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
+ENSEMBLES = {
     "exact": Coulomb(3),
     "gradient": Coulomb(3, repulsion="gradient"),
     "best": Coulomb(3, assignment="best"),
@@ -54,7 +49,7 @@ ENSEMBLES: dict[str, Coulomb | MultipleChoice] = {
 }
 
 
-def test_learners_of_models_that_diversify() -> None:
+def test_learners_of_models_that_diversify():
     rows = [CuttingPlane(), *ENSEMBLES.values()]
     assert set(map(find_diversity_learner, registered("diversity learner"))) <= set(map(type, rows))
     for learner in rows[:5]:
@@ -62,11 +57,11 @@ def test_learners_of_models_that_diversify() -> None:
 
 
 @pytest.fixture(params=MODELS)
-def training(request: pytest.FixtureRequest) -> TrainingSet[Any, Any, Any]:
+def training(request):
     return TrainingSet(*MODELS[request.param])
 
 
-def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> None:
+def test_model_follows_the_protocol(training):
     model, rng = training.model, np.random.default_rng(1)
     d = training.target_features.shape[1]
     assert training.target_features.dtype == np.float64
@@ -81,7 +76,7 @@ def test_model_follows_the_protocol(training: TrainingSet[Any, Any, Any]) -> Non
             assert np.array_equal(outputs[0], model.infer(x, 3.0 * weights))
 
 
-def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) -> None:
+def test_hinge_losses_are_the_constraints(training):
     weights = training.project(np.random.default_rng(2).standard_normal(training.target_features.shape[1]))
     hinges = training.hinge_losses(weights)
     assert (hinges >= training.target_losses - 1e-12).all()
@@ -98,7 +93,7 @@ def test_hinge_losses_are_the_constraints(training: TrainingSet[Any, Any, Any]) 
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
-def test_learner_converges_on_every_model(C: float, training: TrainingSet[Any, Any, Any]) -> None:
+def test_learner_converges_on_every_model(C, training):
     learner = CuttingPlane(C)
     solution = learner.fit(training.model, training.examples)
     assert solution.converged
@@ -112,7 +107,7 @@ def test_learner_converges_on_every_model(C: float, training: TrainingSet[Any, A
 
 
 @pytest.mark.parametrize("name", COMPARING)
-def test_comparing_model_follows_the_protocol(name: str) -> None:
+def test_comparing_model_follows_the_protocol(name):
     model, examples = COMPARING[name]
     training, rng = TrainingSet(model, examples), np.random.default_rng(3)
     for (x, truth), target in zip(examples, training.targets, strict=True):
@@ -130,7 +125,7 @@ def test_comparing_model_follows_the_protocol(name: str) -> None:
 
 @pytest.mark.parametrize("learner", ENSEMBLES.values(), ids=ENSEMBLES)
 @pytest.mark.parametrize("name", COMPARING)
-def test_ensemble_learner_works_with_every_model(name: str, learner: Coulomb | MultipleChoice) -> None:
+def test_ensemble_learner_works_with_every_model(name, learner):
     model, examples = COMPARING[name]
     training = TrainingSet(model, examples)
     optimum = CuttingPlane(learner.C, epsilon=learner.epsilon).solve(training).weights

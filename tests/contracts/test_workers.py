@@ -1,14 +1,10 @@
 """Every ranker is trained by threads, by other processes and on a cluster, with the same bytes."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import joblib
 import pytest
 
 import greylag
-from greylag import LuceneIndex, PositionalIndex, Run, read_qrels, read_topics
+from greylag import LuceneIndex, PositionalIndex, read_qrels, read_topics
 from greylag.recipes import parse_model
 from greylag.recipes.spelling import RANKERS
 from tests.greylag.cli.conftest import made
@@ -19,7 +15,7 @@ FAST = {"mrf": "mrf(max_features=2)", "lambdamart": "lambdamart(trees=5)"}
 
 
 @pytest.fixture(scope="module")
-def first(made: Path) -> Run:
+def first(made):
     topics = dict(list(read_topics(made / "topics.tsv").items())[:8])
     return LuceneIndex(made / "index").bm25(k=30).run(topics)
 
@@ -27,9 +23,7 @@ def first(made: Path) -> Run:
 @pytest.mark.long
 @pytest.mark.parametrize("workers", ["loky", "dask"])
 @pytest.mark.parametrize("name", RANKERS)
-def test_models_do_not_depend_on_who_trains_them(
-    name: str, workers: str, made: Path, first: Run, tmp_path: Path
-) -> None:
+def test_models_do_not_depend_on_who_trains_them(name, workers, made, first, tmp_path):
     recipe = parse_model(FAST.get(name, name)).recipe
     index, qrels = PositionalIndex.from_lucene(made / "index"), read_qrels(made / "qrels.txt")
     files = []

@@ -19,7 +19,7 @@ DEMO = Path(greylag.__file__).parent / "demo"
 _BLOCK = re.compile(r"^```(python|sh|text|toml)(?: title=\"([\w.]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def load(name: str) -> ModuleType:
+def load(name):
     """A module of the documentation's folder, which is no package."""
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec
@@ -29,7 +29,7 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def lay_out(folder: Path) -> None:
+def lay_out(folder):
     """Put the files that the blocks read into a folder: the demonstration collection and files made from it."""
     for name in ("docs.jsonl", "topics.tsv", "qrels.txt", "qrels.subtopics.txt"):
         shutil.copy(DEMO / name, folder)
@@ -38,7 +38,7 @@ def lay_out(folder: Path) -> None:
     _lay_out_beir(folder / "scifact")
 
 
-def _lay_out_beir(folder: Path) -> None:
+def _lay_out_beir(folder):
     """The demonstration collection in BEIR's form, with the first sixteen topics as its training part."""
     (folder / "qrels").mkdir(parents=True)
     texts = [json.loads(line) for line in (DEMO / "docs.jsonl").read_text().splitlines()]
@@ -54,7 +54,7 @@ def _lay_out_beir(folder: Path) -> None:
         (folder / "qrels" / f"{name}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
 
 
-def run_page(page: Path, *, here: bool = True) -> str:
+def run_page(page, *, here=True):
     """Run a page's blocks in order in the working folder, and return what its commands printed.
 
     Blocks with the title of a file are written to it. Blocks of Python share their names. Each line of a block of
@@ -64,7 +64,7 @@ def run_page(page: Path, *, here: bool = True) -> str:
     return run_text(page.read_text(encoding="utf-8"), page.name, here=here)
 
 
-def run_text(text: str, name: str, *, here: bool = True) -> str:
+def run_text(text, name, *, here=True):
     """Run the blocks of a text, as `run_page` does."""
     module = ModuleType("page")
     sys.modules[module.__name__] = module  # dataclasses look their module up
@@ -82,7 +82,7 @@ def run_text(text: str, name: str, *, here: bool = True) -> str:
     return printed
 
 
-def _run(line: str, here: bool) -> str:
+def _run(line, here):
     if here and line.startswith("greylag ") and not re.search(r"[|&;$*~`<]", line):
         words = shlex.split(line)
         end = words.index(">") if ">" in words else len(words)

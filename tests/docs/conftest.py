@@ -1,7 +1,6 @@
 """What several tests of pages read."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from tests.processes import python
 
 
 @pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def indexed(tmp_path_factory):
     """A folder with an index and BM25's run."""
     folder = tmp_path_factory.mktemp("indexed")
     shutil.copy(DEMO / "topics.tsv", folder)

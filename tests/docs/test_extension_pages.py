@@ -1,10 +1,7 @@
 """Pages on writing stages and learners: what they build is installed in a folder, and used on the command line."""
 
 import shutil
-import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ MODULES = "my_stages", "my_diversifiers", "my_learners"
 
 
 @pytest.fixture
-def site(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(indexed, tmp_path, monkeypatch):
     """A folder that packages are installed in, below the working folder, which has an index and BM25's run."""
     lay_out(tmp_path)
     shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)
@@ -35,12 +32,12 @@ def site(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.long
-def test_a_distribution_with_stages(site: Path, tmp_path: Path) -> None:
+def test_a_distribution_with_stages(site, tmp_path):
     run_page(DOCS / "tutorials" / "stage.md", here=False)
     assert list(site.glob("my_stages-1.0.dist-info"))
     assert read_run("named.run").rankings == read_run("own.run").rankings != read_run("bm25.run").rankings
 
-    def greylag(*words: str) -> subprocess.CompletedProcess[str]:
+    def greylag(*words):
         return python("-m", "greylag", "rerank", "--run", "bm25.run", "--out", "new.run", *words, cwd=site)
 
     for name in ("bm25.run", "index"):
@@ -51,7 +48,7 @@ def test_a_distribution_with_stages(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_diversifier(site: Path) -> None:
+def test_a_diversifier(site):
     run_page(DOCS / "how-to" / "diversifier.md", here=False)
     spread = read_run("spread.run")
     assert spread.tag.lower().endswith("spread")
@@ -59,7 +56,7 @@ def test_a_diversifier(site: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_distribution_with_a_learner(site: Path) -> None:
+def test_a_distribution_with_a_learner(site):
     run_page(DOCS / "how-to" / "learner.md", here=False)
     assert list(site.glob("my_learners-1.0.dist-info"))
     model = RankingModel.load("ridge.json")

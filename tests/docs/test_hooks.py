@@ -3,13 +3,11 @@
 import os
 import re
 from importlib import import_module
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 import typer
 import yaml
-from pydantic import BaseModel
 
 from greylag.cli import COMMANDS, app
 from greylag.studies.config import file_fields, part_of, shipped_files
@@ -18,19 +16,16 @@ from tests.docs import DOCS, ROOT, load
 
 
 @pytest.fixture(scope="module")
-def hooks() -> ModuleType:
+def hooks():
     return load("hooks")
 
 
 @pytest.fixture(scope="module")
-def pages(hooks: ModuleType) -> dict[str, str]:
-    made: dict[str, str] = hooks.pages()
-    return made
+def pages(hooks):
+    return hooks.pages()
 
 
-def test_all_pages_are_in_the_navigation_and_the_first_page_leads_to_those_of_the_repository(
-    pages: dict[str, str],
-) -> None:
+def test_all_pages_are_in_the_navigation_and_the_first_page_leads_to_those_of_the_repository(pages):
     written = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
     navigation = yaml.safe_load((DOCS.parent / "mkdocs.yml").read_text())["nav"]
     assert set(re.findall(r"[\w./-]+\.md", str(navigation))) == written | pages.keys()
@@ -38,19 +33,19 @@ def test_all_pages_are_in_the_navigation_and_the_first_page_leads_to_those_of_th
     assert written - {"index.md"} <= set(re.findall(r"\]\(([\w./-]+\.md)", (DOCS / "index.md").read_text()))
 
 
-def test_links_that_lead_out_of_the_documentation_are_text(hooks: ModuleType) -> None:
+def test_links_that_lead_out_of_the_documentation_are_text(hooks):
     page = SimpleNamespace(file=SimpleNamespace(src_uri="how-to/compare.md"))
     inside, outside = "[a](explain.md#b), [c](../index.md)", "[d](../../greylag_papers/README.md#e)"
     shown = hooks.on_page_markdown(f"{inside}, {outside}.", page=page)
     assert shown == f"{inside}, d (`plugin/greylag_papers/README.md`)."
 
 
-def _anchor(heading: str) -> str:
+def _anchor(heading):
     """The anchor of a heading, on GitHub and on the site."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def test_links_lead_somewhere_in_the_repository() -> None:
+def test_links_lead_somewhere_in_the_repository():
     written = [*ROOT.glob("*.md"), *(ROOT / "plugin").rglob("*.md"), *(ROOT / "configs").glob("*.md")]
     dead = []
     for page in written:
@@ -64,20 +59,20 @@ def test_links_lead_somewhere_in_the_repository() -> None:
     assert dead == []
 
 
-def keys(form: type[BaseModel]) -> list[str]:
+def keys(form):
     fields = file_fields(form)
     parts = filter(None, map(part_of, fields.values()))
     return [*fields, *(key for part in parts for key in keys(part))]
 
 
-def test_every_key_of_studies_for_ones_own_data_is_described(hooks: ModuleType, pages: dict[str, str]) -> None:
+def test_every_key_of_studies_for_ones_own_data_is_described(hooks, pages):
     rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| (.*) \|$", pages["reference/experiments.md"], re.MULTILINE)
     expected = [key for study in hooks.STUDIES for key in keys(find_study(study).settings)]
     assert sorted(key for key, _, _ in rows) == sorted(expected)
     assert [key for key, _, text in rows if not text] == []
 
 
-def test_the_kept_page_of_commands_is_that_of_the_code(hooks: ModuleType) -> None:
+def test_the_kept_page_of_commands_is_that_of_the_code(hooks):
     """`make names` writes it."""
     kept, page = DOCS / "reference" / "commands.md", hooks.commands_page()
     if os.environ.get("GREYLAG_GOLDEN") == "write":
@@ -85,15 +80,15 @@ def test_the_kept_page_of_commands_is_that_of_the_code(hooks: ModuleType) -> Non
     assert kept.read_text(encoding="utf-8") == page
 
 
-def test_every_command_and_option_is_described(hooks: ModuleType) -> None:
+def test_every_command_and_option_is_described(hooks):
     page = hooks.commands_page()
     assert re.findall(r"^## greylag (.*)$", page, re.MULTILINE) == list(COMMANDS)
     assert "| `--jobs` | `-1` | Number of threads;" in page
     assert [row for row in re.findall(r"^\| `.*$", page, re.MULTILINE) if row.endswith("|  |")] == []
 
 
-def test_options_that_the_pages_name_exist() -> None:
-    group: Any = typer.main.get_command(app)
+def test_options_that_the_pages_name_exist():
+    group = typer.main.get_command(app)
     commands = [group, *(group.get_command(None, name) for name in COMMANDS)]
     known = {
         option
@@ -107,7 +102,7 @@ def test_options_that_the_pages_name_exist() -> None:
         assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8"))) <= known | others, page
 
 
-def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str]) -> None:
+def test_every_public_name_is_documented(hooks, pages):
     groups = [f"greylag{package}" for packages in hooks.API.values() for package in packages]
     assert sorted(groups) == sorted((*hooks.PACKAGES, *hooks.PUBLIC_MODULES))
     for packages in hooks.API.values():
@@ -120,6 +115,6 @@ def test_every_public_name_is_documented(hooks: ModuleType, pages: dict[str, str
         assert everywhere.count(f"::: {path}\n") == 1, path
 
 
-def test_all_experiment_files_are_listed() -> None:
+def test_all_experiment_files_are_listed():
     listed = set(re.findall(r"`([\w.-]+\.yaml)`", (ROOT / "configs" / "README.md").read_text()))
     assert listed == {path.name for path in shipped_files().values()} - {"demo.yaml"}

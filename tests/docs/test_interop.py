@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ NEEDS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SECTIONS)
-def test_section(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_section(name, tmp_path, monkeypatch):
     pytest.importorskip(NEEDS[name], reason=f"needs {NEEDS[name]}")
     lay_out(tmp_path)
     shutil.copy(ROOT / "runs" / "example.run", tmp_path / "bm25.run")
@@ -37,5 +36,5 @@ def test_section(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     run_text(SECTIONS[name], name)
 
 
-def test_every_section_is_run() -> None:
+def test_every_section_is_run():
     assert SECTIONS.keys() == NEEDS.keys()

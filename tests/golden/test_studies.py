@@ -1,7 +1,6 @@
 """Studies; and the hashes themselves."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,14 +11,14 @@ STUDIES = {"two_moons.manifold": (), "demo.svmdiv": pytest.mark.long, "synthetic
 
 
 @pytest.mark.parametrize("study", [pytest.param(name, marks=marks) for name, marks in STUDIES.items()])
-def test_a_study_finishes_as_it_did(study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_finishes_as_it_did(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     command = f"experiment {study} --out {study}"
     run_here(*command.split())
     check(f"{study}/finished.json", tmp_path / study / "finished.json", command)
 
 
-def test_each_hash_is_of_a_file_that_a_test_writes() -> None:
+def test_each_hash_is_of_a_file_that_a_test_writes():
     tested = {f"{study}/finished.json" for study in STUDIES} | MADE_BY.keys() - {"index"}
     kept = json.loads(HASHES.read_text())
     if WRITE:
@@ -28,7 +27,7 @@ def test_each_hash_is_of_a_file_that_a_test_writes() -> None:
         assert kept.keys() == tested
 
 
-def test_a_changed_digit_changes_a_hash(tmp_path: Path) -> None:
+def test_a_changed_digit_changes_a_hash(tmp_path):
     first, second = tmp_path / "first.run", tmp_path / "second.run"
     first.write_text("1 Q0 d1 1 0.123456789 t\n")
     second.write_text("1 Q0 d1 1 0.123456788 t\n")

@@ -1,7 +1,5 @@
 """The exception classes."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 
@@ -12,18 +10,18 @@ from greylag.core.checks import naming
 
 
 @pytest.mark.parametrize(("line", "text"), [(None, "a.run: is empty"), (7, "a.run:7: is empty")])
-def test_a_format_error_names_the_place(line: int | None, text: str) -> None:
+def test_a_format_error_names_the_place(line, text):
     error = errors.FormatError("a.run", line, "is empty")
     assert str(error) == text
     assert (error.path, error.line, error.reason) == (Path("a.run"), line, "is empty")
 
 
-def test_a_format_error_survives_pickling() -> None:
+def test_a_format_error_survives_pickling():
     error = pickle.loads(pickle.dumps(errors.FormatError("a.run", 7, "is empty")))
     assert (error.path, error.line, error.reason) == (Path("a.run"), 7, "is empty")
 
 
-def test_there_are_five_errors_with_one_base() -> None:
+def test_there_are_five_errors_with_one_base():
     names = {error.__name__ for error in errors.GreylagError.__subclasses__()}
     assert names == {"FormatError", "ParameterError", "CollectionError", "ModelError", "DependencyError"}
     assert issubclass(errors.FormatError, ValueError)
@@ -39,12 +37,12 @@ def test_there_are_five_errors_with_one_base() -> None:
         ("/" + "x" * 255 + "/" + "y" * 255 + ": a  name", "/" + "x" * 255 + "/" + "y" * 255 + ": a  name"),
     ],
 )
-def test_messages_are_one_line(message: str, shown: str) -> None:
+def test_messages_are_one_line(message, shown):
     assert str(errors.ParameterError(message)) == shown
     assert str(errors.FormatError("a.run", 7, message)) == f"a.run:7: {shown}"
 
 
-def test_naming_puts_a_file_or_words_before_a_parameter_error() -> None:
+def test_naming_puts_a_file_or_words_before_a_parameter_error():
     for place, kind in ((Path("a.qrels"), errors.FormatError), ("a.qrels", errors.ParameterError)):
         with pytest.raises(kind) as caught, naming(place), naming("bm25"):
             raise errors.ParameterError("k1 is 0")

@@ -1,8 +1,5 @@
 """Fusion of rankings, and unions of first stages."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import permutations
 
@@ -29,15 +26,15 @@ ONE = Run((Ranking("1", "tea", ("a", "b"), [2.0, 1.0]), Ranking("2", "mud", ("a"
 TWO = Run((Ranking("1", "", ("c", "b"), [9.0, 8.0]), Ranking("3", "", ("d",), [1.0])), "two")
 
 
-def ranking(docids: str) -> Ranking:
+def ranking(docids):
     return Ranking("q", "tea", tuple(docids), np.arange(len(docids), 0.0, -1.0))
 
 
-def by_docid(fused: Ranking) -> dict[str, float]:
+def by_docid(fused):
     return dict(zip(fused.docids, fused.scores, strict=True))
 
 
-def test_reciprocal_ranks_by_hand() -> None:
+def test_reciprocal_ranks_by_hand():
     fused = RRF()([ranking("abcd"), ranking("cab"), ranking("ce")])
     expected = {
         "c": 1 / 63 + 1 / 61 + 1 / 61,
@@ -50,7 +47,7 @@ def test_reciprocal_ranks_by_hand() -> None:
     np.testing.assert_allclose(fused.scores, list(expected.values()), rtol=1e-15)
 
 
-def test_sums_of_scores_by_hand() -> None:
+def test_sums_of_scores_by_hand():
     one = Ranking("q", "tea", ("a", "b", "c"), [10.0, 5.0, 0.0])
     two = Ranking("q", "tea", ("d", "b", "a"), [-1.0, -2.0, -5.0])
     assert CombSUM()([one, two]) == Ranking("q", "tea", ("b", "a", "d", "c"), [0.5 + 0.75, 1.0 + 0.0, 1.0, 0.0])
@@ -58,14 +55,14 @@ def test_sums_of_scores_by_hand() -> None:
     assert CombMNZ()([one]) == CombSUM()([one])
 
 
-def test_ties_go_to_the_earlier_ranking_and_equal_scores_add_nothing() -> None:
+def test_ties_go_to_the_earlier_ranking_and_equal_scores_add_nothing():
     assert RRF()([ranking("ab"), ranking("ba")]).docids == ("a", "b")
     assert RRF()([ranking("ba"), ranking("ab")]).docids == ("b", "a")
     assert RRF()([ranking("a"), ranking("b")]).docids == ("a", "b")
     assert CombSUM()([Ranking("q", "", ("a", "b"), [3.0, 3.0])]).scores.tolist() == [0.0, 0.0]
 
 
-def test_order_and_scale_of_the_rankings_do_not_matter() -> None:
+def test_order_and_scale_of_the_rankings_do_not_matter():
     """With a single rounding, equal sums stay equal in any order of the terms."""
     rng = np.random.default_rng(0)
     for _ in range(20):
@@ -79,9 +76,9 @@ def test_order_and_scale_of_the_rankings_do_not_matter() -> None:
         assert by_docid(CombSUM()(order)) == by_docid(CombSUM()(rankings))
 
 
-def exact(method: str, constant: Fraction, weights: list[Fraction], rankings: list[Ranking]) -> dict[str, Fraction]:
+def exact(method, constant, weights, rankings):
     """The formulas of fusion in fractions, from ranks and scores."""
-    totals: dict[str, Fraction] = {}
+    totals = {}
     for weight, one in zip(weights, rankings, strict=True):
         scores = [Fraction(score) for score in one.scores.tolist()]
         spread = max(scores) - min(scores)
@@ -94,7 +91,7 @@ def exact(method: str, constant: Fraction, weights: list[Fraction], rankings: li
 
 
 @pytest.mark.parametrize("method", FUSIONS)
-def test_weights_and_the_rank_constant_by_the_formulas_in_fractions(method: str) -> None:
+def test_weights_and_the_rank_constant_by_the_formulas_in_fractions(method):
     rng = np.random.default_rng(1)
     for number in (1, 2, 3, 5):
         rankings = []
@@ -111,7 +108,7 @@ def test_weights_and_the_rank_constant_by_the_formulas_in_fractions(method: str)
 
 
 @pytest.mark.parametrize("method", FUSIONS)
-def test_equal_weights_change_nothing_and_a_weight_of_0_silences_a_run(method: str) -> None:
+def test_equal_weights_change_nothing_and_a_weight_of_0_silences_a_run(method):
     rankings = [ranking("abcd"), ranking("cae"), ranking("dcb")]
     assert parse_fusion(method, weights=[1, 1, 1])(rankings) == parse_fusion(method)(rankings)
     two, alone = fuse_runs([ONE, TWO], method, weights=[0.5, 0]), fuse_runs([ONE], method, weights=[0.5])
@@ -120,7 +117,7 @@ def test_equal_weights_change_nothing_and_a_weight_of_0_silences_a_run(method: s
     assert by_docid(two["1"])["a"] == by_docid(alone["1"])["a"]
 
 
-def test_a_method_is_spelt_named_with_options_or_a_value() -> None:
+def test_a_method_is_spelt_named_with_options_or_a_value():
     expected = fuse_runs([ONE, TWO], RRF(rank_constant=10, weights=(0.7, 0.3)))
     assert expected.tag == "rrf"
     assert expected["1"].docids == ("b", "a", "c")  # 1/12, .7/11 and .3/11
@@ -132,7 +129,7 @@ def test_a_method_is_spelt_named_with_options_or_a_value() -> None:
     assert source(Query("1", "tea")) == expected["1"]
 
 
-def test_scored_lists_are_runs() -> None:
+def test_scored_lists_are_runs():
     one, two = [("a", 2.0), ("b", 1.0)], (["c", 9], ("b", np.float32(8.5)))
     rankings = [Ranking("query", "", ("a", "b"), [2.0, 1.0]), Ranking("query", "", ("c", "b"), [9.0, 8.5])]
     fused = fuse_runs([one, two], "combsum", weights=[1, 2])
@@ -149,7 +146,7 @@ LEARNED_FUSION = FusionRanker(
 )
 
 
-def test_named_runs_meet_weights_and_models_by_name() -> None:
+def test_named_runs_meet_weights_and_models_by_name():
     expected = fuse_runs([ONE, TWO], "combsum", weights=[1, 3])
     for names in (("bm25", "dense"), ("dense", "bm25")):
         runs = {name: {"bm25": ONE, "dense": TWO}[name] for name in names}
@@ -160,11 +157,11 @@ def test_named_runs_meet_weights_and_models_by_name() -> None:
     assert fuse_runs({"a": [("x", 1.0)], "b": [("y", 1.0)]}) == fuse_runs([[("x", 1.0)], [("y", 1.0)]])
 
 
-def test_runs_may_come_one_after_another() -> None:
+def test_runs_may_come_one_after_another():
     assert fuse_runs(run for run in (ONE, TWO)) == fuse_runs([ONE, TWO])  # type: ignore[arg-type]
 
 
-def test_a_union_has_the_documents_of_all_sources() -> None:
+def test_a_union_has_the_documents_of_all_sources():
     union = PooledSources((GivenRun(ONE), GivenRun(TWO)))
     fused = union(Query("1", "tea"))
     assert fused == RRF()([ONE["1"], Ranking("1", "tea", ("c", "b"), [9.0, 8.0])])
@@ -175,7 +172,7 @@ def test_a_union_has_the_documents_of_all_sources() -> None:
 
 
 @pytest.mark.parametrize("method", FUSIONS)
-def test_runs_with_different_queries(method: str) -> None:
+def test_runs_with_different_queries(method):
     fused = fuse_runs([ONE, TWO], method)
     assert fused.tag == method
     assert {qid: (ranking.query, sorted(ranking.docids)) for qid, ranking in fused.items()} == {
@@ -229,7 +226,7 @@ ROWS = {"a": 2.0, "b": 1.0}
         (lambda: fuse_runs({"bm25": ONE, "other": TWO}, LEARNED_FUSION), "other bm25, dense"),
     ],
 )
-def test_refusals(fuse: Callable[[], object], parts: str) -> None:
+def test_refusals(fuse, parts):
     with pytest.raises(ParameterError) as error:
         fuse()
     assert all(part in str(error.value) for part in parts.split())

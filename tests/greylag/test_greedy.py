@@ -1,7 +1,5 @@
 """The greedy loop."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +9,7 @@ from greylag.errors import ParameterError
 from greylag.greedy import ModularGain, greedy_picks
 
 
-def test_ties_go_to_the_better_rank_despite_rounding_errors() -> None:
+def test_ties_go_to_the_better_rank_despite_rounding_errors():
     assert greedy_picks(ModularGain(np.zeros(4)), 4).tolist() == [0, 1, 2, 3]
     assert greedy_picks(ModularGain(np.array([0.1 + 0.2, 0.3, 0.3 + 1e-9])), 3).tolist() == [2, 0, 1]
     assert greedy_picks(ModularGain(np.array([0.3, 0.1 + 0.2])), 2).tolist() == [0, 1]
@@ -22,7 +20,7 @@ GAINS = st.lists(st.sampled_from([0.3, 0.1 + 0.2, 0.0, -1.0, 1e12, -1e12]) | st.
 
 
 @given(GAINS, st.integers(1, 9))
-def test_picks_are_those_of_the_definition(worth: list[float], k: int) -> None:
+def test_picks_are_those_of_the_definition(worth, k):
     left, picked = list(range(len(worth))), []
     while left and len(picked) < k:
         tie = 1e-12 * max(abs(worth[i]) for i in left)
@@ -32,25 +30,25 @@ def test_picks_are_those_of_the_definition(worth: list[float], k: int) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_gains_of_picked_candidates_are_ignored(value: float) -> None:
+def test_gains_of_picked_candidates_are_ignored(value):
     class Spent(ModularGain):
-        def add(self, candidate: int) -> None:
+        def add(self, candidate):
             self._worth = np.where(np.arange(3) == candidate, value, self._worth)
 
     assert greedy_picks(Spent(np.array([1.0, 3.0, 2.0])), 3).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize("worth", [[np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf]])
-def test_gains_that_are_not_finite_are_refused(worth: list[float]) -> None:
+def test_gains_that_are_not_finite_are_refused(worth):
     with pytest.raises(ParameterError, match=r"ModularGain: .*candidate 0\b.*not finite"):
         greedy_picks(ModularGain(np.array(worth)), 2)
 
 
-def test_gains_of_another_length_are_refused() -> None:
+def test_gains_of_another_length_are_refused():
     for shape in (2, 4, (3, 1)):
         with pytest.raises(ParameterError, match="for 3 candidates"):
             greedy_picks(ModularGain(np.ones(shape)), 2, 3)
 
 
-def test_nothing_to_pick_from() -> None:
+def test_nothing_to_pick_from():
     assert greedy_picks(ModularGain(np.empty(0)), 3).tolist() == []

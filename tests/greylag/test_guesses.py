@@ -3,12 +3,7 @@
 Tests `greylag.pipeline`, `greylag.ranking` and `greylag.core.hints`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +30,7 @@ MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
 RUN = Run((Ranking("1", "cat", ("d1", "d2"), np.array([2.0, 1.0])), Ranking("2", "dog", ("d3",), np.array([1.0]))))
 
 
-def test_runs_of_pytrec_eval() -> None:
+def test_runs_of_pytrec_eval():
     run = Run.from_dict(SCORES, {"1": "cat", "2": "dog"})
     assert run == RUN
     assert Run.from_dict({"1": {"b": 1.0, "a": 1.0}})["1"].docids == ("b", "a")
@@ -47,7 +42,7 @@ def test_runs_of_pytrec_eval() -> None:
     assert fused.to_dict() == expected.to_dict()
 
 
-def test_scored_lists(tmp_path: Path) -> None:
+def test_scored_lists(tmp_path):
     lists = {qid: [(hit.docid, hit.score) for hit in ranking] for qid, ranking in RUN.items()}
     assert Run.from_dict(lists, {"1": "cat", "2": "dog"}) == RUN
     assert greylag.evaluate(lists, QRELS, "AP").means.tolist() == [1.0]
@@ -59,7 +54,7 @@ def test_scored_lists(tmp_path: Path) -> None:
     assert GivenRun(lists)(Query("1", "cat")) == GivenRun(SCORES)(Query("1", "cat")) == RUN["1"]  # type: ignore[arg-type]
 
 
-def test_hits_of_a_ranking_and_one_measure(tmp_path: Path) -> None:
+def test_hits_of_a_ranking_and_one_measure(tmp_path):
     assert [(hit.docid, hit.score) for hit in RUN["1"]] == [("d1", 2.0), ("d2", 1.0)] == [*RUN["1"]]
     assert (RUN["1"][0].docid, RUN["1"][-1].score) == ("d1", 1.0)
     with pytest.raises(IndexError):
@@ -69,7 +64,7 @@ def test_hits_of_a_ranking_and_one_measure(tmp_path: Path) -> None:
     assert greylag.read_run(tmp_path / "scores.run").to_dict() == SCORES
 
 
-def test_a_text_for_a_query_and_a_path_for_a_model(tmp_path: Path) -> None:
+def test_a_text_for_a_query_and_a_path_for_a_model(tmp_path):
     found = PositionalBM25(INDEX)("cat")
     assert (found.query, found) == ("cat", PositionalBM25(INDEX)(Query("query", "cat")))
     assert (PositionalBM25(INDEX) >> MMR(INDEX))("cat") == MMR(INDEX)(found)
@@ -79,7 +74,7 @@ def test_a_text_for_a_query_and_a_path_for_a_model(tmp_path: Path) -> None:
         assert ModelRanker(path, INDEX)(RUN["1"]) == ModelRanker(model, INDEX)(RUN["1"])
 
 
-def test_identifiers_that_are_integers_and_generators() -> None:
+def test_identifiers_that_are_integers_and_generators():
     numbered = PositionalIndex.from_texts({7: "a cat", np.int64(8): "a dog"})
     assert numbered.knows(["7", "8", "9"]).tolist() == [True, True, False]
     assert PositionalIndex.from_texts((docid, text) for docid, text in TEXTS.items()).n_documents == 3
@@ -88,16 +83,16 @@ def test_identifiers_that_are_integers_and_generators() -> None:
 
 
 class Own(greylag.Stage):
-    def __call__(self, ranking: Ranking, /) -> Ranking:
+    def __call__(self, ranking, /):
         return ranking.head(1)
 
 
 class First(Source):
-    def __call__(self, query: Query, /) -> Ranking:
+    def __call__(self, query, /):
         return Ranking(query.qid, query.text, ("a",), np.ones(1))
 
 
-def test_a_stage_of_another_package_is_called_with_rankings() -> None:
+def test_a_stage_of_another_package_is_called_with_rankings():
     assert Own()(RUN["1"]).docids == ("d1",)
 
 
@@ -106,10 +101,10 @@ NAMED = {301: {"title": "cat", "description": "cats"}}
 IR_QUERY = SimpleNamespace(query_id="1", text="cat")
 EMPTY = Ranking("1", "", (), [])
 FRAME = SimpleNamespace(columns=("text",))
-ANY: Any = greylag
-BM25: Any = PositionalBM25(INDEX)
-GENERAL: Any = GeneralRanker(INDEX)
-EXTRACTOR: Any = FeatureExtractor(INDEX, MODEL.features)
+ANY = greylag
+BM25 = PositionalBM25(INDEX)
+GENERAL = GeneralRanker(INDEX)
+EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
 
 
 @pytest.mark.parametrize(
@@ -181,19 +176,19 @@ EXTRACTOR: Any = FeatureExtractor(INDEX, MODEL.features)
         (lambda: PositionalIndex.from_texts({"a": None}), "no docid with its text"),
     ],
 )
-def test_what_is_wrong_is_shown_with_what_to_do(guess: Callable[[], Any], parts: str) -> None:
+def test_what_is_wrong_is_shown_with_what_to_do(guess, parts):
     with pytest.raises(ParameterError) as caught:
         guess()
     assert [part for part in [*parts.split("|"), "\n"] if part not in str(caught.value)] == ["\n"], caught.value
 
 
-def test_nothing_is_said_of_other_values() -> None:
+def test_nothing_is_said_of_other_values():
     assert [remedy(value) for value in (3, {}, "cat", None, [1])] == [""] * 5
     assert shown([1, 2]) == "list [1, 2]"
     assert len(shown("a" * 999)) < 80
 
 
-def test_a_searcher_of_pyserini_is_no_step_by_itself() -> None:
+def test_a_searcher_of_pyserini_is_no_step_by_itself():
     searcher = SimpleNamespace(index_dir="index", object=None)
     with pytest.raises(TypeError, match=r"use greylag.adapters.PyseriniSource\(searcher\)"):
         searcher >> GeneralRanker(INDEX)

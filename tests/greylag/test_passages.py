@@ -4,9 +4,7 @@ Tests `greylag.index.beside`.
 """
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from greylag.index.vectors import ArrayVectors, latent
 from greylag.manifold import ManifoldRanker
 from greylag.passages import RankedPassage, rerank
 from greylag.rankers import RankingModel
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from tests.greylag.adapters.samples import PASSAGES, SCORED
 from tests.processes import python
 
@@ -32,7 +30,7 @@ RANKING = Ranking("q", "cat", tuple("01234"), np.array(SCORED))
 ROWS = np.random.default_rng(0).standard_normal((5, 4))
 
 
-def positions(ranking: Ranking) -> list[int]:
+def positions(ranking):
     return [int(docid) for docid in ranking.docids]
 
 
@@ -55,14 +53,14 @@ def test_is_the_stage_over_the_passages(method, stage):
 
 
 @pytest.mark.parametrize("method", ["xquad", "pm2"])
-def test_aspects_of_passages(method: str) -> None:
+def test_aspects_of_passages(method):
     """Scores in an array, from a function, or by BM25 of texts."""
     kind = {"xquad": XQuAD, "pm2": PM2}[method]
     scores = np.random.default_rng(1).random((5, 2))
     by_text = dict(zip(PASSAGES, scores.tolist(), strict=True))
     expected = positions(kind(aspects=lambda ranking: scores[positions(ranking)])(RANKING))
 
-    def score(query: str, passages: list[str]) -> list[list[float]]:
+    def score(query, passages):
         assert query == "cat"
         return [by_text[passage] for passage in passages]
 
@@ -81,12 +79,12 @@ def test_aspects_of_passages(method: str) -> None:
             rerank("cat", PASSAGES, SCORED, method=method, aspects=bad)
 
 
-def test_moves_near_duplicates_down() -> None:
+def test_moves_near_duplicates_down():
     found = rerank("cat", PASSAGES, SCORED, relevance_weight=0.5)
     assert [new.position for new in found][:2] == [0, 2]  # passage 1 repeats passage 0
 
 
-def test_embeddings_in_place_of_words() -> None:
+def test_embeddings_in_place_of_words():
     found = rerank("cat", PASSAGES, SCORED, vectors=ROWS, relevance_weight=0.2)
     assert [new.position for new in found] == positions(
         MMR(vectors=ArrayVectors(RANKING.docids, ROWS), relevance_weight=0.2)(RANKING)
@@ -96,13 +94,13 @@ def test_embeddings_in_place_of_words() -> None:
     assert [new.position for new in found] == positions(ManifoldRanker(vectors=vectors, alpha=0.9)(RANKING))
 
 
-def mmr_of_cosines(query: FloatArray, rows: FloatArray, weight: float) -> list[int]:
+def mmr_of_cosines(query, rows, weight):
     """MMR as Carbonell and Goldstein write it, with cosines of the query as relevance: the form of LangChain."""
 
-    def cosine(one: FloatArray, other: FloatArray) -> float:
+    def cosine(one, other):
         return float(one @ other / np.sqrt((one @ one) * (other @ other)))
 
-    picks: list[int] = []
+    picks = []
     while len(picks) < len(rows):
         left = [n for n in range(len(rows)) if n not in picks]
         gains = [
@@ -114,7 +112,7 @@ def mmr_of_cosines(query: FloatArray, rows: FloatArray, weight: float) -> list[i
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_cosines_with_the_vector_of_the_query_are_the_relevance(seed: int) -> None:
+def test_cosines_with_the_vector_of_the_query_are_the_relevance(seed):
     random = np.random.default_rng(seed)
     rows, query, weight = random.standard_normal((12, 6)), random.standard_normal(6), float(random.random())
     passages = [f"passage {n}" for n in range(12)]
@@ -129,13 +127,13 @@ def test_cosines_with_the_vector_of_the_query_are_the_relevance(seed: int) -> No
     ]
 
 
-def test_any_stage() -> None:
+def test_any_stage():
     model = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
     found = rerank("dog", PASSAGES, SCORED, method=lambda index: ModelRanker(model, index, transfer=True))
     assert [new.position for new in found][:2] == [2, 3]
 
 
-def test_scores_in_any_order_identifiers_and_a_limit() -> None:
+def test_scores_in_any_order_identifiers_and_a_limit():
     order = [3, 0, 4, 2, 1]
     passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
     found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, top_k=2)
@@ -143,7 +141,7 @@ def test_scores_in_any_order_identifiers_and_a_limit() -> None:
     assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
 
 
-def test_mappings_are_taken_by_identifier() -> None:
+def test_mappings_are_taken_by_identifier():
     texts, scores, rows = [dict(enumerate(each, 7)) for each in (PASSAGES, SCORED, ROWS)]
     groups = dict(zip(texts, "aabbc", strict=True))
     shuffled = [{key: each[key] for key in (9, 11, 7, 10, 8)} for each in (scores, rows, groups)]
@@ -154,13 +152,13 @@ def test_mappings_are_taken_by_identifier() -> None:
         assert found == rerank("cat", texts, method=method, **in_order)  # type: ignore[arg-type]
 
 
-def test_a_reranker_is_no_function() -> None:
-    reranker: Any = Reranker()
+def test_a_reranker_is_no_function():
+    reranker = Reranker()
     with pytest.raises(TypeError, match=r"use \.rank"):
         reranker("cat", PASSAGES)
 
 
-def test_no_passages() -> None:
+def test_no_passages():
     for method in ("mmr", "coverage", "essential-pages", "manifold"):
         assert rerank("cat", [], [], method=method) == []
     assert Reranker("mmr").rank("cat", [], [], vectors=[]) == []
@@ -239,7 +237,7 @@ HEAVY = {"jnius", "pandas", "sklearn", "nltk", "matplotlib"}
     ("options", "unused"),
     [("vectors=[[1.0, 0.0], [0.6, 0.8]]", HEAVY | {"numba", "scipy", "joblib", "pydantic"}), ("", HEAVY)],
 )
-def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
+def test_the_first_call_loads_little(options, unused):
     code = (
         f"import sys; from greylag import rerank; rerank('cats', ['running cats', 'dogs'], [1, 2], {options}); "
         "print(*sys.modules)"
@@ -249,7 +247,7 @@ def test_the_first_call_loads_little(options: str, unused: set[str]) -> None:
     assert not unused & set(loaded)
 
 
-def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
+def test_nltk_is_whole_after_its_stemmer_was_loaded():
     code = (
         "from greylag.index.analysis import analyze; print(analyze('running')); import nltk; "
         "from nltk.stem import porter; print(nltk.stem.PorterStemmer().stem('running'), porter.__name__)"
@@ -258,8 +256,8 @@ def test_nltk_is_whole_after_its_stemmer_was_loaded() -> None:
     assert found == "['run']\nrun nltk.stem.porter\n"
 
 
-def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
-    picked: list[int] = []
+def test_no_more_than_top_k_are_picked(monkeypatch):
+    picked = []
     add = MarginalRelevance.add
     monkeypatch.setattr(MarginalRelevance, "add", lambda gain, pick: (picked.append(pick), add(gain, pick))[1])
     assert [new.position for new in rerank("cat", PASSAGES, SCORED, vectors=ROWS, top_k=2)] == picked
@@ -271,7 +269,7 @@ def test_no_more_than_top_k_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert rerank("cat", PASSAGES, SCORED, method=method, top_k=9) == rerank("cat", PASSAGES, SCORED, method=method)
 
 
-def test_few_of_a_group() -> None:
+def test_few_of_a_group():
     groups = ["a", "a", "a", "b", None]
     found = rerank("cat", PASSAGES, SCORED, method="group-limit", groups=groups, max_per_group=2)
     assert [new.position for new in found] == [0, 1, 3, 4, 2]
@@ -283,7 +281,7 @@ def test_few_of_a_group() -> None:
     assert [new.position for new in capped] == expected  # the cap does not end what MMR picks
 
 
-def test_a_reranker_is_made_once_and_serves_all_queries() -> None:
+def test_a_reranker_is_made_once_and_serves_all_queries():
     reranker = Reranker("mmr", relevance_weight=0.5)
     spelt = Reranker("mmr(relevance_weight=0.5)")
     for query, passages, scores in (("cat", PASSAGES, SCORED), ("dog", PASSAGES[::-1], [1, 2, 3, 3, 1])):
@@ -295,10 +293,10 @@ def test_a_reranker_is_made_once_and_serves_all_queries() -> None:
             Reranker(**wrong)  # type: ignore[arg-type]
 
 
-def test_vectors_by_a_function_of_texts() -> None:
+def test_vectors_by_a_function_of_texts():
     by_text = dict(zip(PASSAGES, ROWS, strict=True))
 
-    def encode(texts: list[str]) -> list[FloatArray]:
+    def encode(texts):
         return [by_text[text] for text in texts]
 
     for options in ({"method": "mmr"}, {"method": "manifold", "query_vector": lambda query: ROWS[len(query)]}):
@@ -312,7 +310,7 @@ TEXTS = [
 ]
 
 
-def beside(query: str, texts: list[str], passages: list[str], scores: list[float] | None) -> list[tuple[int, float]]:
+def beside(query, texts, passages, scores):
     """Positions and scores by the general model over one index of all texts, a latent basis of the first."""
     docids = [f"passage {n}" for n in range(len(passages))]
     both = {f"d{n}": text for n, text in enumerate(texts)} | dict(zip(docids, passages, strict=True))
@@ -342,7 +340,7 @@ def test_statistics_are_those_of_the_background_and_the_passages(scores, monkeyp
     np.testing.assert_allclose([new.score for new in found], [score for _, score in expected], atol=1e-12)
 
 
-def test_without_background_documents_without_the_words_are_supposed() -> None:
+def test_without_background_documents_without_the_words_are_supposed():
     found = rerank("cat flow dog", PASSAGES)
     assert found == rerank("cat flow dog", PASSAGES, method="general")
     padded = {f"{n}": text for n, text in enumerate(PASSAGES)} | {f"e{n}": "" for n in range(50)}
@@ -355,7 +353,7 @@ def test_without_background_documents_without_the_words_are_supposed() -> None:
     assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
 
 
-def test_lone_surrogates_belong_to_no_word(tmp_path: Path) -> None:
+def test_lone_surrogates_belong_to_no_word(tmp_path):
     background = lucene_index(tmp_path, {"d": "the cat sat", "e": "a dog ran"}, "en")
     for reranker in (Reranker("mmr"), Reranker("mmr", background=background)):
         found = reranker.rank("\ud800 cat", ["x \udfff y", "cat"])
@@ -364,7 +362,7 @@ def test_lone_surrogates_belong_to_no_word(tmp_path: Path) -> None:
         ]
 
 
-def test_a_background_of_another_language_is_refused(tmp_path: Path) -> None:
+def test_a_background_of_another_language_is_refused(tmp_path):
     background = PositionalIndex.from_texts({"d": "Le chat"}, language="whitespace")
     assert [new.position for new in Reranker("general", background=background).rank("cat", PASSAGES)][:1] == [0]
     french = lucene_index(tmp_path, {"d": "Le chat"}, "fr")
@@ -373,7 +371,7 @@ def test_a_background_of_another_language_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "whitespace"])
-def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path: Path, language: str) -> None:
+def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path, language):
     texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
     index = index_beside(lucene_index(tmp_path, texts, language), {"p": "The Cats sat, heated."})
     alike = index_beside(PositionalIndex.from_texts(texts, language=language), {"p": "The Cats sat, heated."})
@@ -382,7 +380,7 @@ def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path: Path, lan
     assert index.token_stream(last)[0].tolist() == alike.token_stream(last)[0].tolist()
 
 
-def lucene_index(folder: Path, texts: dict[str, str], language: str) -> PositionalIndex:
+def lucene_index(folder, texts, language):
     docs = folder / "docs.jsonl"
     docs.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
     build_index(docs, folder / "index", language=language)

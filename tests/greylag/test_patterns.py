@@ -1,11 +1,7 @@
 """Patterns that see data take time in proportion to the text, whatever the text is."""
 
-from __future__ import annotations
-
 import re
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -29,11 +25,11 @@ PIECES = [
 AT_THE_START = ("_CACM", "_ENCODING", "_TREC_DOCUMENT", "_LINE")  # patterns that are never searched for
 
 
-def _reader(name: str, pattern: re.Pattern[Any]) -> Callable[[str], object]:
+def _reader(name, pattern):
     """Try the whole text, and find all matches."""
 
-    def read(text: str) -> None:
-        data: Any = text if isinstance(pattern.pattern, str) else text.encode()
+    def read(text):
+        data = text if isinstance(pattern.pattern, str) else text.encode()
         pattern.fullmatch(data)
         pattern.match(data)
         if name not in AT_THE_START:
@@ -44,7 +40,7 @@ def _reader(name: str, pattern: re.Pattern[Any]) -> Callable[[str], object]:
 
 
 # All that see documents, queries, topics, feature files or messages about these; grammars of options do not.
-READERS: dict[str, Callable[[str], object]] = {
+READERS = {
     **{
         f"{module.__name__}.{name}": _reader(name, value)
         for module in (analysis, expansion, topics, documents, letor, errors)
@@ -60,7 +56,7 @@ READERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_long_texts_of_anything_take_seconds(name: str) -> None:
+def test_long_texts_of_anything_take_seconds(name):
     for piece in PIECES:
         for length in (LENGTH // 30, LENGTH):  # the shorter one first, so that a failure is told in time
             text = piece * (length // len(piece))

@@ -1,8 +1,5 @@
 """Rankings without the text of their query: whatever reads it refuses them."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,21 +23,21 @@ TOPICS = {f"q{i}": text for i, text in enumerate(["cat", "dog", "cow grass", "he
 QRELS = {qid: {"d1": 1, "d3": 1} for qid in TOPICS}
 
 
-def run_of(topics: dict[str, str]) -> Run:
+def run_of(topics):
     """A run of all documents."""
     scores = np.arange(len(TEXTS), 0.0, -1.0)
     return Run(tuple(Ranking(qid, text, tuple(TEXTS), scores) for qid, text in topics.items()), "bm25")
 
 
 @pytest.fixture
-def textless(tmp_path: Path) -> Run:
+def textless(tmp_path):
     """The run as it is read without topics."""
     write_run(run_of(TOPICS), tmp_path / "bm25.run")
     return read_run(tmp_path / "bm25.run")
 
 
 @pytest.mark.parametrize("stage", [GeneralRanker(INDEX), RM3Stage(INDEX), ManifoldRanker(INDEX)])
-def test_stages(stage: GeneralRanker | RM3Stage | ManifoldRanker, textless: Run) -> None:
+def test_stages(stage, textless):
     with pytest.raises(ParameterError, match=rf"query q0 .*text.*{type(stage).__name__}"):
         stage.run(textless)
     with pytest.raises(ParameterError, match="has no text"):
@@ -52,13 +49,13 @@ def test_stages(stage: GeneralRanker | RM3Stage | ManifoldRanker, textless: Run)
             stage(textless["q1"])
 
 
-def test_features(textless: Run) -> None:
+def test_features(textless):
     with pytest.raises(ParameterError, match="which the feature latent reads"):
         FeatureExtractor(INDEX, parse_features("score,latent"))(textless["q0"])
     assert FeatureExtractor(INDEX, parse_features("score,document:length"))(textless["q0"]).shape == (6, 2)
 
 
-def test_training(textless: Run) -> None:
+def test_training(textless):
     recipe = MRFRecipe(parse_features("FI/term/LM,score"), GreedySelection("AP"))
     for fit in (
         lambda: train(textless, QRELS, INDEX),
@@ -69,16 +66,16 @@ def test_training(textless: Run) -> None:
             fit()
 
 
-def test_hits_without_topics() -> None:
+def test_hits_without_topics():
     hits = {qid: [SimpleNamespace(docid="d1", score=1.0)] for qid in TOPICS}
     with pytest.raises(ParameterError, match=r"query q0 .*text.*GeneralRanker"):
         GeneralRanker(INDEX).run(run_from_pyserini(hits))
     assert len(GeneralRanker(INDEX).run(run_from_pyserini(hits, topics=TOPICS))) == 4
 
 
-def test_what_does_not_read_the_query_needs_none(textless: Run) -> None:
+def test_what_does_not_read_the_query_needs_none(textless):
     assert len(MMR(INDEX).run(textless)) == 4
 
 
-def test_an_empty_query_of_passages_is_a_query() -> None:
+def test_an_empty_query_of_passages_is_a_query():
     assert [passage.text for passage in rerank("", ["a cat", "a dog"], [1, 2], method="general")] == ["a dog", "a cat"]

@@ -3,12 +3,9 @@
 Tests `pipeline`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +21,7 @@ TOPICS = {"1": "b a", "2": "c", "3": ""}
 class Letters(Source):
     """Ranks the words of a query in alphabetical order."""
 
-    def __call__(self, query: Query, /) -> Ranking:
+    def __call__(self, query, /):
         words = tuple(sorted(query.text.split()))
         return Ranking(query.qid, query.text, words, np.arange(len(words), 0.0, -1.0))
 
@@ -32,15 +29,15 @@ class Letters(Source):
 class Backwards(Stage):
     """Reverses a ranking."""
 
-    def __call__(self, ranking: Ranking, /) -> Ranking:
+    def __call__(self, ranking, /):
         return ranking.permute(range(len(ranking))[::-1])
 
 
-def first(ranking: Ranking) -> Ranking:
+def first(ranking):
     return ranking.head(1)
 
 
-def test_stages_compose_in_any_grouping_and_with_plain_functions() -> None:
+def test_stages_compose_in_any_grouping_and_with_plain_functions():
     query = Query("1", "c a b")
     assert (Letters() >> Backwards() >> first)(query).docids == ("c",)
     assert (Letters() >> (Backwards() >> first))(query).docids == ("c",)
@@ -50,7 +47,7 @@ def test_stages_compose_in_any_grouping_and_with_plain_functions() -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
-def test_a_pipeline_runs_all_queries_in_order(n_jobs: int) -> None:
+def test_a_pipeline_runs_all_queries_in_order(n_jobs):
     run = (Letters() >> Backwards()).run(TOPICS, n_jobs=n_jobs, tag="letters")
     assert list(run) == ["1", "2", "3"]
     assert run["1"].docids == ("b", "a")
@@ -60,21 +57,21 @@ def test_a_pipeline_runs_all_queries_in_order(n_jobs: int) -> None:
     assert run_step(Backwards(), run)["1"].docids == ("a", "b")
 
 
-def test_only_callables_are_steps() -> None:
+def test_only_callables_are_steps():
     with pytest.raises(TypeError, match="int is not a step"):
         Letters() >> 3  # type: ignore[operator]
     with pytest.raises(ParameterError, match="at least one step"):
         Pipeline(())(Query("1", "a"))
 
 
-def test_from_hits() -> None:
+def test_from_hits():
     hit = namedtuple("hit", "docid score")
     ranking = Ranking.from_hits("1", "text", [hit("x", 2.5), hit("y", 1)])
     assert ranking == Ranking("1", "text", ("x", "y"), np.array([2.5, 1.0]))
     assert ranking != Ranking("1", "text", ("x", "y"), np.array([2.5, 0.0]))
 
 
-def test_sorting_keeps_the_order_of_ties() -> None:
+def test_sorting_keeps_the_order_of_ties():
     ranking = Ranking.sort("1", "", ["a", "b", "c", "d"], [1, 3, 1, 3])
     assert ranking.docids == ("b", "d", "a", "c")
     assert ranking.rescore([0, 0, 0, 0]).docids is ranking.docids
@@ -99,22 +96,22 @@ def test_sorting_keeps_the_order_of_ties() -> None:
         lambda ranking: ranking.head(-1),
     ],
 )
-def test_documents_are_not_lost(lose: Any) -> None:
+def test_documents_are_not_lost(lose):
     with pytest.raises(ParameterError, match="query 1"):
         lose(Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1]))
 
 
-def test_a_step_that_returns_no_ranking_is_named() -> None:
+def test_a_step_that_returns_no_ranking_is_named():
     for result in (None, [1]):
 
-        def careless(ranking: Ranking, result: Any = result) -> Ranking:
+        def careless(ranking, result=result):
             return result  # type: ignore[no-any-return]
 
         with pytest.raises(ParameterError, match=f"careless returned {type(result).__name__}"):
             (Letters() >> careless >> Backwards())(Query("1", "a"))
 
 
-def test_a_ranking_is_a_value() -> None:
+def test_a_ranking_is_a_value():
     scores = np.array([2.0, 1.0])
     ranking = Ranking("1", "", ("a", "b"), scores)
     scores[0] = 0
@@ -133,7 +130,7 @@ def test_a_ranking_is_a_value() -> None:
         (("a", "b"), [1.0, 2.0], "scores increase at rank 2"),
     ],
 )
-def test_invalid_rankings(docids: tuple[str, ...], scores: list[float], reason: str) -> None:
+def test_invalid_rankings(docids, scores, reason):
     with pytest.raises(ParameterError, match=reason):
         Ranking("7", "", docids, np.array(scores))
 
@@ -155,22 +152,22 @@ def test_what_has_no_order_is_refused(call, reason):
         call(Ranking("7", "", ("a", "b"), np.array([2.0, 1.0])))
 
 
-def test_the_mark_of_training_topics_is_written_once() -> None:
+def test_the_mark_of_training_topics_is_written_once():
     assert marked("a", "b") == "a"
     assert marked("a", f"b{SEEN}") == marked(f"a{SEEN}", f"b{SEEN}") == f"a{SEEN}"
 
 
-def test_some_queries_of_a_run_in_its_order() -> None:
+def test_some_queries_of_a_run_in_its_order():
     run = Letters().run({"3": "ab", "1": "c", "2": "d"}, tag="letters")
     assert run.select_queries(["2", "3", "none"]) == Run((run["3"], run["2"]), "letters")
 
 
-def test_integer_qids_become_strings() -> None:
+def test_integer_qids_become_strings():
     assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]  # type: ignore[call-overload]
 
 
 @pytest.mark.slow
-def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
+def test_misuse_is_a_type_error_for_mypy(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from greylag.diversity.mmr import MMR\nfrom greylag.index.lucene import LuceneIndex\n"
@@ -188,7 +185,7 @@ def test_misuse_is_a_type_error_for_mypy(tmp_path: Path) -> None:
     assert re.findall(r"script\.py:(\d+): error", done.stdout) == ["9", "10", "11"], done.stdout
 
 
-def test_first() -> None:
+def test_first():
     ranking = Ranking("1", "", tuple("abcde"), [5, 4, 3, 2, 2])
     assert ranking.first(np.array([3, 1])) == Ranking("1", "", tuple("dbace"), [5, 4, 3, 2, 1])
     assert ranking.first([]).docids == ranking.docids

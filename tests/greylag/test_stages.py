@@ -1,8 +1,6 @@
 """The registry of stages: one of another package is used as greylag's own are, and what cannot be one is refused."""
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,7 +76,7 @@ FIRST = Run(tuple(samples.ranking(seed, 12, f"q{seed}") for seed in range(6)), "
 
 
 @pytest.fixture
-def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def theirs(tmp_path, monkeypatch):
     """The files that installing a distribution of stages leaves, in a folder of modules."""
     (tmp_path / "theirs-1.0.dist-info").mkdir()
     (tmp_path / "theirs-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
@@ -92,12 +90,12 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     find_stage.cache_clear()
 
 
-def first_file(folder: Path) -> list[object]:
+def first_file(folder):
     write_run(FIRST, folder / "first.run")
     return ["rerank", "--run", folder / "first.run", "--out", folder / "out.run"]
 
 
-def test_names_that_users_give_are_not_cited(theirs: Path, command: Command) -> None:  # noqa: F811
+def test_names_that_users_give_are_not_cited(theirs, command):  # noqa: F811
     """Neither a stage of theirs that has a method's name, nor a file or a function: rocchio, bm25.run, mmr."""
     features = parse_features("FI/term/LM,stage:rocchio,stage:rocchio>>manifold@z,run:x/bm25.run,fused:rrf(xquad)")
     model = RankingModel((*features, PythonFeature("mmr")), (1.0,) * 6)
@@ -109,10 +107,10 @@ def test_names_that_users_give_are_not_cited(theirs: Path, command: Command) -> 
 
 
 def test_a_stage_that_reads_the_query_is_refused_without_topics(
-    theirs: Path,
-    command: Command,  # noqa: F811
-    refused: Refused,  # noqa: F811
-) -> None:
+    theirs,
+    command,  # noqa: F811
+    refused,  # noqa: F811
+):
     """It would see empty queries, and rank wrongly without a word."""
     words = [*first_file(theirs), "--stage", "by-word"]
     assert "give --topics: by-word needs the queries' texts" in refused(*words)
@@ -125,7 +123,7 @@ def test_a_stage_that_reads_the_query_is_refused_without_topics(
 
 
 @pytest.mark.usefixtures("theirs")
-def test_passages_features_and_the_choice_know_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_passages_features_and_the_choice_know_it(caplog):
     found = rerank("2", ["a", "b", "c"], [3, 2, 1], method="by-word")
     assert [passage.position for passage in found] == [2, 0, 1]
     ranking = Ranking("q", "d3 d5", ("d1", "d3", "d4", "d5"), np.arange(4.0, 0.0, -1.0))
@@ -150,17 +148,17 @@ def test_passages_features_and_the_choice_know_it(caplog: pytest.LogCaptureFixtu
         ("theirs:Absent", "theirs:Absent cannot be imported: .*Absent"),
     ],
 )
-def test_what_is_no_stage_is_refused(name: str, reason: str) -> None:
+def test_what_is_no_stage_is_refused(name, reason):
     with pytest.raises(ParameterError, match=reason):
         StageStep.parse(name).make(None)
 
 
 def test_a_class_of_a_file_in_the_working_folder(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: Command,  # noqa: F811
-    refused: Refused,  # noqa: F811
-) -> None:
+    tmp_path,
+    monkeypatch,
+    command,  # noqa: F811
+    refused,  # noqa: F811
+):
     (tmp_path / "in_folder.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)
     words = first_file(tmp_path)
@@ -175,9 +173,7 @@ def test_a_class_of_a_file_in_the_working_folder(
         parse_features("stage:in_folder:Middle(mix=0)")
 
 
-def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(tmp_path, monkeypatch):
     code = ["whole_stage.py", "late.py", "package/deep.py"]
     for name in (*code, "data/deep/x.py", "venv/lib/python3/site-packages/x.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -187,12 +183,12 @@ def test_the_code_of_a_stage_is_that_of_its_folder_and_no_environment_in_it(
     assert StageStep("mmr").sources == []
 
 
-def test_only_files_are_placed_elsewhere() -> None:
+def test_only_files_are_placed_elsewhere():
     step = StageStep.parse("mrf(model=a.json,transfer=true)").place_files(lambda file: f"folder/{file}")
     assert str(step) == "mrf(model=folder/a.json,transfer=true)"
 
 
-def test_a_folder_of_modules_is_on_the_path_only_while_a_named_one_is_imported(tmp_path: Path) -> None:
+def test_a_folder_of_modules_is_on_the_path_only_while_a_named_one_is_imported(tmp_path):
     (tmp_path / "path_stage.py").write_text("import sys\nPATH = [*sys.path]\n" + CODE)
     before = [*sys.path]
     with modules_of(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features import PythonFeature, Score
-from greylag.features.feature import Feature
-from greylag.learning import GreedySelection, RankingData, Selection
+from greylag.learning import GreedySelection
 from greylag.learning.learner import after_each_round
 from greylag.learning.linesearch import Objective
 from greylag.pipeline import Stage
@@ -28,38 +27,38 @@ class Reversed(Stage):
 
     reads_query = False
 
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         known = np.array([docid.startswith("d") for docid in ranking.docids], dtype=bool)
         return self.rerank_known(ranking, known, lambda given: given.rescore(-given.scores))
 
 
 @dataclass(frozen=True)
 class ReadsSecretly(Reversed):
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         return super().__call__(ranking) if ranking.query else ranking
 
 
 @dataclass(frozen=True)
 class Loses(Reversed):
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         return ranking.head(5)
 
 
 @dataclass(frozen=True)
 class Renames(Reversed):
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         return Ranking("other", ranking.query, ranking.docids, ranking.scores)
 
 
 @dataclass(frozen=True)
 class ReturnsNothing(Reversed):
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         return None  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
 class MovesOthers(Reversed):
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         """Places count, whose numbers depend on documents that it does not know."""
         return ranking.rescore([place % 2 for place in range(len(ranking))])
 
@@ -68,7 +67,7 @@ class MovesOthers(Reversed):
 class Counts(Reversed):
     calls: list[str] = field(default_factory=list)
 
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         self.calls.append(ranking.qid)
         return super().__call__(ranking) if len(self.calls) % 2 else ranking
 
@@ -77,7 +76,7 @@ class Counts(Reversed):
 class RemembersQueries(Reversed):
     seen: dict[str, int] = field(init=False, default_factory=dict)
 
-    def __call__(self, ranking: Ranking) -> Ranking:
+    def __call__(self, ranking):
         number = self.seen.setdefault(ranking.qid, len(self.seen))
         return ranking if number == 0 else super().__call__(ranking)
 
@@ -124,18 +123,18 @@ class RefusesStrength(Reversed):
     strength = "weight"
     weight: float = 2.0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.weight < 1:
             raise ParameterError("too weak")
 
 
 @dataclass(frozen=True)
 class Adds(Reversed):
-    def scored(self, ranking: Ranking) -> Ranking:
+    def scored(self, ranking):
         return Ranking(ranking.qid, ranking.query, ("new",), np.zeros(1))
 
 
-STAGES: list[tuple[Stage, str]] = [
+STAGES = [
     (ReadsSecretly(), "ranks differently without the query's text"),
     (Loses(), "does not return the documents"),
     (Renames(), "changes the query"),
@@ -155,27 +154,27 @@ STAGES: list[tuple[Stage, str]] = [
 ]
 
 
-def test_a_stage_without_a_fault() -> None:
+def test_a_stage_without_a_fault():
     check_stage(Reversed(), RANKINGS)
     check_stage(MovesOthers(), RANKINGS, knows_all=True)
 
 
 @pytest.mark.parametrize(("stage", "fault"), STAGES, ids=[type(stage).__name__ for stage, _ in STAGES])
-def test_faults_of_stages(stage: Stage, fault: str) -> None:
+def test_faults_of_stages(stage, fault):
     with pytest.raises(AssertionError, match=fault):
         check_stage(stage, RANKINGS)
 
 
 @dataclass(frozen=True)
 class Optimist(GreedySelection):
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+    def fit(self, data, *, n_jobs=None):
         found = super().fit(data, n_jobs=n_jobs)
         return replace(found, training_scores=tuple(score + 0.1 for score in found.training_scores))
 
 
 @dataclass(frozen=True)
 class Declines(GreedySelection):
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+    def fit(self, data, *, n_jobs=None):
         found = super().fit(data, n_jobs=n_jobs)
         last = tuple(-weight for weight in found.history[-1])
         worse = replace(found, history=(*found.history[:-1], last))
@@ -185,13 +184,13 @@ class Declines(GreedySelection):
 
 @dataclass(frozen=True)
 class ByThreads(GreedySelection):
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+    def fit(self, data, *, n_jobs=None):
         return super().fit(data).head(n_jobs or 1)
 
 
 @dataclass(frozen=True)
 class Centres(GreedySelection):
-    def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
+    def fit(self, data, *, n_jobs=None):
         data.features[:] -= data.features.mean(axis=0)
         return super().fit(data)
 
@@ -205,7 +204,7 @@ class Centres(GreedySelection):
         (Centres("AP", max_features=1), "changes the data"),
     ],
 )
-def test_faults_of_learners(learner: GreedySelection, fault: str) -> None:
+def test_faults_of_learners(learner, fault):
     check_learner(GreedySelection("AP", max_features=3))
     with pytest.raises(AssertionError, match=fault):
         check_learner(learner)
@@ -216,10 +215,10 @@ class Unregistered(Score):
     form = "score"
 
 
-NUMBERED: list[str] = []
+NUMBERED = []
 
 
-def numbers(ranking: Ranking) -> list[int]:
+def numbers(ranking):
     """The next numbers, which depend on all calls before."""
     NUMBERED.extend(ranking.docids)
     return [*range(len(NUMBERED) - len(ranking), len(NUMBERED))]
@@ -228,10 +227,10 @@ def numbers(ranking: Ranking) -> list[int]:
 class Locked:
     """An object that cannot be pickled."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.lock = Lock()
 
-    def scores(self, ranking: Ranking) -> Ranking:
+    def scores(self, ranking):
         return ranking
 
 
@@ -248,7 +247,7 @@ LOCKED = Locked()
         (PythonFeature("x", LOCKED.scores), "cannot be sent to another process"),
     ],
 )
-def test_faults_of_features(feature: Feature, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_of_features(feature, fault, monkeypatch):
     by_length = PythonFeature("length", lambda ranking: [len(docid) for docid in ranking.docids])
     for declared in ("reads_query", "uses_ranking"):
         monkeypatch.setattr(PythonFeature, declared, False)

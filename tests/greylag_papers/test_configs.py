@@ -1,10 +1,5 @@
 """The experiment files of the studies, and the scores that they expect."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from greylag.studies import deviations, load
@@ -31,7 +26,7 @@ MEASURED = [
 
 
 @pytest.mark.parametrize("name", [name for name in shipped_files() if name != "demo"])
-def test_expected_systems_are_those_of_the_study(name: str) -> None:
+def test_expected_systems_are_those_of_the_study(name):
     _, settings = load(shipped_file(name))
     systems = {row for row, values in settings.expected.items() if not JUDGING & values.keys() and ", " not in row}
     if settings.study == "mrf":
@@ -45,9 +40,7 @@ def test_expected_systems_are_those_of_the_study(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURED)
-def test_expected_scores(
-    data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_expected_scores(data, tmp_path, monkeypatch, name):
     collection = name.partition(".")[0].replace("div400", "div400_dev")
     monkeypatch.setenv("GREYLAG_DATA", str(data(collection).parent))
     study, settings = load(shipped_file(name))

@@ -1,7 +1,5 @@
 """Figures that only studies of papers have."""
 
-from __future__ import annotations
-
 import base64
 import re
 import struct
@@ -10,21 +8,20 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from greylag.reports import Figure
 from greylag_papers.figures import EDGE, SIZE, TOP, Cloud, picture_figure, point_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def parsed(figure: Figure) -> ElementTree.Element:
+def parsed(figure):
     return ElementTree.fromstring(figure.svg)
 
 
-def texts(figure: Figure) -> list[str | None]:
+def texts(figure):
     return [text.text for text in parsed(figure).iter(f"{SVG}text")]
 
 
-def test_points_of_the_plane_with_their_shades_edges_and_a_cross() -> None:
+def test_points_of_the_plane_with_their_shades_edges_and_a_cross():
     cloud = Cloud(
         np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [5.0, 5.0]]),
         shades=np.array([0.0, 1.0, 0.5, 99.0]),
@@ -47,7 +44,7 @@ def test_points_of_the_plane_with_their_shades_edges_and_a_cross() -> None:
     assert (left, bottom, right, top) == (EDGE, TOP + SIZE, EDGE + SIZE, TOP)
 
 
-def png_rows(figure: Figure) -> np.ndarray:
+def png_rows(figure):
     """The bytes of the picture, by the definition of PNG."""
     (data,) = re.findall(r"base64,([^\"]+)", figure.svg)
     png = base64.b64decode(data)
@@ -65,7 +62,7 @@ def png_rows(figure: Figure) -> np.ndarray:
     return rows[:, 1:].reshape(height, width, 3) if colour == 2 else rows[:, 1:]
 
 
-def test_pictures_keep_their_pixels() -> None:
+def test_pictures_keep_their_pixels():
     rng = np.random.default_rng(0)
     for shape in ((3, 5), (4, 2, 3)):
         picture = rng.random(shape)

@@ -1,7 +1,5 @@
 """Labelled texts: the format, the choice of fields and documents, and errors."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import Counter

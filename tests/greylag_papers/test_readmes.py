@@ -6,8 +6,6 @@ has the claims: where the paper makes them, and which rows of which files judge 
 Tests `contrasts` and `texts`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -41,10 +39,10 @@ TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
 HEADER = ("claim", "place", "file", "n", "figures", "test", "p", "could show", "borne out", "the paper's own test")
 
 
-def claims_table(readme: Path) -> str:
+def claims_table(readme):
     """A row for each comparison; the column of the papers' own tests only where a claim has one."""
     claims = yaml.safe_load(readme.with_name("claims.yaml").read_text())
-    rows: list[tuple[str, ...]] = [HEADER]
+    rows = [HEADER]
     for claim in claims:
         for i, row in enumerate(claim_rows(claim)):
             rows.append((claim["claim"] if i == 0 else "", claim["place"] if i == 0 else "", *row))
@@ -57,7 +55,7 @@ def claims_table(readme: Path) -> str:
     )
 
 
-def scores_table(text: str) -> str:
+def scores_table(text):
     """Systems by file and measure."""
     columns = [part.strip().split(": ", 1) for part in text.split(";")]
     judged = [name for name, row in expected(columns[0][0]).items() if "p" not in row]
@@ -71,8 +69,8 @@ def scores_table(text: str) -> str:
     return "".join(lines)
 
 
-def rendered(readme: Path) -> str:
-    def table(match: re.Match[str]) -> str:
+def rendered(readme):
+    def table(match):
         what = match[2]
         made = claims_table(readme) if what == "claims" else scores_table(what.removeprefix("scores "))
         return f"{match[1]}{made}\n"
@@ -81,14 +79,14 @@ def rendered(readme: Path) -> str:
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_tables_are_made_from_what_the_experiment_files_expect(readme: Path) -> None:
+def test_tables_are_made_from_what_the_experiment_files_expect(readme):
     text = rendered(readme)
     if os.environ.get("GREYLAG_GOLDEN") == "write":
         readme.write_text(text)
     assert readme.read_text() == text
 
 
-def test_equivalence_from_a_row_is_that_from_its_queries() -> None:
+def test_equivalence_from_a_row_is_that_from_its_queries():
     """Rounding makes p higher, not lower, and by little."""
     rng = np.random.default_rng(3)
     for shift, n in ((0.0, 30), (0.01, 100), (-0.02, 250)):
@@ -106,7 +104,7 @@ def test_equivalence_from_a_row_is_that_from_its_queries() -> None:
             assert true <= within <= true + 0.02
 
 
-def test_verdicts() -> None:
+def test_verdicts():
     better = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05, "n": 50}
     assert [difference_verdict(kind, better) for kind in ("higher", "lower", "best")] == ["yes", "no", "no"]
     unsure = {**better, "p": 0.2}
@@ -133,7 +131,7 @@ def test_verdicts() -> None:
     assert float(alone[0][0].replace("<", "")) <= float(together[0][0].replace("<", ""))
 
 
-def test_the_papers_own_test_is_not_corrected() -> None:
+def test_the_papers_own_test_is_not_corrected():
     error = 0.01
     row = {"mean": 0.3 + 2 * error, "against": 0.3, "p": 0.5, "detectable": detectable_difference(error, 41), "n": 41}
     # of t = 2 with 40 degrees of freedom
@@ -142,7 +140,7 @@ def test_the_papers_own_test_is_not_corrected() -> None:
     assert papers_own("one-tailed", "lower", row) == "not significant, .974"
 
 
-def test_figures_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_without_a_test(monkeypatch):
     rows = {
         "documents": {"mean": 46.2941},
         "random": {"loss": 0.4695},
@@ -169,7 +167,7 @@ def test_figures_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counted(kind, claim, "file", 0, name)[3] == answer
 
 
-def test_few_units_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_units_cannot_tell(monkeypatch):
     row = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05}
     rows = {"a / b": {**row, "n": MIN_UNITS - 1}, "a / c": {**row, "n": MIN_UNITS}}
     monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
@@ -180,7 +178,7 @@ def test_few_units_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_what_is_said_of_the_baselines_of_figure_4() -> None:
+def test_what_is_said_of_the_baselines_of_figure_4():
     """Beside the "yes" of `synthetic.svmdiv` stands how good the baseline is."""
     losses = expected("synthetic.svmdiv")
     ks = [str(k) for k in range(1, 16)]

@@ -1,11 +1,5 @@
 """What the studies refuse: the call, the exception, and the value and place that its line names."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -31,12 +25,12 @@ from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 from tests.greylag_papers.yue_joachims_2008.samples import queries
 
 
-def mrf(**options: object) -> Callable[[Path], object]:
+def mrf(**options):
     return lambda folder: load(write_config(folder, **options))
 
 
-def mrf_folds(**split: list[str]) -> Callable[[Path], object]:
-    def make(folder: Path) -> object:
+def mrf_folds(**split):
+    def make(folder):
         _, settings = load(write_config(folder, split=split))
         assert isinstance(settings, MRFSettings)
         return study.make_folds(settings, [str(topic) for topic in range(1, 25)])
@@ -44,20 +38,20 @@ def mrf_folds(**split: list[str]) -> Callable[[Path], object]:
     return make
 
 
-def digits(folder: Path, name: str) -> object:
+def digits(folder, name):
     np.savez(folder / "other.npz", Z=np.ones(3))
     return read_images(DigitSettings(name="x", data_folder=folder, images=name), Context(folder))
 
 
-def infer(weights: list[float]) -> object:
+def infer(weights):
     return PottsModel().infer(Superpixels.from_colours(np.random.default_rng(0).random((2, 2, 3))), np.array(weights))
 
 
-def images(n: int, categories: int = 1) -> list[Any]:
+def images(n, categories=1):
     return SyntheticImages(n_categories=categories, n_images=n).draw()
 
 
-REFUSALS: list[tuple[Callable[[Path], object], type[Exception], str]] = [
+REFUSALS = [
     (mrf(training={"inner_folds": 1}), FormatError, "training.inner_folds"),
     (mrf(grid={"mu": []}), FormatError, "grid.mu"),
     (mrf(features={"priors": ["pagerank.tsv"]}), FormatError, "features.priors.0 prior:FILE"),
@@ -116,7 +110,7 @@ REFUSALS: list[tuple[Callable[[Path], object], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("call", "error", "parts"), REFUSALS)
-def test_refusals(call: Callable[[Path], object], error: type[Exception], parts: str, tmp_path: Path) -> None:
+def test_refusals(call, error, parts, tmp_path):
     with pytest.raises(error) as refused:
         call(tmp_path)
     assert [part for part in parts.split() if part not in str(refused.value)] == []

@@ -19,12 +19,9 @@ A test over fewer than MIN_UNITS units cannot tell. `because`, for a claim or fo
 tell whatever it holds. `but`, for files, is what a reader has to know beside the verdict.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import yaml
 from scipy import special
@@ -49,23 +46,22 @@ Row = Mapping[str, float]
 
 
 @cache
-def expected(file: str) -> Mapping[str, Row]:
-    rows: Mapping[str, Row] = yaml.safe_load(shipped_file(file).read_text())["expected"]
-    return rows
+def expected(file):
+    return yaml.safe_load(shipped_file(file).read_text())["expected"]
 
 
-def number(value: float, decimals: int = 3) -> str:
+def number(value, decimals=3):
     text = f"{value:.{decimals}f}"
     return (
         f"{value:g}" if value == int(value) and value != 0 else text.replace("0.", ".", 1) if abs(value) < 1 else text
     )
 
 
-def p_value(p: float) -> str:
+def p_value(p):
     return "<.0001" if p < 5e-5 else number(p, 3 if p >= 5e-4 else 4)
 
 
-def upper_tail(excess: float, row: Row) -> float:
+def upper_tail(excess, row):
     """P(T > excess / e): e is the standard error, which the row has as the difference that is detectable.
 
     The figures are rounded; those are taken that make the test harder.
@@ -74,7 +70,7 @@ def upper_tail(excess: float, row: Row) -> float:
     return float(special.stdtr(row["n"] - 1, -(excess - 2 * ROUNDED) / error))
 
 
-def equivalence(kind: str, row: Row) -> tuple[float, float]:
+def equivalence(kind, row):
     """The p that the difference is within the margin, and the p that it is beyond it."""
     difference, margin = row["mean"] - row["against"], MARGIN * abs(row["against"])
     above, below = difference + margin, margin - difference
@@ -82,7 +78,7 @@ def equivalence(kind: str, row: Row) -> tuple[float, float]:
     return max(upper_tail(side, row) for side in sides), min(upper_tail(-side, row) for side in sides)
 
 
-def difference_verdict(kind: str, row: Row, gain: float = math.nan) -> str:
+def difference_verdict(kind, row, gain=math.nan):
     """Whether the difference is significant and as claimed, the contrary, or neither."""
     difference = row["mean"] - row["against"]
     if kind == "best" and difference == 0:
@@ -92,13 +88,13 @@ def difference_verdict(kind: str, row: Row, gain: float = math.nan) -> str:
     return "no" if missed_gain(kind, row, gain) < SIGNIFICANCE_LEVEL else UNKNOWN
 
 
-def missed_gain(kind: str, row: Row, gain: float) -> float:
+def missed_gain(kind, row, gain):
     """The p that the gain is below the paper's least, a share of the baseline's mean; NaN without one."""
     difference = row["mean"] - row["against"]
     return upper_tail(gain * abs(row["against"]) - (difference if kind == "higher" else -difference), row)
 
 
-def steady(row: Row) -> list[Row]:
+def steady(row):
     """The row of each order of the queries, at the ends of differences and p; the row itself if there is one order."""
     if "least p" not in row:
         return [row]
@@ -107,12 +103,12 @@ def steady(row: Row) -> list[Row]:
     ]
 
 
-def agreed(answers: Sequence[str]) -> str:
+def agreed(answers):
     """The verdict that all orders give; "cannot tell" if it depends on them."""
     return answers[0] if len({*answers}) == 1 else UNKNOWN
 
 
-def verdicts(kind: str, rows: Sequence[Row], gain: float = math.nan) -> list[tuple[str, str]]:
+def verdicts(kind, rows, gain=math.nan):
     """The p that is shown, and the verdict, of rows that one claim compares in one file.
 
     The p of a difference is that of the row. That of equivalence has Holm's correction over these rows.
@@ -133,12 +129,12 @@ def verdicts(kind: str, rows: Sequence[Row], gain: float = math.nan) -> list[tup
     ]
 
 
-def shown_p(row: Row) -> str:
+def shown_p(row):
     between = f" ({' to '.join(p_value(row[f'{end} p']) for end in ENDS)})" if "least p" in row else ""
     return p_value(row["p"]) + between
 
 
-def papers_own(sides: str, kind: str, row: Row) -> str:
+def papers_own(sides, kind, row):
     """What the paper's own t-test says, one- or two-tailed, without a correction."""
     difference = row["mean"] - row["against"]
     favourable = -difference if kind == "lower" else difference
@@ -148,7 +144,7 @@ def papers_own(sides: str, kind: str, row: Row) -> str:
     return f"{'not significant' if p >= SIGNIFICANCE_LEVEL else yes_or_no(favourable > 0)}, {p_value(p)}"
 
 
-def value(file: str, name: float | str) -> float:
+def value(file, name):
     """A number, or the figure of a row that is named as "row: figure"."""
     if not isinstance(name, str):
         return name
@@ -156,7 +152,7 @@ def value(file: str, name: float | str) -> float:
     return expected(file)[row][figure]
 
 
-def counted(kind: str, claim: Mapping[str, Any], file: str, place: int, name: str) -> tuple[str, str, str, str]:
+def counted(kind, claim, file, place, name):
     """Figures, the kind of test, its p and the verdict of a figure that no p of its file goes with."""
     shown, figure = value(file, name), f"{name.replace(': ', ' ')} "
     if kind == "printed":
@@ -183,17 +179,17 @@ def counted(kind: str, claim: Mapping[str, Any], file: str, place: int, name: st
     return f"{figure}{number(shown)}", "", "", UNKNOWN
 
 
-def yes_or_no(answer: bool) -> str:
+def yes_or_no(answer):
     return "yes" if answer else "no"
 
 
-def claim_rows(claim: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def claim_rows(claim):
     """A row for each file and comparison of a claim; a claim that no file judges says where it is judged."""
     (kind,) = claim.keys() & KINDS
     if kind == "stated":
         yield "", "", claim["by"], "", "", "", claim["stated"], ""
         return
-    names: list[str] = [claim[kind]] if isinstance(claim[kind], str) else claim[kind]
+    names = [claim[kind]] if isinstance(claim[kind], str) else claim[kind]
     reasons = claim.get("because", {})
     reasons = dict.fromkeys(names, reasons) if isinstance(reasons, str) else reasons
     remarks = {file: f", but {remark}" for file, remark in claim.get("but", {}).items()}

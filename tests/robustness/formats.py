@@ -47,23 +47,23 @@ class Format(NamedTuple):
     oracle: Callable[[bytes], Any]
 
 
-def need(condition: object) -> None:
+def need(condition):
     if not condition:
         raise RefusedError
 
 
-def number(text: bytes) -> float:
+def number(text):
     need(_NUMBER.fullmatch(text))
     return float(text)
 
 
-def decoded(text: bytes) -> bytes:
+def decoded(text):
     """The content, unpacked, without a byte-order mark and with LF line ends."""
     content = gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
     return content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
 
 
-def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs):
     need(len(dict(pairs)) == len(pairs))
     return dict(pairs)
 
@@ -71,21 +71,21 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 read_json = partial(json.loads, object_pairs_hook=unique)  # programs differ about a key that is given twice
 
 
-def rows(text: bytes, width: int, *, further: bool = False) -> list[list[str]]:
+def rows(text, width, *, further=False):
     found = [row for line in decoded(text).split(b"\n") if (row := line.decode().encode().split())]
     need(all(len(row) == width or (further and len(row) > width) for row in found))
     return [[cell.decode() for cell in row[:width]] for row in found]
 
 
-def phrase(rng: random.Random) -> str:
+def phrase(rng):
     return " ".join(rng.choices(WORDS, k=rng.randint(1, 4)))
 
 
-def qids(rng: random.Random) -> list[str]:
+def qids(rng):
     return rng.sample(["1", "2", "301", "q-7", "é", "10032"], rng.randint(1, 4))
 
 
-def make_qrels(rng: random.Random) -> bytes:
+def make_qrels(rng):
     lines = [
         f"{q} {rng.choice(['0', 'Q0', '1', '4.5'])} {d} {rng.randint(-2, 4)}\n"
         for q in qids(rng)
@@ -94,11 +94,11 @@ def make_qrels(rng: random.Random) -> bytes:
     return "".join(lines).encode()
 
 
-def without_comments(text: bytes) -> bytes:
+def without_comments(text):
     return b"\n".join(line for line in decoded(text).split(b"\n") if not line.startswith(b"#"))
 
 
-def qrels_oracle(text: bytes) -> Any:
+def qrels_oracle(text):
     text, found = without_comments(text), dict[str, dict[str, int]]()
     for qid, _, docid, grade in rows(text, 4):
         need(re.fullmatch(r"-?[0-9]+", grade) and docid not in found.setdefault(qid, {}))
@@ -108,7 +108,7 @@ def qrels_oracle(text: bytes) -> Any:
     return found
 
 
-def printable(text: bytes) -> list[str]:
+def printable(text):
     """The lines of a content that every parser splits alike, without blank ones; [] if it is not one."""
     return (
         [*filter(str.strip, decoded(text).decode().splitlines())]
@@ -117,15 +117,15 @@ def printable(text: bytes) -> list[str]:
     )
 
 
-def make_subtopic_qrels(rng: random.Random) -> bytes:
+def make_subtopic_qrels(rng):
     lines = [
         f"{q} {s} {d} {rng.randint(0, 1)}\n" for q in qids(rng) for s in ("1", "2", "b") for d in rng.sample(NAMES, 2)
     ]
     return "".join([*lines, "1 0 d9 0\n"]).encode()
 
 
-def subtopics_oracle(text: bytes) -> Any:
-    found: dict[str, dict[str, dict[str, int]]] = {}
+def subtopics_oracle(text):
+    found = {}
     for qid, subtopic, docid, grade in rows(text, 4):
         need(re.fullmatch(r"-?[0-9]+", grade))
         judged = found.setdefault(qid, {})
@@ -142,7 +142,7 @@ def subtopics_oracle(text: bytes) -> Any:
     }
 
 
-def make_run(rng: random.Random) -> bytes:
+def make_run(rng):
     lines = []
     for qid in qids(rng):
         scores = sorted((round(rng.uniform(-5, 30), rng.randint(0, 6)) for _ in range(4)), reverse=True)
@@ -151,13 +151,13 @@ def make_run(rng: random.Random) -> bytes:
     return "".join(lines).encode()
 
 
-def read_plain_run(path: Path) -> Any:
+def read_plain_run(path):
     run = read_run(path)
     return run.tag, {qid: (list(ranking.docids), ranking.scores.tolist()) for qid, ranking in run.items()}
 
 
-def run_oracle(text: bytes) -> Any:
-    found: dict[str, dict[str, float]] = {}
+def run_oracle(text):
+    found = {}
     with suppress(RefusedError):  # MS MARCO's
         ranks = [(qid, docid, int(rank)) for qid, docid, rank in rows(text, 3) if need(rank.isdigit()) is None]
         lines = [[qid, "Q0", docid, str(rank), repr(1 / rank), "file"] for qid, docid, rank in ranks]
@@ -176,11 +176,11 @@ def run_oracle(text: bytes) -> Any:
     return lines[0][5], ordered
 
 
-def make_prior(rng: random.Random) -> bytes:
+def make_prior(rng):
     return "".join(f"{d}{rng.choice([' ', chr(9)])}{rng.uniform(-3, 3):.6g}\n" for d in rng.sample(NAMES, 5)).encode()
 
 
-def prior_oracle(text: bytes) -> Any:
+def prior_oracle(text):
     found = {}
     for docid, value in rows(text, 2):
         need(docid not in found)
@@ -189,7 +189,7 @@ def prior_oracle(text: bytes) -> Any:
     return found
 
 
-def make_letor(rng: random.Random) -> bytes:
+def make_letor(rng):
     lines = []
     for qid in qids(rng):
         for docid in rng.sample(NAMES, 2):
@@ -199,14 +199,14 @@ def make_letor(rng: random.Random) -> bytes:
     return "".join(lines).encode()
 
 
-def read_letor(path: Path) -> Any:
+def read_letor(path):
     data = read_features(path)
     owners = [qid for qid, n in zip(data.qids, np.diff(data.offsets), strict=True) for _ in range(n)]
     values = [{i: v for i, v in enumerate(row, 1) if v} for row in data.features.tolist()]
     return list(zip(owners, data.docids, data.grades.tolist(), values, strict=True))
 
 
-def letor_oracle(text: bytes) -> Any:
+def letor_oracle(text):
     found, seen = [], set()
     for place, line in enumerate(decoded(text).decode().removesuffix("\n").split("\n"), 1):
         if line.startswith("#") or not line.encode().strip():
@@ -225,11 +225,11 @@ def letor_oracle(text: bytes) -> Any:
     return found
 
 
-def make_table(rng: random.Random) -> bytes:
+def make_table(rng):
     return "".join(f"{qid}\t{phrase(rng)}\n" for qid in qids(rng)).encode()
 
 
-def table_oracle(text: bytes) -> Any:
+def table_oracle(text):
     found = {}
     for line in filter(str.strip, decoded(text).decode().split("\n")):
         qid, words = line.split("\t")
@@ -238,7 +238,7 @@ def table_oracle(text: bytes) -> Any:
     return found
 
 
-def make_trec(rng: random.Random) -> bytes:
+def make_trec(rng):
     closing = rng.choice(["", "</title>"])
     return "".join(
         f"<top>\n<num> Number: {qid}\n<title> {phrase(rng)} {closing}\n<desc> Description:\n{phrase(rng)}\n</top>\n\n"
@@ -246,11 +246,11 @@ def make_trec(rng: random.Random) -> bytes:
     ).encode()
 
 
-def make_cacm(rng: random.Random) -> bytes:
+def make_cacm(rng):
     return "".join(f"<DOC>\n<DOCNO> {qid} </DOCNO>\n{phrase(rng)}\n</DOC>\n" for qid in qids(rng)).encode()
 
 
-def make_xml(rng: random.Random) -> bytes:
+def make_xml(rng):
     topics = (f'<topic number="{qid}">\n<query>{phrase(rng)}</query>\n</topic>\n' for qid in qids(rng))
     return f"<web>\n{''.join(topics)}</web>\n".encode()
 
@@ -261,7 +261,7 @@ class Marked(NamedTuple):
     text: str
     count: int
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         if not isinstance(other, dict) or len(other) != self.count:
             return False
         return all(word in self.text for qid, topic in other.items() for word in (qid, *topic.split()))
@@ -269,7 +269,7 @@ class Marked(NamedTuple):
     __hash__ = None  # type: ignore[assignment]
 
 
-def marked_oracle(text: bytes) -> Any:
+def marked_oracle(text):
     content = decoded(text).decode()
     if not content.lstrip().startswith("<"):
         return table_oracle(text)
@@ -280,13 +280,13 @@ def marked_oracle(text: bytes) -> Any:
     return Marked(content + entities, len(re.findall(rf"<{tag}\b[^<>]*>", content, re.IGNORECASE)))
 
 
-def make_titles(rng: random.Random) -> bytes:
+def make_titles(rng):
     lines = [{"id": rng.choice([d, n]), "title": phrase(rng)} for n, d in enumerate(rng.sample(NAMES, 4))]
     return "".join(json.dumps(line, ensure_ascii=rng.random() < 0.5) + "\n" for line in lines).encode()
 
 
-def titles_oracle(text: bytes) -> Any:
-    found: dict[str, str] = {}
+def titles_oracle(text):
+    found = {}
     for line in decoded(text).decode().split("\n"):
         if line.strip():
             record = read_json(line)
@@ -296,16 +296,16 @@ def titles_oracle(text: bytes) -> Any:
     return found
 
 
-def make_json_documents(rng: random.Random) -> bytes:
-    documents: list[dict[str, Any]] = [{"id": d, "contents": phrase(rng)} for d in rng.sample(NAMES, 4)]
+def make_json_documents(rng):
+    documents = [{"id": d, "contents": phrase(rng)} for d in rng.sample(NAMES, 4)]
     documents[0]["title"] = phrase(rng)
     if rng.random() < 0.3:
         return json.dumps(documents, indent=1).encode()
     return "".join(json.dumps(document) + "\n" for document in documents).encode()
 
 
-def read_documents(form: str) -> Callable[[Path], Any]:
-    def read(path: Path) -> Any:
+def read_documents(form):
+    def read(path):
         with tempfile.TemporaryDirectory() as folder:
             laid_out, count = write_for_anserini(path, form, Path(folder), 1)
             if laid_out != "JsonCollection":
@@ -318,7 +318,7 @@ def read_documents(form: str) -> Callable[[Path], Any]:
     return read
 
 
-def json_documents_oracle(text: bytes) -> Any:
+def json_documents_oracle(text):
     content = decoded(text).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     found, place = [], 0
     while place < len(content):
@@ -333,7 +333,7 @@ def json_documents_oracle(text: bytes) -> Any:
     return found
 
 
-def make_trec_documents(rng: random.Random) -> bytes:
+def make_trec_documents(rng):
     return "".join(
         f"<DOC>\n<DOCNO> {d} </DOCNO>\n<TEXT>\n{phrase(rng)}\n</TEXT>\n</DOC>\n" for d in rng.sample(NAMES, 3)
     ).encode()
@@ -344,7 +344,7 @@ class Documents(NamedTuple):
 
     docids: list[str]
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other):
         if isinstance(other, list):
             return [docid for docid, _ in other] == self.docids
         return other == len(self.docids)
@@ -352,7 +352,7 @@ class Documents(NamedTuple):
     __hash__ = None  # type: ignore[assignment]
 
 
-def trec_documents_oracle(text: bytes) -> Any:
+def trec_documents_oracle(text):
     content = decoded(text).decode("utf-8-sig", errors="replace")
     need(content.count("<DOC>") == content.count("</DOC>"))
     docids = [docid.strip() for docid in re.findall(r"<DOCNO>(.*?)</DOCNO>", content, re.DOTALL)]
@@ -360,7 +360,7 @@ def trec_documents_oracle(text: bytes) -> Any:
     return Documents(docids)
 
 
-def make_yaml(rng: random.Random) -> bytes:
+def make_yaml(rng):
     fields = {"name": phrase(rng), "collection": {"docs": "docs.jsonl"}, "measures": ["AP", "P@10"], "seed": 3}
     return yaml.safe_dump(fields, sort_keys=False, default_flow_style=rng.choice([None, True, False])).encode()
 
@@ -384,30 +384,30 @@ Plain.add_constructor(
 Plain.add_constructor("tag:yaml.org,2002:float", lambda _, node: float(re.sub(r"\.(?=[inIN])", "", node.value)))
 
 
-def yaml_oracle(text: bytes) -> Any:
+def yaml_oracle(text):
     content = yaml.load(decoded(text).decode("utf-8-sig"), Plain)
     need(isinstance(content, dict))
     return repr(content)
 
 
-def make_linear_model(rng: random.Random) -> bytes:
+def make_linear_model(rng):
     features = tuple(rng.sample(candidate_pool(), 3))
     model = RankingModel(features, tuple(rng.uniform(-1, 1) for _ in features), fingerprint="f", provenance={"seed": 1})
     return saved(model)
 
 
-def saved(model: RankingModel | DiversityModel) -> bytes:
+def saved(model):
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.json")
         return (Path(folder) / "model.json").read_bytes()
 
 
-def read_linear_model(path: Path) -> Any:
+def read_linear_model(path):
     model = RankingModel.load(path)
     return [*map(str, model.features)], list(model.weights), model.parameters.as_dict(), model.fingerprint
 
 
-def linear_model_oracle(text: bytes) -> Any:
+def linear_model_oracle(text):
     content = read_json(decoded(text))
     names = [row["feature"].strip() for row in content["features"]]
     weights = [float(row["weight"]) for row in content["features"]]
@@ -417,19 +417,19 @@ def linear_model_oracle(text: bytes) -> Any:
 DEFAULTS = RankingModel((), ()).parameters.as_dict()
 
 
-def make_diversity_model(rng: random.Random) -> bytes:
+def make_diversity_model(rng):
     features = next(iter(PRESETS.values()))
     weights = tuple(round(rng.uniform(-1, 1), 3) for _ in features.names)
     return saved(DiversityModel(features, (weights,) * rng.randint(1, 2), k=5, fingerprint="f"))
 
 
-def read_diversity_model(path: Path) -> Any:
+def read_diversity_model(path):
     model = DiversityModel.load(path)
     weights = [list(vector) for vector in zip(*model.weights, strict=True)]
     return list(model.features.names), weights, model.k, model.titles, model.fingerprint
 
 
-def diversity_model_oracle(text: bytes) -> Any:
+def diversity_model_oracle(text):
     content = read_json(decoded(text))
     weights = [[float(weight) for weight in own] for own in content["weights"].values()]
     return list(content["weights"]), weights, content["k"], content["titles"], content["fingerprint"]

@@ -7,12 +7,10 @@ import signal
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from greylag.errors import GreylagError
-from tests.robustness.formats import FORMATS, Format
+from tests.robustness.formats import FORMATS
 from tests.robustness.mutations import mutate
 
 LIMIT = 10.0  # seconds of processor time for one file
@@ -20,7 +18,7 @@ MEMORY = 1 << 20  # kilobytes by which one file may raise the peak
 MESSAGE = 1000
 
 
-def iscntrl(character: str) -> bool:
+def iscntrl(character):
     return unicodedata.category(character) == "Cc"
 
 
@@ -29,8 +27,8 @@ class HangError(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    def stop(*_: object) -> None:
+def time_limit(seconds):
+    def stop(*_):
         raise HangError
 
     before = signal.signal(signal.SIGVTALRM, stop)
@@ -42,7 +40,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def judge(form: Format, content: bytes, path: Path) -> str:
+def judge(form, content, path):
     """The verdict on a file: "refused", "accepted", or what is wrong."""
     path.write_bytes(content)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -66,7 +64,7 @@ def judge(form: Format, content: bytes, path: Path) -> str:
     return "accepted" if expected == value else f"read as {value!r:.300}, not {expected!r:.300}"
 
 
-def trials(name: str, seed: int, count: int, path: Path) -> Iterator[tuple[str, str, bytes]]:
+def trials(name, seed, count, path):
     """The verdicts on valid files and their variants: what was done, the verdict, and the content."""
     form, rng = FORMATS[name], random.Random(f"{name} {seed}")
     for _ in range(count):
@@ -78,10 +76,10 @@ def trials(name: str, seed: int, count: int, path: Path) -> Iterator[tuple[str, 
             yield done, judge(form, content, path), content
 
 
-def fuzz(seconds: float, folder: Path, seed: int) -> int:
+def fuzz(seconds, folder, seed):
     """Try all formats in turn until the time is over; print counts and what is wrong, return the number of wrongs."""
     logging.getLogger("greylag").setLevel(logging.CRITICAL)
-    counts: Counter[str] = Counter()
+    counts = Counter()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for name in FORMATS:

@@ -39,32 +39,32 @@ VALUES = [value.encode() if isinstance(value, str) else value for value in ODD]
 _FIELDS = [re.compile(rb"[^\s]+"), re.compile(rb"[^\s\"'\[\]{}:,<>#]+")]
 
 
-def _place(rng: random.Random, text: bytes) -> int:
+def _place(rng, text):
     return rng.randrange(len(text) + 1)
 
 
-def flip_byte(rng: random.Random, text: bytes) -> bytes:
+def flip_byte(rng, text):
     if not text:
         return b"\x80"
     place = rng.randrange(len(text))
     return text[:place] + bytes([text[place] ^ 1 << rng.randrange(8)]) + text[place + 1 :]
 
 
-def insert(rng: random.Random, text: bytes) -> bytes:
+def insert(rng, text):
     place = _place(rng, text)
     return text[:place] + rng.choice(VALUES) + text[place:]
 
 
-def delete(rng: random.Random, text: bytes) -> bytes:
+def delete(rng, text):
     place = _place(rng, text)
     return text[:place] + text[place + rng.randint(1, 9) :]
 
 
-def truncate(rng: random.Random, text: bytes) -> bytes:
+def truncate(rng, text):
     return text[: _place(rng, text)]
 
 
-def _fields(rng: random.Random, text: bytes, change: Callable[[bytes], bytes]) -> bytes:
+def _fields(rng, text, change):
     found = list(rng.choice(_FIELDS).finditer(text))
     if not found:
         return text
@@ -72,83 +72,83 @@ def _fields(rng: random.Random, text: bytes, change: Callable[[bytes], bytes]) -
     return text[: field.start()] + change(field[0]) + text[field.end() :]
 
 
-def replace_field(rng: random.Random, text: bytes) -> bytes:
+def replace_field(rng, text):
     return _fields(rng, text, lambda _: rng.choice(VALUES))
 
 
-def remove_field(rng: random.Random, text: bytes) -> bytes:
+def remove_field(rng, text):
     return _fields(rng, text, lambda _: b"")
 
 
-def repeat_field(rng: random.Random, text: bytes) -> bytes:
+def repeat_field(rng, text):
     return _fields(rng, text, lambda field: field + rng.choice([b" ", b"", b"\t", b","]) + field)
 
 
-def copy_field(rng: random.Random, text: bytes) -> bytes:
+def copy_field(rng, text):
     found = rng.choice(_FIELDS).findall(text)
     return _fields(rng, text, lambda _: rng.choice(found)) if found else text
 
 
-def _lines(rng: random.Random, text: bytes, change: Callable[[list[bytes], int], None]) -> bytes:
+def _lines(rng, text, change):
     lines = text.splitlines(keepends=True)
     if lines:
         change(lines, rng.randrange(len(lines)))
     return b"".join(lines)
 
 
-def repeat_line(rng: random.Random, text: bytes) -> bytes:
+def repeat_line(rng, text):
     return _lines(rng, text, lambda lines, at: lines.insert(rng.randrange(len(lines) + 1), lines[at]))
 
 
-def remove_line(rng: random.Random, text: bytes) -> bytes:
+def remove_line(rng, text):
     return _lines(rng, text, lambda lines, at: lines.__delitem__(at))
 
 
-def shuffle_lines(rng: random.Random, text: bytes) -> bytes:
+def shuffle_lines(rng, text):
     return _lines(rng, text, lambda lines, _: rng.shuffle(lines))
 
 
-def blank_line(rng: random.Random, text: bytes) -> bytes:
+def blank_line(rng, text):
     return _lines(rng, text, lambda lines, at: lines.insert(at, rng.choice([b"\n", b" \n", b"\t\n"])))
 
 
-def join_lines(rng: random.Random, text: bytes) -> bytes:
+def join_lines(rng, text):
     return _lines(rng, text, lambda lines, at: lines.__setitem__(at, lines[at].rstrip(b"\n")))
 
 
-def encode(rng: random.Random, text: bytes) -> bytes:
+def encode(rng, text):
     decoded = text.decode(errors="replace")
     return decoded.encode(rng.choice(["utf-16", "utf-16-le", "utf-8-sig", "latin-1", "utf-32"]), errors="replace")
 
 
-def end_lines(rng: random.Random, text: bytes) -> bytes:
+def end_lines(rng, text):
     return text.replace(b"\n", rng.choice([b"\r\n", b"\r", b"\n\r", b"\x85", b"\0"]))
 
 
-def compress(rng: random.Random, text: bytes) -> bytes:
+def compress(rng, text):
     packed = gzip.compress(text, mtime=0)
     return rng.choice([packed, packed[:-4], packed[: len(packed) // 2], packed + packed, packed + b"x", packed[::-1]])
 
 
-def empty(rng: random.Random, text: bytes) -> bytes:
+def empty(rng, text):
     return rng.choice([b"", b"\n", b" ", b"\0" * 64, b"\xff" * 64, b"\x1f\x8b", b"#\n", b"{}\n", b"[]", b"null"])
 
 
-def swap_case(rng: random.Random, text: bytes) -> bytes:
+def swap_case(rng, text):
     return rng.choice([text.upper(), text.lower(), text.swapcase()])
 
 
-def respace(rng: random.Random, text: bytes) -> bytes:
+def respace(rng, text):
     return text.replace(*rng.choice([(b" ", b"\t"), (b"\t", b" "), (b" ", b"  "), (b" ", b"\xc2\xa0"), (b" ", b"")]))
 
 
-MUTATIONS: list[Mutation] = [
+MUTATIONS = [
     *(flip_byte, insert, delete, truncate, replace_field, remove_field, repeat_field, copy_field, repeat_line),
     *(remove_line, shuffle_lines, blank_line, join_lines, encode, end_lines, compress, empty, swap_case, respace),
 ]
 
 
-def mutate(rng: random.Random, text: bytes) -> tuple[str, bytes]:
+def mutate(rng, text):
     """A variant of the content by one to three mutations, and their names."""
     chosen = rng.choices(MUTATIONS, k=rng.choice([1, 1, 2, 3]))
     for mutation in chosen:

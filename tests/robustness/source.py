@@ -1,9 +1,5 @@
 """A stand-in for a Lucene index that needs no JVM, so that a process with it can be forked."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
 from greylag.features.extract import FeatureExtractor
@@ -24,7 +20,7 @@ QUERY = "new york city goose"
 class MemorySource:
     """The methods of `LuceneIndex` that an export uses, for texts in memory."""
 
-    def __init__(self, path: Path, texts: dict[str, str]) -> None:
+    def __init__(self, path, texts):
         path.mkdir(exist_ok=True)
         (path / "segments_1").write_text(repr(texts))
         self.path, self.fingerprint = path, commit_fingerprint(path)
@@ -33,26 +29,26 @@ class MemorySource:
             [(term, place) for place, term in enumerate(analysis.tokens(text)) if term] for text in texts.values()
         ]
 
-    def check_integrity(self) -> None:
+    def check_integrity(self):
         """Find nothing."""
 
-    def warn_of_language(self) -> None:
+    def warn_of_language(self):
         """Find nothing."""
 
-    def docid_blocks(self) -> Iterator[tuple[list[bytes], Any]]:
+    def docid_blocks(self):
         docids = [docid.encode() for docid in self._texts]
         order = sorted(range(len(docids)), key=docids.__getitem__)
         for own in (order[:7], order[7:]):
             yield [docids[number] for number in own], np.array(own, dtype=np.int32)
 
-    def statistics(self) -> Statistics:
+    def statistics(self):
         tokens = [[term for term, _ in document] for document in self._tokens]
         terms = {term for document in tokens for term in document}
         return Statistics(
             len(tokens), sum(map(len, tokens)), len(terms), sum(len(set(document)) for document in tokens)
         )
 
-    def postings_blocks(self) -> Iterator[PostingsBlock]:
+    def postings_blocks(self):
         terms = sorted({term.encode() for document in self._tokens for term, _ in document})
         for first in range(0, len(terms), 4):
             own = terms[first : first + 4]
@@ -71,17 +67,17 @@ class MemorySource:
                 np.array([place for _, places in flat for place in places], dtype=np.int32),
             )
 
-    def open(self) -> PositionalIndex:
+    def open(self):
         """The exported index."""
         return PositionalIndex.of_shard(Shard(**open_export(self)), analysis.analyze)  # type: ignore[arg-type]
 
 
-def outcome(index: PositionalIndex) -> list[bytes]:
+def outcome(index):
     """What must not change: features, term frequencies, token streams and docids."""
     docids = sorted(TEXTS)[::2]
     ranking = Ranking("1", QUERY, tuple(docids), np.arange(len(docids), 0.0, -1.0))
     numbers = index.documents(docids)
-    streams: list[Any] = [array for number in numbers for array in index.token_stream(int(number))]
+    streams = [array for number in numbers for array in index.token_stream(int(number))]
     features = FeatureExtractor(index, candidate_pool())(ranking)
     weights = index.tfidf(numbers).toarray()
     return [np.asarray(array).tobytes() for array in (features, weights, *streams)] + [index.fingerprint.encode()]

@@ -1,7 +1,5 @@
 """Whole commands on Dask clusters of one thread, that grow, and whose parts die: the same bytes, or one line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -9,16 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from greylag.runtime import parallel
 from greylag.runtime.cache import beside
-from tests.greylag.cli.conftest import DEMO, Command
+from tests.greylag.cli.conftest import DEMO
 from tests.greylag.cli.test_running import INTERRUPTED, start
 from tests.processes import SECONDS
 
@@ -43,7 +39,7 @@ with LocalCluster(n_workers=int(sys.argv[1]), threads_per_worker=1, dashboard_ad
 
 
 @contextmanager
-def process(*words: object) -> Iterator[subprocess.Popen[str]]:
+def process(*words):
     """A process of Dask, which is killed at the end."""
     given = [sys.executable, *map(str, words)]
     with subprocess.Popen(given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as started:
@@ -54,7 +50,7 @@ def process(*words: object) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def scheduler(workers: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def scheduler(workers):
     """A scheduler in a process of its own, and its address."""
     with process("-c", SCHEDULER, workers) as started:
         assert started.stdout is not None
@@ -62,22 +58,20 @@ def scheduler(workers: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.fixture(scope="module")
-def one() -> Iterator[Any]:
+def one():
     """A cluster of one worker of one thread."""
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 
 @pytest.fixture
-def written(
-    command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., list[bytes]]:
+def written(command, made, tmp_path, monkeypatch):
     """Run a command of `COMMANDS`, and return the content of what it writes."""
     monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     monkeypatch.setattr(parallel, "WAITING_SECONDS", 3)
     monkeypatch.chdir(tmp_path)
 
-    def run(name: str, *options: str) -> list[bytes]:
+    def run(name, *options):
         for path in (Path("out"), Path("held")):
             path.unlink(missing_ok=True)
         code, _, errors = command(*options, *COMMANDS[name].format(made=made).split(), "--out", "out")
@@ -92,10 +86,10 @@ def written(
     return run
 
 
-def killed(pid: Callable[[], int]) -> threading.Thread:
+def killed(pid):
     """Kill a process once work is kept."""
 
-    def kill() -> None:
+    def kill():
         while not beside(Path("out")).exists():
             time.sleep(0.005)
         os.kill(pid(), signal.SIGKILL)
@@ -105,17 +99,17 @@ def killed(pid: Callable[[], int]) -> threading.Thread:
     return thread
 
 
-def worker_of(cluster: Any) -> Callable[[], int]:
+def worker_of(cluster):
     return lambda: int(next(iter(cluster.workers.values())).process.process.pid)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_one_thread_gives_the_same_bytes(name: str, one: Any, written: Callable[..., list[bytes]]) -> None:
+def test_one_thread_gives_the_same_bytes(name, one, written):
     assert written(name, "--scheduler", one.scheduler_address) == written(name)
 
 
 @pytest.mark.parametrize("least", [0, 1])
-def test_a_cluster_that_grows_gives_the_same_bytes(least: int, written: Callable[..., list[bytes]]) -> None:
+def test_a_cluster_that_grows_gives_the_same_bytes(least, written):
     with distributed.LocalCluster(n_workers=least, threads_per_worker=1, dashboard_address=":0") as cluster:
         cluster.adapt(minimum=least, maximum=2, interval="100ms")
         parallel.WAITING_SECONDS = 60  # as a new process takes its time
@@ -123,7 +117,7 @@ def test_a_cluster_that_grows_gives_the_same_bytes(least: int, written: Callable
 
 
 @pytest.mark.parametrize(("name", "workers"), [("folds", 2), ("rerank", 2), ("rerank", 1)])
-def test_a_worker_with_a_successor_dies(name: str, workers: int, written: Callable[..., list[bytes]]) -> None:
+def test_a_worker_with_a_successor_dies(name, workers, written):
     with distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster:
         parallel.WAITING_SECONDS = 60
         killer = killed(worker_of(cluster))
@@ -133,7 +127,7 @@ def test_a_worker_with_a_successor_dies(name: str, workers: int, written: Callab
     assert found == written(name)
 
 
-def test_the_only_worker_dies_without_a_successor(written: Callable[..., list[bytes]]) -> None:
+def test_the_only_worker_dies_without_a_successor(written):
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         process("-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--nthreads=1", "--no-nanny") as worker,
@@ -147,7 +141,7 @@ def test_the_only_worker_dies_without_a_successor(written: Callable[..., list[by
     assert resumed == written("rerank")
 
 
-def test_the_scheduler_dies(written: Callable[..., list[bytes]]) -> None:
+def test_the_scheduler_dies(written):
     with scheduler(2) as (started, address):
         killed(lambda: started.pid)
         with pytest.raises(RuntimeError, match="the cluster is lost"):
@@ -156,7 +150,7 @@ def test_the_scheduler_dies(written: Callable[..., list[bytes]]) -> None:
     assert resumed == written("rerank")
 
 
-def test_an_interrupt_on_a_cluster_says_what_is_kept(one: Any, ranked: list[object], tmp_path: Path) -> None:
+def test_an_interrupt_on_a_cluster_says_what_is_kept(one, ranked, tmp_path):
     out = tmp_path / "out.run"
     words = ["--scheduler", one.scheduler_address, "rerank", *ranked, "--stage", "manifold", "--out", out]
     process = start(*words, before=INTERRUPTED)
@@ -166,7 +160,7 @@ def test_an_interrupt_on_a_cluster_says_what_is_kept(one: Any, ranked: list[obje
     assert "Traceback" not in errors
 
 
-def test_an_experiment_gives_the_same_bytes(one: Any, command: Command, tmp_path: Path) -> None:
+def test_an_experiment_gives_the_same_bytes(one, command, tmp_path):
     for name in ("docs.jsonl", "topics.tsv", "qrels.txt"):
         shutil.copy(DEMO / name, tmp_path)
     text = "name: x\ncollection: {docs: docs.jsonl}\ntopics: topics.tsv\nqrels: qrels.txt\nmodel: sdm\n"

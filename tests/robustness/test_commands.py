@@ -4,10 +4,9 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 from typer.models import OptionInfo
@@ -99,7 +98,7 @@ COMPILING = 240
 """Seconds for the first command, which may have to compile."""
 
 
-def valid(made: Path) -> dict[str, list[str]]:
+def valid(made):
     """A valid command line for each command that takes files; outputs are new."""
     index, topics, run = f"--index={made / 'index'}", f"--topics={made / 'topics.tsv'}", f"--run={made / 'few.run'}"
     qrels = f"--qrels={made / 'qrels.txt'}"
@@ -128,7 +127,7 @@ def valid(made: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def files(made: Path) -> Path:
+def files(made):
     """The indexed collection, with small files for quick commands."""
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     few = [line for line in lines if int(line.split()[0]) <= 3 and int(line.split()[3]) <= 10]
@@ -144,7 +143,7 @@ def files(made: Path) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """The working folder, with a file, a loop and an empty file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("1\n")
@@ -153,7 +152,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def parameters(name: str) -> Iterator[tuple[str | None, Any]]:
+def parameters(name):
     """The flag (None for an argument) and the type of each parameter of a command."""
     hints = get_type_hints(getattr(import_module(f"greylag.cli.{name}"), name), include_extras=True)
     for hint in (hint for parameter, hint in hints.items() if parameter not in ("context", "return")):
@@ -163,7 +162,7 @@ def parameters(name: str) -> Iterator[tuple[str | None, Any]]:
         yield [option.default, *option.param_decls][-1] if isinstance(option, OptionInfo) else None, kind
 
 
-def variants(name: str, words: list[str]) -> Iterator[list[str]]:
+def variants(name, words):
     """The command line with each option in turn set to each odd value, and without it."""
     for flag, kind in parameters(name):
         rest = [word for word in words if not own(word, flag)]
@@ -176,13 +175,11 @@ def variants(name: str, words: list[str]) -> Iterator[list[str]]:
             yield [*rest, value if flag is None else f"{flag}={value}"]
 
 
-def own(word: str, flag: str | None) -> bool:
+def own(word, flag):
     return not word.startswith("--") if flag is None else word.split("=", maxsplit=1)[0] == flag
 
 
-def verdict(
-    words: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, limit: float = LIMIT
-) -> str:
+def verdict(words, capfd, monkeypatch, limit=LIMIT):
     monkeypatch.setattr(sys, "argv", ["greylag", *words])
     capfd.readouterr()
     try:
@@ -202,7 +199,7 @@ def verdict(
     return "accepted" if code == 0 or (code == 1 and "doctor" in words) else f"code {code} with {told[:400]!r}"
 
 
-def remove(path: Path) -> None:
+def remove(path):
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -211,15 +208,7 @@ def remove(path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"compile"}))  # which takes nothing
 @pytest.mark.parametrize("part", [pytest.param(0.1, id="sample"), pytest.param(1.0, id="all", marks=pytest.mark.slow)])
-def test_odd_values_are_refused_in_one_line(
-    *,
-    name: str,
-    part: float,
-    files: Path,
-    place: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_odd_values_are_refused_in_one_line(*, name, part, files, place, capfd, monkeypatch):
     rng, wrong = random.Random(name), []
     verdict(["--jobs=1", name, *valid(files)[name]], capfd, monkeypatch, COMPILING)
     remove(place / "out")
@@ -240,9 +229,7 @@ def test_odd_values_are_refused_in_one_line(
         *[f"--jobs={number}" for number in ("0", "-2", "1.5", "x", "99999999999", "")],
     ],
 )
-def test_the_demo_refuses_odd_values(
-    words: str, place: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_refuses_odd_values(words, place, capfd, monkeypatch):
     given = [words, "experiment", "demo"] if words.startswith("--jobs") else ["experiment", "demo", words]
     found = verdict(given, capfd, monkeypatch)
     assert found == "refused"

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,34 +19,34 @@ STORE = "windows.sqlite"
 statistics._MAX_UNSAVED_POSTINGS = 0  # or nothing would be stored of so few documents
 
 
-def _flip(path: Path, rng: random.Random) -> None:
+def _flip(path, rng):
     content = bytearray(path.read_bytes())
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     path.write_bytes(content)
 
 
-def _zero(path: Path, rng: random.Random) -> None:
+def _zero(path, rng):
     content = bytearray(path.read_bytes())
     first = rng.randrange(len(content))
     content[first : first + 64] = b"\xff" * len(content[first : first + 64])
     path.write_bytes(content)
 
 
-def _replace(path: Path, rng: random.Random) -> None:
+def _replace(path, rng):
     other = rng.choice([other for other in sorted(path.parent.iterdir()) if other != path and other.is_file()])
     path.write_bytes(other.read_bytes())
 
 
-def _older(path: Path, rng: random.Random) -> None:
+def _older(path, rng):
     path.with_name("meta.json").write_text('{"schema": 2, "files": {}}')
 
 
-def _folder(path: Path, rng: random.Random) -> None:
+def _folder(path, rng):
     path.unlink()
     path.mkdir()
 
 
-DAMAGE: dict[str, Callable[[Path, random.Random], object]] = {
+DAMAGE = {
     "truncated": lambda path, rng: path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)]),
     "emptied": lambda path, rng: path.write_bytes(b""),
     "grown": lambda path, rng: path.write_bytes(path.read_bytes() + rng.randbytes(rng.randrange(1, 99))),
@@ -61,7 +60,7 @@ DAMAGE: dict[str, Callable[[Path, random.Random], object]] = {
 }
 
 
-def try_damage(name: str, kind: str, place: Path, rng: random.Random, expected: list[bytes]) -> bool:
+def try_damage(name, kind, place, rng, expected):
     """Damage one file of a copy of an export; whether it is named and the export gives what it gave."""
     copy = Path(shutil.copytree(place, place.with_name("copy")))
     try:
@@ -84,7 +83,7 @@ def try_damage(name: str, kind: str, place: Path, rng: random.Random, expected: 
         shutil.rmtree(copy)
 
 
-def try_rot(name: str, kind: str, place: Path, rng: random.Random) -> bool:
+def try_rot(name, kind, place, rng):
     """Damage a file such that only its checksum shows it: whether it is named, and using it does not end the process.
 
     What the disk itself changes has neither another size nor another time of change.
@@ -109,7 +108,7 @@ def try_rot(name: str, kind: str, place: Path, rng: random.Random) -> bool:
         shutil.rmtree(copy)
 
 
-def _survives(source: MemorySource) -> bool:
+def _survives(source):
     """Whether using an export in a process of its own ends well or with one line."""
     child = os.fork()
     if child == 0:
@@ -124,7 +123,7 @@ def _survives(source: MemorySource) -> bool:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+def original(tmp_path_factory):
     """An export, and what it gives."""
     place = tmp_path_factory.mktemp("export") / "original"
     place.mkdir()
@@ -132,14 +131,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes
 
 
 @pytest.mark.parametrize("name", [*(f"{name}.npy" for name in DTYPES), "meta.json", STORE])
-def test_a_damaged_file_is_named_and_made_again(name: str, original: tuple[Path, list[bytes]]) -> None:
+def test_a_damaged_file_is_named_and_made_again(name, original):
     place, expected = original
     for kind in DAMAGE:
         assert try_damage(name, kind, place, random.Random(kind), expected), kind
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_damage_that_only_a_checksum_shows_ends_no_process(name: str, original: tuple[Path, list[bytes]]) -> None:
+def test_damage_that_only_a_checksum_shows_ends_no_process(name, original):
     place, _ = original
     for kind in ("flipped", "overwritten", "random"):
         assert try_rot(f"{name}.npy", kind, place, random.Random(kind)), kind

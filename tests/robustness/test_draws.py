@@ -12,8 +12,6 @@ Library calls that may draw, or depend on the order of hashes or on threads, and
 - LightGBM in `learning.lambdamart`: its tests train twice.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -27,7 +25,7 @@ SEEDED = {
 }  # fmt: skip
 
 
-def test_generators_are_seeded() -> None:
+def test_generators_are_seeded():
     unseeded, found = [], set()
     for path in sorted(PACKAGES.glob("greylag*/**/*.py")):
         for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):

@@ -1,12 +1,11 @@
 """Malformed and odd variants of every format: refused in one line, or read as an independent oracle reads them."""
 
 import random
-from pathlib import Path
 
 import pytest
 
 from greylag.errors import FormatError
-from tests.robustness.formats import FORMATS, Format
+from tests.robustness.formats import FORMATS
 from tests.robustness.harness import judge, trials
 
 VALID = 10  # of each format, with nine variants of each
@@ -14,24 +13,24 @@ VALID = 10  # of each format, with nine variants of each
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.filterwarnings("ignore")
-def test_variants_are_refused_or_read_as_the_oracle_reads_them(name: str, tmp_path: Path) -> None:
+def test_variants_are_refused_or_read_as_the_oracle_reads_them(name, tmp_path):
     found = list(trials(name, 0, VALID, tmp_path / "file"))
     assert [(*trial[:2], trial[2][:300]) for trial in found if trial[1] not in ("refused", "accepted")] == []
 
 
-def raises(error: BaseException) -> Format:
-    def read(path: Path) -> object:
+def raises(error):
+    def read(path):
         raise error
 
     return FORMATS["qrels"]._replace(read=read)
 
 
-def spin(path: Path) -> object:
+def spin(path):
     while True:
         pass
 
 
-def test_the_harness_sees_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_harness_sees_what_is_wrong(tmp_path, monkeypatch):
     form, path = FORMATS["qrels"], tmp_path / "file"
     content = form.make(random.Random(1))
     assert judge(form, content, path) == "accepted"

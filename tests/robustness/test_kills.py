@@ -77,7 +77,7 @@ class Ended:
     keys: list[str]
 
 
-def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+def start(arguments, folder):
     """Start a command in a folder, with temporary files in another below it."""
     (folder / "tmp").mkdir(exist_ok=True)
     environment = {**os.environ, "TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -87,12 +87,12 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def snapshot(folder: Path) -> dict[str, bytes]:
+def snapshot(folder):
     """The content of all files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
+def finish(process, folder):
     """Wait for the end of a command."""
     printed, errors = process.communicate(timeout=SECONDS)
     files = {name: content for name, content in snapshot(folder).items() if not _UNSTABLE.fullmatch(name)}
@@ -100,13 +100,13 @@ def finish(process: subprocess.Popen[str], folder: Path) -> Ended:
     return Ended(process.returncode, _BUILT.sub("", printed), errors.replace(_COMPILING, ""), files, keys)
 
 
-def strays(folder: Path) -> list[str]:
+def strays(folder):
     """Temporary files and folders."""
     found = [path for path in folder.rglob("*") if _TEMPORARY.search(path.name) or path.parent.name == "tmp"]
     return list(map(str, found))
 
 
-def prepare(folder: Path) -> Path:
+def prepare(folder):
     """An index, and the top of BM25's run for some topics, which the commands start from."""
     (folder / "topics.tsv").write_text("".join(Path(TOPICS).read_text().splitlines(keepends=True)[:12]))
     for name in ("index", "search"):
@@ -117,19 +117,19 @@ def prepare(folder: Path) -> Path:
     return folder
 
 
-def words(name: str, made: Path, jobs: int = 1) -> list[str]:
+def words(name, made, jobs=1):
     """The arguments of a command."""
     given = COMMANDS[name].format(made=made).split()
     return given if name == "index" else ["--jobs", str(jobs), *given]
 
 
-def kept(folder: Path, before: set[str]) -> set[str]:
+def kept(folder, before):
     """The keys of what killed commands had kept; none if there is no file of them, or it was removed at the end."""
     logs = [path for path in folder.rglob("*") if path.name.endswith((SUFFIX, ".greylag-work"))]
     return before | {*(folder / "keys").read_text().splitlines()} if logs else set()
 
 
-def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: Ended, seconds: float) -> str:
+def try_kill(name, folder, made, rng, expected, seconds):
     """Kill a command twice, at random times or after random parts of its work, and repeat it; what is wrong, or ""."""
     before = set[str]()
     for _ in range(2):
@@ -154,21 +154,21 @@ def try_kill(name: str, folder: Path, made: Path, rng: random.Random, expected: 
     return f"left {strays(folder)}" if strays(folder) else ""
 
 
-def wait_for(process: subprocess.Popen[str], path: Path, lines: int) -> None:
+def wait_for(process, path, lines):
     """Wait until a file has more lines than this, or the process ends."""
     while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") > lines):
         time.sleep(0.001)
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory):
     return prepare(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name != QUICK else ()) for name in COMMANDS]
 )
-def test_a_killed_command_goes_on(name: str, prepared: Path, tmp_path: Path) -> None:
+def test_a_killed_command_goes_on(name, prepared, tmp_path):
     for part in ("whole", "killed"):
         (tmp_path / part).mkdir()
     began = time.monotonic()

@@ -1,7 +1,5 @@
 """What macOS lacks of Linux is not used, or there is another way."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -41,7 +39,7 @@ print(Path("second.run").read_text())
 """
 
 
-def test_calls_of_linux_have_another_way() -> None:
+def test_calls_of_linux_have_another_way():
     root = Path(greylag.__file__).parent
     used = {
         (str(path.relative_to(root)), f"{node.value.id}.{node.attr}")
@@ -53,8 +51,8 @@ def test_calls_of_linux_have_another_way() -> None:
     assert used == GUARDED
 
 
-def test_without_them_the_results_are_the_same(tmp_path: Path) -> None:
-    def shown(lacking: dict[str, set[str]]) -> str:
+def test_without_them_the_results_are_the_same(tmp_path):
+    def shown(lacking):
         code = SESSION.format(modules=", ".join(LINUX), lacking=lacking)
         return python("-c", code, check=True, cwd=tmp_path).stdout
 

@@ -106,7 +106,7 @@ for path in sorted(Path().glob("*.yaml")):
 IMPATIENT = "import greylag.runtime.cache as log; log.MIN_KEPT_SECONDS = 0.0; from greylag.__main__ import main; main()"
 
 
-def write_signs(folder: Path, *, early: int = 1, late: int = 1) -> None:
+def write_signs(folder, *, early=1, late=1):
     """What stages multiply with, in modules that they import at once and when they are called."""
     for name, sign in (("helper", early), ("late", late)):
         for path in (folder / "mine" / f"{name}.py", folder / f"own_{name}.py"):
@@ -115,7 +115,7 @@ def write_signs(folder: Path, *, early: int = 1, late: int = 1) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def own(tmp_path):
     """A folder with an installed package, a module with stages, what both import, and a run."""
     (tmp_path / "mine-1.0.dist-info").mkdir()
     (tmp_path / "mine-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
@@ -132,7 +132,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def installed(folder: Path, **more: str) -> dict[str, str]:
+def installed(folder, **more):
     """The environment in which the package is installed."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]), **more}
 
@@ -146,11 +146,11 @@ def installed(folder: Path, **more: str) -> dict[str, str]:
         ("--model", "model.json", "early"),
     ],
 )
-def test_a_killed_command_does_not_go_on_with_changed_code(option: str, value: str, part: str, own: Path) -> None:
+def test_a_killed_command_does_not_go_on_with_changed_code(option, value, part, own):
     RankingModel((parse_feature("score"),), (1.0,)).save(own / "model.json")
     (own / "model.json").write_text((own / "model.json").read_text().replace('"score"', '"mine"'))
 
-    def rerank(stop: int) -> int:
+    def rerank(stop):
         words = ["--jobs", "1", "rerank", "--run", "first.run", option, value, "--out", "out.run"]
         return python("-c", IMPATIENT, *words, cwd=own, env=installed(own, STOP=str(stop))).returncode
 
@@ -163,13 +163,13 @@ def test_a_killed_command_does_not_go_on_with_changed_code(option: str, value: s
     assert ranks == [f"d{rank}" for rank in range(1, 6)] * 12
 
 
-def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own: Path) -> None:
+def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own):
     """Imported early or late; and on no other package's."""
     for name, text in {**USES, "none": COLLECTION}.items():
         (own / f"{name}.yaml").write_text(f"name: x\n{text}")
     (own / "other.py").write_text("")
 
-    def keys() -> dict[str, str]:
+    def keys():
         done = python("-c", KEYS, cwd=own, env=installed(own), check=True)
         return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
 
@@ -183,16 +183,16 @@ def test_an_outcome_depends_on_all_code_of_what_the_study_uses(own: Path) -> Non
     assert {name for name, key in after.items() if key != before[name]} == USES.keys()
 
 
-def test_the_code_of_what_trains_counts(own: Path) -> None:
+def test_the_code_of_what_trains_counts(own):
     code = "from greylag.cli.train import spelt_files; print(spelt_files('mine'), spelt_files('mine-sets(C=1)'))"
     done = python("-c", code, cwd=own, env=installed(own), check=True)
     assert done.stdout.count("mine/late.py") == 2
 
 
-def test_a_finished_experiment_is_run_again_if_its_code_changed(own: Path) -> None:
+def test_a_finished_experiment_is_run_again_if_its_code_changed(own):
     (own / "mine.yaml").write_text("name: x\nstudy: mine\n")
 
-    def score() -> tuple[float, bool]:
+    def score():
         done = python("-m", "greylag", "experiment", "mine.yaml", "--out", "out", cwd=own, env=installed(own))
         assert done.returncode == 0, done.stderr
         scores = json.loads((own / "out" / "finished.json").read_text())["scores"]
@@ -205,7 +205,7 @@ def test_a_finished_experiment_is_run_again_if_its_code_changed(own: Path) -> No
 
 
 @pytest.mark.long
-def test_an_experiment_runs_no_module_beside_it_that_it_does_not_name(tmp_path: Path) -> None:
+def test_an_experiment_runs_no_module_beside_it_that_it_does_not_name(tmp_path):
     """LightGBM imports pandas, which tries these where they are not installed."""
     pytest.importorskip("lightgbm")
     for name in "pyarrow bottleneck numexpr pytz scikits sksparse uarray winreg".split():

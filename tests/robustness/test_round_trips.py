@@ -2,11 +2,9 @@
 
 import json
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +18,7 @@ from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.runtime.files import read_json_lines
-from greylag.runtime.yaml_text import read_yaml
+from greylag.runtime.yaml_text import read_yaml, write_yaml
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
@@ -32,13 +30,13 @@ quick = settings(deadline=None, max_examples=60, database=None)
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     return tmp_path_factory.mktemp("round-trips") / "file"
 
 
 @quick
 @given(qrels=st.dictionaries(CLEAN, st.dictionaries(CLEAN, st.integers(-10_000, 10_000), min_size=1), min_size=1))
-def test_qrels(path: Path, qrels: dict[str, dict[str, int]]) -> None:
+def test_qrels(path, qrels):
     qrels = {f"q{qid}": grades for qid, grades in qrels.items()}  # a line that begins with # may be a comment
     path.write_bytes("".join(f"{q} 0 {d} {g}\n" for q, grades in qrels.items() for d, g in grades.items()).encode())
     assert read_qrels(path) == qrels
@@ -47,7 +45,7 @@ def test_qrels(path: Path, qrels: dict[str, dict[str, int]]) -> None:
 
 @quick
 @given(found=st.dictionaries(CLEAN, st.dictionaries(CLEAN, st.integers(-9, 9), min_size=1), min_size=1))
-def test_subtopic_qrels(path: Path, found: dict[str, dict[str, int]]) -> None:
+def test_subtopic_qrels(path, found):
     found = {subtopic: grades for subtopic, grades in found.items() if subtopic not in ("0", "Q0")} or {"1": {"d": 1}}
     path.write_bytes("".join(f"7 {s} {d} {g}\n" for s, grades in found.items() for d, g in grades.items()).encode())
     assert read_subtopic_qrels(path) == {"7": found}
@@ -55,7 +53,7 @@ def test_subtopic_qrels(path: Path, found: dict[str, dict[str, int]]) -> None:
 
 @quick
 @given(tag=TEXT, docids=st.lists(TEXT, min_size=1, max_size=6, unique=True), data=st.data())
-def test_runs(path: Path, tag: str, docids: list[str], data: st.DataObject) -> None:
+def test_runs(path, tag, docids, data):
     n = len(docids)
     scores = sorted(data.draw(st.lists(st.floats(-1e30, 1e30), min_size=n, max_size=n)), reverse=True)
     with suppress(ParameterError):
@@ -69,7 +67,7 @@ def test_runs(path: Path, tag: str, docids: list[str], data: st.DataObject) -> N
 
 @quick
 @given(topics=st.dictionaries(CLEAN, CLEAN, min_size=1))
-def test_tables_of_topics(path: Path, topics: dict[str, str]) -> None:
+def test_tables_of_topics(path, topics):
     if any(qid.split() != [qid] or query.split() != [query] for qid, query in topics.items()) or min(topics) < "!":
         return
     text = "".join(f"{qid}\t{query}\n" for qid, query in topics.items())
@@ -80,7 +78,7 @@ def test_tables_of_topics(path: Path, topics: dict[str, str]) -> None:
 
 @quick
 @given(qid=TEXT, name=TEXT, docids=st.lists(TEXT, min_size=1, max_size=5, unique=True), data=st.data())
-def test_features(path: Path, qid: str, name: str, docids: list[str], data: st.DataObject) -> None:
+def test_features(path, qid, name, docids, data):
     number = st.floats(-1e100, 1e100)  # what training data may have
     values = data.draw(st.lists(st.tuples(number, number), min_size=len(docids), max_size=len(docids)))
     rows = [(Ranking(qid, "", tuple(docids), np.zeros(len(docids))), np.array(values))]
@@ -93,7 +91,7 @@ def test_features(path: Path, qid: str, name: str, docids: list[str], data: st.D
 
 @quick
 @given(values=st.dictionaries(CLEAN, FLOATS, min_size=1))
-def test_priors(path: Path, values: dict[str, float]) -> None:
+def test_priors(path, values):
     path.write_bytes("".join(f"{docid} {value!r}\n" for docid, value in values.items()).encode())
     if not path.read_bytes().startswith(b"\xef\xbb\xbf"):
         assert Prior(str(path))._read() == values
@@ -101,7 +99,7 @@ def test_priors(path: Path, values: dict[str, float]) -> None:
 
 @quick
 @given(titles=st.dictionaries(TEXT, TEXT, min_size=1))
-def test_titles_and_json_lines(path: Path, titles: dict[str, str]) -> None:
+def test_titles_and_json_lines(path, titles):
     records = [{"id": docid, "title": title} for docid, title in titles.items()]
     for ascii_only in (True, False):
         text = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records)
@@ -118,7 +116,7 @@ FREE_NAMES = TEXT.filter(lambda name: name not in Provenance.__annotations__)
     weights=st.lists(FLOATS, min_size=3, max_size=3),
     provenance=st.dictionaries(FREE_NAMES, TEXT | FLOATS | st.integers(-(10**18), 10**18) | st.lists(TEXT)),
 )
-def test_linear_models(path: Path, weights: list[float], provenance: dict[str, object]) -> None:
+def test_linear_models(path, weights, provenance):
     model = RankingModel(candidate_pool()[:3], tuple(weights), provenance=provenance)
     model.save(path)
     assert RankingModel.load(path) == model
@@ -126,7 +124,7 @@ def test_linear_models(path: Path, weights: list[float], provenance: dict[str, o
 
 @quick
 @given(seed=st.integers(0, 10**6), members=st.integers(1, 3), k=st.integers(1, 50), titles=st.booleans())
-def test_diversity_models(path: Path, *, seed: int, members: int, k: int, titles: bool) -> None:
+def test_diversity_models(path, *, seed, members, k, titles):
     features = next(iter(PRESETS.values()))
     weights = np.random.default_rng(seed).normal(size=(members, features.n_features)).tolist()
     model = DiversityModel(features, tuple(map(tuple, weights)), k=k, titles=titles)
@@ -143,10 +141,6 @@ VALUES = st.recursive(
 
 @quick
 @given(fields=st.dictionaries(TEXT, VALUES, min_size=1, max_size=4))
-def test_experiments(path: Path, fields: dict[str, object]) -> None:
-    class Plain(yaml.SafeDumper):
-        def ignore_aliases(self, data: object) -> bool:
-            return True
-
-    path.write_text(yaml.dump(fields, Dumper=Plain, sort_keys=False), encoding="utf-8")
+def test_experiments(path, fields):
+    path.write_text(write_yaml(fields, width=80), encoding="utf-8")
     assert read_yaml(path) == fields

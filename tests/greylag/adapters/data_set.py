@@ -1,10 +1,5 @@
 """A data set of ir_datasets, made from local files by its own classes."""
 
-from pathlib import Path
-from typing import Any
-
-import pytest
-
 FILES = {
     "docs": "d1\tthe cat sat\nd2\ta dog ran\n",
     "queries": "1\tcat\n2\tdog run\n",
@@ -16,24 +11,24 @@ FILES = {
 class Local:
     """A file, as ir_datasets reads its downloads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self._path = path
 
-    def path(self, force: bool = True) -> Path:
+    def path(self, force=True):
         return self._path
 
-    def stream(self) -> Any:
+    def stream(self):
         return self._path.open("rb")
 
 
-def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def registered(tmp_path, monkeypatch):
     """A data set with all four kinds, registered as "greylag-test"."""
     import ir_datasets
     from ir_datasets import formats
 
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
 
-    def file(kind: str) -> Any:
+    def file(kind):
         (tmp_path / kind).write_text(FILES[kind])
         return Local(tmp_path / kind)
 

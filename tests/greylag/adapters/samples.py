@@ -15,7 +15,7 @@ QRELS = st.dictionaries(
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw):
     """Runs with texts, ties, and at least one document for each query."""
     rankings = []
     for qid, query in draw(TOPICS).items():

@@ -13,27 +13,27 @@ from greylag.ranking import Run
 from tests.greylag.adapters.samples import QRELS, TOPICS, runs
 
 
-def test_a_missing_package() -> None:
+def test_a_missing_package():
     with pytest.raises(DependencyError, match="pip install no-such-package"):
         imported("no_such_package", "no-such-package")
 
 
 @pytest.fixture(params=["pandas", "polars"])
-def library(request: pytest.FixtureRequest) -> str:
+def library(request):
     pytest.importorskip(request.param)
     return request.param
 
 
 @settings(max_examples=50, deadline=None)
 @given(run=runs(), topics=TOPICS, qrels=QRELS, library=st.sampled_from(["pandas", "polars"]))
-def test_nothing_is_lost_on_the_way(run: Run, topics: dict, qrels: dict, library: str) -> None:
+def test_nothing_is_lost_on_the_way(run, topics, qrels, library):
     pytest.importorskip(library)
     assert read_run(run_to_frame(run, library)).rankings == run.rankings
     assert read_topics(topics_to_frame(topics, library)) == topics
     assert read_qrels(qrels_to_frame(qrels, library)) == qrels
 
 
-def test_frames_have_pyterriers_columns_even_without_rows(library: str) -> None:
+def test_frames_have_pyterriers_columns_even_without_rows(library):
     assert list(run_to_frame(Run(()), library).columns) == ["qid", "query", "docno", "score", "rank"]
     assert list(topics_to_frame({}, library).columns) == ["qid", "query"]
     assert list(qrels_to_frame({}, library).columns) == ["qid", "docno", "label"]
@@ -49,7 +49,7 @@ def test_frames_have_pyterriers_columns_even_without_rows(library: str) -> None:
         ("qid", "docid", "score"),
     ],
 )
-def test_runs_by_the_names_of_other_packages(names: tuple[str, ...]) -> None:
+def test_runs_by_the_names_of_other_packages(names):
     frame = pd.DataFrame([(1, 10, 0.5), (1, 11, 0.75), (2, 10, 1)], columns=names)
     run = read_run(frame, topics={"1": "one", "2": "two"})
     assert [(r.qid, r.query, r.docids, r.scores.tolist()) for r in run.rankings] == [
@@ -58,7 +58,7 @@ def test_runs_by_the_names_of_other_packages(names: tuple[str, ...]) -> None:
     ]
 
 
-def test_the_text_of_a_hit_is_no_query_and_given_topics_come_first() -> None:
+def test_the_text_of_a_hit_is_no_query_and_given_topics_come_first():
     frame = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "text": ["of the document"]})
     assert read_run(frame)["1"].query == ""
     assert read_run(frame, {"1": "cat"})["1"].query == read_run(frame.assign(query="dog"), {"1": "cat"})["1"].query
@@ -95,6 +95,6 @@ def test_refuses_frames_that_mean_nothing_or_two_things(read, columns, message, 
         read(frame)
 
 
-def test_refuses_other_libraries() -> None:
+def test_refuses_other_libraries():
     with pytest.raises(ParameterError, match=r"library .*'spark'.*'pandas' or 'polars'"):
         topics_to_frame({}, "spark")  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ Tests `named`.
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.error import URLError
 
 import pytest
@@ -29,17 +29,17 @@ from tests.greylag.adapters.data_set import Local, registered
 
 
 @pytest.fixture
-def ir_datasets() -> Any:
+def ir_datasets():
     return pytest.importorskip("ir_datasets", reason="needs ir_datasets")
 
 
 @pytest.fixture
-def dataset(ir_datasets: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def dataset(ir_datasets, tmp_path, monkeypatch):
     return registered(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("by_name", [None, "greylag-test", "irds:greylag-test"])
-def test_a_data_set_or_its_name(dataset: Any, by_name: str | None) -> None:
+def test_a_data_set_or_its_name(dataset, by_name):
     source = by_name or dataset
     assert topics_from_ir_datasets(source) == {"1": "cat", "2": "dog run"}
     assert qrels_from_ir_datasets(source) == {"1": {"d1": 2, "d2": 0}, "2": {"d2": 1}}
@@ -79,12 +79,12 @@ def test_subtopics_are_those_of_the_file(ir_datasets, tmp_path, monkeypatch, by_
         ([TrecQuery("1", "a", "")], "has no subtopic_id"),
     ],
 )
-def test_wrong_subtopics(items: list[Any], reason: str) -> None:
+def test_wrong_subtopics(items, reason):
     with pytest.raises(ParameterError, match=reason):
         subtopic_qrels_from_ir_datasets(items)
 
 
-def test_named_tuples_and_their_fields() -> None:
+def test_named_tuples_and_their_fields():
     queries = [TrecQuery("301", "cats", "What do cats do?")]
     assert topics_from_ir_datasets(queries) == {"301": "cats"}
     assert topics_from_ir_datasets(queries, field="description") == {"301": "What do cats do?"}
@@ -120,7 +120,7 @@ def test_refuses_other_things(read, source, error, message):
         read(source)
 
 
-def test_what_a_data_set_lacks_or_cannot_get(ir_datasets: Any, dataset: Any, tmp_path: Path) -> None:
+def test_what_a_data_set_lacks_or_cannot_get(ir_datasets, dataset, tmp_path):
     from ir_datasets import formats
 
     without = ir_datasets.Dataset(formats.TsvQueries(tmp_path / "queries", namespace="t", lang="en"))
@@ -128,7 +128,7 @@ def test_what_a_data_set_lacks_or_cannot_get(ir_datasets: Any, dataset: Any, tmp
         qrels_from_ir_datasets(without)
 
     class NoNetwork:
-        def stream(self) -> Any:
+        def stream(self):
             raise ConnectionError("no route to host")
 
     unreachable = ir_datasets.Dataset(formats.TsvQueries(NoNetwork(), namespace="t", lang="en"))
@@ -137,13 +137,13 @@ def test_what_a_data_set_lacks_or_cannot_get(ir_datasets: Any, dataset: Any, tmp
 
 
 @pytest.fixture
-def search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+def search(monkeypatch, tmp_path):
     """Instead of Pyserini's module, one that says that it has nothing, as Pyserini does."""
 
-    def get_topics(name: str) -> None:
+    def get_topics(name):
         raise ValueError(f"Topic {name} Not Found")
 
-    def get_qrels_file(name: str) -> None:
+    def get_qrels_file(name):
         raise FileNotFoundError(f"no qrels file for {name}")
 
     module = ModuleType("pyserini.search")
@@ -153,7 +153,7 @@ def search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     try:
         pyserini_module("search")
@@ -164,7 +164,7 @@ def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch: pytest.Mo
             read("no-such-name")
 
 
-def test_topics_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_by_name(search, monkeypatch):
     with pytest.raises(FormatError, match="no-such-topics"):
         named_topics("no-such-topics")
     monkeypatch.setattr(search, "get_topics", lambda name: {19: {"title": f"of {name}"}})
@@ -173,7 +173,7 @@ def test_topics_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> 
         named_topics("topics.tsv")
 
 
-def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_qrels_by_name(search, monkeypatch, tmp_path):
     """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
     file = tmp_path / "qrels.dl19"
     with pytest.raises(FormatError, match="no-such-qrels"):
@@ -188,8 +188,8 @@ def test_qrels_by_name(search: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_
         named_qrels("dl19-passage")
 
 
-def test_without_a_network(search: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> str:
+def test_without_a_network(search, monkeypatch):
+    def fail(name):
         raise URLError("no route to host\nor other")
 
     for attribute in ("get_topics", "get_qrels_file"):
@@ -203,6 +203,6 @@ def test_without_a_network(search: ModuleType, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("ir_datasets")
 @pytest.mark.parametrize("named", [named_topics, named_qrels])
-def test_names_that_ir_datasets_lacks(named: Any) -> None:
+def test_names_that_ir_datasets_lacks(named):
     with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
         named("irds:no-such-data")

@@ -19,7 +19,7 @@ def retrieved():
     ]
 
 
-def test_is_rerank_on_documents_that_stay_as_they_were() -> None:
+def test_is_rerank_on_documents_that_stay_as_they_were():
     compressor = langchain_compressor(top_k=3, relevance_weight=0.4)
     assert isinstance(compressor, core.BaseDocumentCompressor)
     documents = retrieved()
@@ -32,7 +32,7 @@ def test_is_rerank_on_documents_that_stay_as_they_were() -> None:
     assert documents == retrieved()
 
 
-def test_without_scores_goes_by_the_order() -> None:
+def test_without_scores_goes_by_the_order():
     bare = [core.Document(page_content=text) for text in PASSAGES]
     found = langchain_compressor(score=None).compress_documents(bare, "cat")
     assert [d.page_content for d in found] == [new.text for new in rerank("cat", PASSAGES, [5, 4, 3, 2, 1])]
@@ -40,7 +40,7 @@ def test_without_scores_goes_by_the_order() -> None:
         langchain_compressor().compress_documents(bare, "cat")
 
 
-def test_scores_of_none_are_no_scores() -> None:
+def test_scores_of_none_are_no_scores():
     documents = retrieved()
     for document in documents:
         document.metadata["score"] = None
@@ -51,7 +51,7 @@ def test_scores_of_none_are_no_scores() -> None:
         langchain_compressor().compress_documents(documents, "cat")
 
 
-def test_it_can_be_pickled() -> None:
+def test_it_can_be_pickled():
     compressor = langchain_compressor(method="mmr(relevance_weight=0.4)", top_k=3, vectors=lengths)
     again = pickle.loads(pickle.dumps(compressor))
     assert again.compress_documents(retrieved(), "cat") == compressor.compress_documents(retrieved(), "cat")
@@ -59,11 +59,11 @@ def test_it_can_be_pickled() -> None:
         pickle.dumps(langchain_compressor(vectors=lambda texts: [[1.0]] * len(texts)))
 
 
-def lengths(texts: list[str]) -> list[list[float]]:
+def lengths(texts):
     return [[len(text), 1.0] for text in texts]
 
 
-def test_groups_are_in_the_metadata() -> None:
+def test_groups_are_in_the_metadata():
     sites = ["a", "a", "a", "b", None]
     documents = retrieved()
     for document, site in zip(documents, sites, strict=True):
@@ -74,7 +74,7 @@ def test_groups_are_in_the_metadata() -> None:
         langchain_compressor(group="site")
 
 
-def test_embeddings_by_a_function_or_in_the_metadata() -> None:
+def test_embeddings_by_a_function_or_in_the_metadata():
     from langchain_core.embeddings import DeterministicFakeEmbedding
 
     embeddings = DeterministicFakeEmbedding(size=8)
@@ -115,12 +115,12 @@ def test_embeddings_by_a_function_or_in_the_metadata() -> None:
         ({"method": "coverage", "vectors": len}, "method 'coverage' takes no vectors"),
     ],
 )
-def test_options_are_checked_when_it_is_made(options, message) -> None:
+def test_options_are_checked_when_it_is_made(options, message):
     with pytest.raises(ParameterError, match=message):
         langchain_compressor(**options)
 
 
-def test_in_a_chain() -> None:
+def test_in_a_chain():
     from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
     compressor = langchain_compressor(top_k=2)

@@ -19,7 +19,7 @@ def nodes():
     ]
 
 
-def test_is_rerank_on_nodes() -> None:
+def test_is_rerank_on_nodes():
     postprocessor = llama_index_postprocessor(top_k=3, relevance_weight=0.4)
     found = postprocessor.postprocess_nodes(nodes(), query_str="cat")
     expected = rerank("cat", PASSAGES, SCORED, relevance_weight=0.4, top_k=3)
@@ -27,7 +27,7 @@ def test_is_rerank_on_nodes() -> None:
     assert postprocessor.class_name() == "GreylagPostprocessor"
 
 
-def test_groups_are_in_the_metadata() -> None:
+def test_groups_are_in_the_metadata():
     retrieved = nodes()
     for scored, file in zip(retrieved, ["a", "a", "a", "b", None], strict=True):
         scored.node.metadata = {"file_name": file} if file else {}
@@ -38,12 +38,12 @@ def test_groups_are_in_the_metadata() -> None:
     assert [node.node.node_id for node in found] == ["n0", "n1", "n3", "n4", "n2"]
 
 
-def test_calls_without_a_query_are_refused() -> None:
+def test_calls_without_a_query_are_refused():
     with pytest.raises(ParameterError, match="give query_str="):
         llama_index_postprocessor().postprocess_nodes(nodes())
 
 
-def test_the_retrievers_score_is_kept_where_no_model_reads_it() -> None:
+def test_the_retrievers_score_is_kept_where_no_model_reads_it():
     before, again = nodes(), nodes()
     found = llama_index_postprocessor().postprocess_nodes(before, query_str="cat")
     assert {node.node_id: node.metadata["retrieval_score"] for node in found} == {
@@ -54,7 +54,7 @@ def test_the_retrievers_score_is_kept_where_no_model_reads_it() -> None:
     assert before == again
 
 
-def test_nodes_without_scores_go_by_their_order() -> None:
+def test_nodes_without_scores_go_by_their_order():
     bare = [schema.NodeWithScore(node=schema.TextNode(text=text, id_=f"n{n}")) for n, text in enumerate(PASSAGES)]
     found = llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
     expected = rerank("cat", PASSAGES, [5, 4, 3, 2, 1])
@@ -65,18 +65,18 @@ def test_nodes_without_scores_go_by_their_order() -> None:
         llama_index_postprocessor().postprocess_nodes(bare, query_str="cat")
 
 
-def test_it_can_be_pickled() -> None:
+def test_it_can_be_pickled():
     postprocessor = llama_index_postprocessor(method="mmr>>group-limit(max_per_group=1)", group="g", vectors=lengths)
     again = pickle.loads(pickle.dumps(postprocessor))
     found, expected = (one.postprocess_nodes(nodes(), query_str="cat") for one in (again, postprocessor))
     assert found == expected
 
 
-def lengths(texts: list[str]) -> list[list[float]]:
+def lengths(texts):
     return [[len(text), 1.0] for text in texts]
 
 
-def test_embeddings_of_the_nodes_or_by_a_function() -> None:
+def test_embeddings_of_the_nodes_or_by_a_function():
     rows = np.random.default_rng(0).standard_normal((5, 4)).tolist()
     retrieved = nodes()
     for scored, row in zip(retrieved, rows, strict=True):
@@ -99,6 +99,6 @@ def test_embeddings_of_the_nodes_or_by_a_function() -> None:
         ({"vectors": "embeddings"}, "vectors is 'embeddings': give 'embedding' or a function"),
     ],
 )
-def test_options_are_checked_when_it_is_made(options, message) -> None:
+def test_options_are_checked_when_it_is_made(options, message):
     with pytest.raises(ParameterError, match=message):
         llama_index_postprocessor(**options)

@@ -1,7 +1,6 @@
 """Pyserini's dictionaries and searchers, in the shapes that its functions return."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,31 +14,31 @@ from greylag.adapters import (
     topics_from_pyserini,
 )
 from greylag.errors import ParameterError
-from greylag.ranking import Hit, Query, Ranking, Run
+from greylag.ranking import Hit, Query, Ranking
 from tests.greylag.adapters.samples import runs
 
 TOPICS = {301: {"title": "wing  flow", "description": "What flows?"}, "q-2": {"title": "cat", "description": ""}}
 
 
 @pytest.mark.parametrize(("field", "first"), [("title", "wing flow"), ("description", "What flows?")])
-def test_topics(field: str, first: str) -> None:
+def test_topics(field, first):
     topics = topics_from_pyserini(TOPICS, field=field)
     assert list(topics) == ["301", "q-2"]
     assert topics["301"] == first
 
 
-def test_judgements_have_strings_for_grades_and_integers_for_keys() -> None:
+def test_judgements_have_strings_for_grades_and_integers_for_keys():
     assert qrels_from_pyserini({301: {12: "1", "d": "0"}, "q": {"d": -2}}) == {"301": {"12": 1, "d": 0}, "q": {"d": -2}}
 
 
 @settings(max_examples=50, deadline=None)
 @given(run=runs())
-def test_hits_there_and_back(run: Run) -> None:
+def test_hits_there_and_back(run):
     topics = {ranking.qid: ranking.query for ranking in run.rankings}
     assert run_from_pyserini(run_to_pyserini(run), topics=topics, tag=run.tag) == run
 
 
-def test_hits_of_a_batch_search() -> None:
+def test_hits_of_a_batch_search():
     hits = {
         7: [SimpleNamespace(docid="a", score=2.5, raw="{}"), SimpleNamespace(docid=12, score=np.float32(1))],
         "8": [],
@@ -55,11 +54,11 @@ def test_hits_of_a_batch_search() -> None:
 class Searcher:
     """As ``LuceneSearcher`` and ``FaissSearcher`` are called."""
 
-    def search(self, query: str, k: int = 10) -> list[Any]:
+    def search(self, query, k=10):
         return [SimpleNamespace(docid=f"{query}{rank}", score=-rank) for rank in range(k)]
 
 
-def test_a_searcher_is_a_source() -> None:
+def test_a_searcher_is_a_source():
     source = PyseriniSource(Searcher(), k=3)
     assert source(Query("1", "cat")) == Ranking("1", "cat", ("cat0", "cat1", "cat2"), np.array([0.0, -1, -2]))
     assert [r.qid for r in source.run({301: "cat", 302: "dog"}).rankings] == ["301", "302"]

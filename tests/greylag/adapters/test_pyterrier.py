@@ -21,7 +21,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation import evaluate
 from greylag.index import PositionalIndex
 from greylag.pipeline import Source
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Query, Ranking
 from tests.greylag.adapters.samples import runs
 
 pt = pytest.importorskip("pyterrier", reason="needs python-terrier")
@@ -35,7 +35,7 @@ TOPICS = {"1": "cat", "2": "dog hen", "3": "wing"}
 class Overlap(Source):
     """Ranks documents by the number of query words that they have; many tie."""
 
-    def __call__(self, query: Query, /) -> Ranking:
+    def __call__(self, query, /):
         words = set(query.text.split())
         scores = {docid: float(len(words & set(text.split()))) for docid, text in TEXTS.items()}
         found = {docid: score for docid, score in scores.items() if score}
@@ -45,7 +45,7 @@ class Overlap(Source):
 PIPELINE = Overlap() >> MMR(INDEX, relevance_weight=0.3)
 
 
-def test_a_pipeline_of_either_kind_gives_the_same() -> None:
+def test_a_pipeline_of_either_kind_gives_the_same():
     frame = topics_to_frame(TOPICS)
     pipeline = Overlap() >> RandomOrder(1) >> MMR(INDEX, relevance_weight=0.3)
     first, *others = pipeline.steps
@@ -62,7 +62,7 @@ def test_a_pipeline_of_either_kind_gives_the_same() -> None:
         assert all((np.diff(own["score"].astype("f4")) < 0).all() for _, own in groups)
 
 
-def test_experiments_measure_what_greylag_measures() -> None:
+def test_experiments_measure_what_greylag_measures():
     qrels = {"1": {"d1": 1, "d3": 1}, "2": {"d5": 2, "d4": 1}, "3": {"d0": 1}}
     table = pt.Experiment(
         [to_pyterrier(Overlap()), to_pyterrier(PIPELINE)],
@@ -77,7 +77,7 @@ def test_experiments_measure_what_greylag_measures() -> None:
         assert table.set_index("name").loc[name].tolist() == pytest.approx([*ours.values()])
 
 
-def test_pyterrier_inspects_what_is_taken_and_given() -> None:
+def test_pyterrier_inspects_what_is_taken_and_given():
     stage, source = to_pyterrier(MMR(INDEX)), to_pyterrier(Overlap())
     assert [set(columns) for columns in pt.inspect.transformer_inputs(stage)] == [{"qid", "query", "docno", "score"}]
     assert [set(columns) for columns in pt.inspect.transformer_inputs(source)] == [{"qid", "query"}]
@@ -89,7 +89,7 @@ def test_pyterrier_inspects_what_is_taken_and_given() -> None:
     assert repr(stage) == "greylag(MMR)"
 
 
-def test_other_columns_stay_with_their_documents() -> None:
+def test_other_columns_stay_with_their_documents():
     frame = to_pyterrier(Overlap())(topics_to_frame(TOPICS).assign(year=[2001, 2002, 2003]))
     assert frame.groupby("qid")["year"].unique().map(list).to_dict() == {"1": [2001], "2": [2002]}
     frame["text"] = frame["docno"].map(TEXTS)
@@ -100,14 +100,14 @@ def test_other_columns_stay_with_their_documents() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(run=runs())
-def test_a_stage_there_and_back(run: Run) -> None:
+def test_a_stage_there_and_back(run):
     stage = RandomOrder(3)
     again = from_pyterrier(to_pyterrier(stage))
     assert isinstance(again, PyTerrierStage)
     assert [again(ranking) for ranking in run.rankings] == [stage(ranking) for ranking in run.rankings]
 
 
-def test_a_source_there_and_back() -> None:
+def test_a_source_there_and_back():
     again = from_pyterrier(to_pyterrier(Overlap()))
     assert isinstance(again, PyTerrierSource)
     ours, theirs = Overlap().run(TOPICS), again.run(TOPICS)
@@ -115,7 +115,7 @@ def test_a_source_there_and_back() -> None:
     assert theirs["3"] == Ranking("3", "wing", (), np.empty(0))
 
 
-def test_transformers_of_pyterrier_in_a_pipeline_of_greylag() -> None:
+def test_transformers_of_pyterrier_in_a_pipeline_of_greylag():
     by_length = from_pyterrier(pt.apply.doc_score(lambda row: -len(TEXTS[row["docno"]])))
     assert isinstance(by_length, PyTerrierStage)
     found = (Overlap() >> by_length >> MMR(INDEX, relevance_weight=1.0)).run(TOPICS)
@@ -126,7 +126,7 @@ def test_transformers_of_pyterrier_in_a_pipeline_of_greylag() -> None:
     assert fixed(Query("1", "cat")) == Overlap()(Query("1", "cat"))
 
 
-def test_refuses_other_things() -> None:
+def test_refuses_other_things():
     with pytest.raises(ParameterError, match="str 'bm25' is not a PyTerrier transformer"):
         from_pyterrier("bm25")
     with pytest.raises(ParameterError, match=r"^int 3 "):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long  # ranx compiles for minutes
 
 @settings(max_examples=20, deadline=None)
 @given(run=runs(), qrels=QRELS)
-def test_order_and_judgements_survive(run: Run, qrels: dict) -> None:
+def test_order_and_judgements_survive(run, qrels):
     identifiers = [*qrels, *(d for own in qrels.values() for d in own), *(r.qid for r in run.rankings)]
     assume(all(ord(name[-1]) % 256 for name in [*identifiers, *(d for r in run.rankings for d in r.docids)]))
     back = read_run(run_to_ranx(run), {r.qid: r.query for r in run.rankings})
@@ -28,7 +28,7 @@ def test_order_and_judgements_survive(run: Run, qrels: dict) -> None:
 
 
 @pytest.mark.parametrize("name", ["\u0100", "1\u4e00", "a\U00010000"])
-def test_identifiers_that_ranx_shortens_are_refused(name: str) -> None:
+def test_identifiers_that_ranx_shortens_are_refused(name):
     assert name not in [*ranx.Qrels({"q": {name: 1}}).qrels["q"].keys()]
     with pytest.raises(ParameterError, match="ranx would drop the last character"):
         qrels_to_ranx({"q": {name: 1}})
@@ -36,7 +36,7 @@ def test_identifiers_that_ranx_shortens_are_refused(name: str) -> None:
         run_to_ranx(Run((Ranking("q", "", (name,), np.zeros(1)),), "r"))
 
 
-def test_ranx_measures_what_greylag_measures() -> None:
+def test_ranx_measures_what_greylag_measures():
     rng = np.random.default_rng(0)
     docids = [f"d{i}" for i in range(30)]
     qrels = {f"q{q}": {d: int(rng.integers(0, 4)) for d in docids[:20]} for q in range(6)}
@@ -47,7 +47,7 @@ def test_ranx_measures_what_greylag_measures() -> None:
     np.testing.assert_allclose([*theirs.values()], graded.means)
 
 
-def test_a_run_that_ranx_fused() -> None:
+def test_a_run_that_ranx_fused():
     runs = [
         Run((Ranking("q", "", docids, np.array([2.0, 1.0])),), tag)
         for tag, docids in (("a", ("x", "y")), ("b", ("z", "x")))
@@ -57,6 +57,6 @@ def test_a_run_that_ranx_fused() -> None:
     assert fused["q"].query == "text"
 
 
-def test_a_query_without_documents_is_refused() -> None:
+def test_a_query_without_documents_is_refused():
     with pytest.raises(ParameterError, match=r"query q\b.*ranx"):
         run_to_ranx(Run((Ranking("q", "", (), np.ones(0)),)))

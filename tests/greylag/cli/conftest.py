@@ -1,7 +1,5 @@
 """Fixtures for tests of the command line: a command to run, and files of the demonstration collection."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil
@@ -13,7 +11,6 @@ import pytest
 
 import greylag
 from greylag.cli import main
-from greylag.trec import Qrels
 from tests.processes import python
 
 Command = Callable[..., tuple[int, str, str]]
@@ -23,10 +20,10 @@ COMPILING = "greylag: info: compiling loops on first use; greylag compile does t
 
 
 @pytest.fixture
-def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+def command(capfd, monkeypatch):
     """Run a command in this process: its exit code, output and errors, whether or not it is the first to compile."""
 
-    def run(*words: object) -> tuple[int, str, str]:
+    def run(*words):
         monkeypatch.setattr(sys, "argv", ["greylag", *map(str, words)])
         capfd.readouterr()
         with pytest.raises(SystemExit) as stop:
@@ -37,17 +34,17 @@ def command(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return run
 
 
-def write_qrels(qrels: Qrels, path: Path) -> None:
+def write_qrels(qrels, path):
     """Write judgements in four columns."""
     path.write_text("".join(f"{qid} 0 {docid} {grade}\n" for qid in qrels for docid, grade in qrels[qid].items()))
 
 
-def spelt(model: str, options: str) -> list[str]:
+def spelt(model, options):
     """The option ``--model`` for a model with options."""
     return ["--model", f"{model}({options.replace(' ', ',')})"]
 
 
-def unremarked(result: tuple[int, str, str]) -> tuple[int, str, str]:
+def unremarked(result):
     """What a command gave, without the warning that a model ranks topics that it was trained on."""
     code, out, err = result
     remarks = [line for line in err.splitlines() if "topics are among those that " in line]
@@ -65,17 +62,17 @@ FILES = {
 
 
 @pytest.fixture
-def refused(command: Command, request: pytest.FixtureRequest, tmp_path: Path) -> Refused:
+def refused(command, request, tmp_path):
     """Run a command that must fail with code 2 and one line, having written nothing, and return the line.
 
     The words are several arguments, or one string, split as in a shell. In them RUN, TOPICS, QRELS, SUBTOPICS
     and INDEX are replaced by files of `made`, and TMP by the test's folder.
     """
 
-    def path(name: re.Match[str]) -> str:
+    def path(name):
         return str(tmp_path if name[0] == "TMP" else request.getfixturevalue("made") / FILES[name[0]])
 
-    def run(*words: object) -> str:
+    def run(*words):
         given = shlex.split(str(words[0])) if len(words) == 1 else map(str, words)
         before = set(tmp_path.rglob("*"))
         code, out, err = command(*[re.sub(rf"\b({'|'.join(FILES)}|TMP)\b(?!=)", path, word) for word in given])
@@ -88,7 +85,7 @@ def refused(command: Command, request: pytest.FixtureRequest, tmp_path: Path) ->
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A folder with the demonstration collection's files, its index and BM25's run. Tests write elsewhere."""
     folder = tmp_path_factory.mktemp("made")
     for file in DEMO.glob("*.t*"):
@@ -104,19 +101,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def collection(made: Path) -> list[object]:
+def collection(made):
     """The options for index and topics."""
     return ["--index", made / "index", "--topics", made / "topics.tsv"]
 
 
 @pytest.fixture
-def ranked(made: Path, collection: list[object]) -> list[object]:
+def ranked(made, collection):
     """The options for index, topics and BM25's run."""
     return [*collection, "--run", made / "bm25.run"]
 
 
 @pytest.fixture
-def few(made: Path, collection: list[object], tmp_path: Path) -> list[object]:
+def few(made, collection, tmp_path):
     """The options for index, topics and the top 30 documents of eight queries."""
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     kept = [line for line in lines if int(line.split()[0]) <= 8 and int(line.split()[3]) <= 30]
@@ -125,10 +122,10 @@ def few(made: Path, collection: list[object], tmp_path: Path) -> list[object]:
 
 
 @pytest.fixture
-def learn(command: Command, few: list[object]) -> Command:
+def learn(command, few):
     """Run ``train --model svmdiv`` on `few` with the judgements, output file and options that are given."""
 
-    def run(qrels: Path, out: Path, *words: object) -> tuple[int, str, str]:
+    def run(qrels, out, *words):
         model = () if "--model" in words else ("--model", "svmdiv")
         return command("train", *few, "--qrels", qrels, "--out", out, *model, *words)
 
@@ -136,7 +133,7 @@ def learn(command: Command, few: list[object]) -> Command:
 
 
 @pytest.fixture
-def ensemble(learn: Command, made: Path, tmp_path: Path) -> Path:
+def ensemble(learn, made, tmp_path):
     """An ensemble of three models."""
     words = spelt("cssvm", "M=3 alpha=2 seed=5 C=1 k=3")
     code, told, err = learn(made / "qrels.subtopics.txt", tmp_path / "ens.json", *words)

@@ -3,19 +3,12 @@
 Tests `check`.
 """
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.greylag.cli.conftest import Command, Refused
 
-
-def test_a_run_that_follows_the_rules_and_one_that_does_not(
-    command: Command, made: Path, collection: list[object], tmp_path: Path
-) -> None:
+def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, collection, tmp_path):
     """BM25's run is right; one with an unknown document, and without a topic, is refused for both."""
     code, shown, _ = command("check", *collection, made / "bm25.run")
     assert (code, shown.count("\n"), shown.count("ok ")) == (0, 11, 10)
@@ -33,7 +26,7 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
 
 
-def test_without_a_line_of_a_run_its_rules_are_not_checked(command: Command, made: Path, tmp_path: Path) -> None:
+def test_without_a_line_of_a_run_its_rules_are_not_checked(command, made, tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"id": "d", "contents": "grey geese"}\n')
     _, shown, _ = command("check", "--topics", made / "topics.tsv", tmp_path / "docs.jsonl")
     assert re.findall(r"^(refused|ok|not checked) +(\w+): ", shown, re.MULTILINE) == [
@@ -45,7 +38,7 @@ def test_without_a_line_of_a_run_its_rules_are_not_checked(command: Command, mad
     ]
 
 
-def test_runs_after_one_that_cannot_be_read_are_checked(command: Command, made: Path, tmp_path: Path) -> None:
+def test_runs_after_one_that_cannot_be_read_are_checked(command, made, tmp_path):
     (tmp_path / "empty.run").write_text("")
     (tmp_path / "latin.run").write_bytes(b"1 Q0 \xe4 1 1 x\n")
     names = [tmp_path / "empty.run", made / "bm25.run", tmp_path / "latin.run"]
@@ -60,7 +53,7 @@ def test_runs_after_one_that_cannot_be_read_are_checked(command: Command, made: 
     assert (code, err.count("\n"), "2 of 3 runs" in err) == (2, 1, True)
 
 
-def test_what_several_runs_share_is_told(command: Command, made: Path, tmp_path: Path) -> None:
+def test_what_several_runs_share_is_told(command, made, tmp_path):
     """Rankings under two names, a tag of two runs, a file given twice; and a run of other topics."""
     lines = [line.split() for line in (made / "bm25.run").read_text().splitlines()]
     topics = ["check", "--topics", made / "topics.tsv", made / "bm25.run"]
@@ -90,5 +83,5 @@ def test_what_several_runs_share_is_told(command: Command, made: Path, tmp_path:
         ("RUN --topics TOPICS --depth 0", "--depth"),
     ],
 )
-def test_refusals(refused: Refused, words: str, reason: str) -> None:
+def test_refusals(refused, words, reason):
     assert reason in refused(f"check {words}")

@@ -1,20 +1,16 @@
 """``greylag compile``."""
 
-from __future__ import annotations
-
 import os
 import re
-from pathlib import Path
 
 import pytest
 
 from greylag import PositionalIndex
-from tests.greylag.cli.conftest import Command, Refused
 from tests.processes import python
 
 
 @pytest.mark.long
-def test_all_is_compiled_ahead(command: Command, refused: Refused) -> None:
+def test_all_is_compiled_ahead(command, refused):
     code, out, _ = command("compile")
     assert code == 0
     lines = out.splitlines()
@@ -41,12 +37,12 @@ main()
 
 
 @pytest.mark.long
-def test_nothing_is_left_to_compile_for_ranking(made: Path, tmp_path: Path) -> None:
+def test_nothing_is_left_to_compile_for_ranking(made, tmp_path):
     """In a cache of its own, in which nothing is at first; the files of the index are there."""
     PositionalIndex.from_lucene(made / "index").words  # noqa: B018
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    def compiled(*words: object) -> list[str]:
+    def compiled(*words):
         done = python("-c", COUNT, *words, env=environment, check=True)
         assert "greylag compile does this ahead" not in done.stderr
         return [line for line in done.stdout.splitlines() if line.startswith("compiled")]

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +7,10 @@ from greylag.cli.diversify import commands
 from greylag.diversity import choose_diversifier
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.trec import read_aspects, read_subtopic_qrels
-from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.cli.conftest import DEMO
 
 
-def test_the_printed_command_applies_what_was_chosen(command: Command, made: Path, tmp_path: Path) -> None:
+def test_the_printed_command_applies_what_was_chosen(command, made, tmp_path):
     run, qrels, aspects = tmp_path / "top.run", DEMO / "qrels.subtopics.txt", DEMO / "subtopics.tsv"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     run.write_text("".join(line for line in lines if int(line.split()[3]) <= 40))
@@ -40,9 +37,7 @@ def test_the_printed_command_applies_what_was_chosen(command: Command, made: Pat
     assert evaluate_by_subtopic(chosen, judged, ["alpha-nDCG@10"]).means[0] > expected.scores["none"].means[0]
 
 
-def test_learned_diversity_is_printed_with_its_training(
-    command: Command, made: Path, few: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_learned_diversity_is_printed_with_its_training(command, made, few, tmp_path, monkeypatch):
     run, qrels = few[-1], DEMO / "qrels.subtopics.txt"
     index = PositionalIndex.from_lucene(made / "index")
     judged = {qid: by for qid, by in read_subtopic_qrels(qrels).items() if qid in read_run(run)}
@@ -67,5 +62,5 @@ def test_learned_diversity_is_printed_with_its_training(
         ),
     ],
 )
-def test_refusals(refused: Refused, words: str, reason: str) -> None:
+def test_refusals(refused, words, reason):
     assert reason in refused(words)

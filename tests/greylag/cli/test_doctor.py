@@ -3,20 +3,14 @@
 Tests `greylag.index.lucene.doctor`.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys
-from pathlib import Path
-
-import pytest
 
 from greylag.index.lucene import doctor
-from tests.greylag.cli.conftest import Command, Refused
 
 
-def test_checks_and_exit_codes(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+def test_checks_and_exit_codes(command, refused, made, tmp_path):
     code, out, _ = command("doctor", "--index", made / "index")
     assert code == 0
     *lines, last = out.splitlines()
@@ -51,7 +45,7 @@ def test_without_java_all_that_needs_no_index_is_ready(command, made, tmp_path, 
     assert (code, out.splitlines()[-1]) == (1, "greylag is not ready: see Java above")
 
 
-def test_a_jvm_that_fails(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_jvm_that_fails(command, monkeypatch):
     monkeypatch.setattr(doctor, "diagnose", lambda *_: (doctor.Check("JVM", False, "does not start", "do this"),))
     fails = "fails   JVM: does not start; do this"
     assert command("doctor")[:2] == (1, f"{fails}\ngreylag is not ready: see JVM above\n")

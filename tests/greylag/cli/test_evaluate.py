@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,19 +11,19 @@ from greylag.cli.options import parse_measures
 from greylag.reports import compare
 from greylag.reports.evaluation import FORMS
 from greylag.trec import read_qrels, read_run
-from tests.greylag.cli.conftest import Command, Refused, write_qrels
+from tests.greylag.cli.conftest import write_qrels
 from tests.greylag.studies.samples import Page
 from tests.processes import run
 
 
 @pytest.fixture
-def runs(command: Command, made: Path, collection: list[object], tmp_path: Path) -> list[Path]:
+def runs(command, made, collection, tmp_path):
     """BM25's run and one of query likelihood."""
     assert command("search", *collection, "--out", tmp_path / "ql.run", "--model", "ql")[0] == 0
     return [made / "bm25.run", tmp_path / "ql.run"]
 
 
-def test_topics_restrict_runs_and_judgements(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+def test_topics_restrict_runs_and_judgements(command, refused, made, tmp_path):
     """A split by topics alone: the figures are those of files that were cut by hand."""
     lines = (made / "topics.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "test.tsv").write_text("".join(lines[16:]))
@@ -46,9 +43,7 @@ def test_topics_restrict_runs_and_judgements(command: Command, refused: Refused,
     )
 
 
-def test_a_figure_of_the_changes(
-    command: Command, refused: Refused, made: Path, runs: list[Path], tmp_path: Path
-) -> None:
+def test_a_figure_of_the_changes(command, refused, made, runs, tmp_path):
     words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "-m", "nDCG@10"]
     plain = command(*words, "--baseline", runs[0])
     assert command(*words, "--baseline", runs[0], "--out-figure", tmp_path / "changes.svg") == plain
@@ -64,7 +59,7 @@ def test_a_figure_of_the_changes(
     assert "is the input" in refused(*named)
 
 
-def test_nuggets_keep_their_importance(command: Command, refused: Refused, tmp_path: Path) -> None:
+def test_nuggets_keep_their_importance(command, refused, tmp_path):
     """Also where topics choose the queries that are scored."""
     nuggets = [("n1", "vital", "partial_support"), ("n2", "okay", "support"), ("n3", "vital", "not_support")]
     keys = ("text", "importance", "assignment")
@@ -96,9 +91,7 @@ def test_nuggets_keep_their_importance(command: Command, refused: Refused, tmp_p
         ("qrels.txt", "AP", False),
     ],
 )
-def test_a_level_is_proposed_where_published_figures_have_it(
-    name: str, measure: str, proposed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_level_is_proposed_where_published_figures_have_it(name, measure, proposed, caplog):
     """As in Pyserini's reproductions: level 2 for passages of the deep learning tracks, 1 for documents."""
     assert [str(found) for found in parse_measures([measure], Path(name))] == [measure]
     assert ("(rel=2)" in caplog.text) == proposed
@@ -107,7 +100,7 @@ def test_a_level_is_proposed_where_published_figures_have_it(
     assert not caplog.text
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
+OPTIONS = {
     "": {},
     "--baseline BASE --margin 0.02 --test wilcoxon": {"baseline": "BASE", "margin": 0.02, "test": "wilcoxon"},
     "--all-pairs --correction bh": {"all_pairs": True, "correction": "bh"},
@@ -118,10 +111,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("words", OPTIONS)
-def test_the_shell_and_python_print_the_same(
-    command: Command, made: Path, runs: list[Path], half: Path, predicted: list[object], words: str
-) -> None:
-    files: dict[str, Any] = {"BASE": runs[0], "QL": runs[1], "half": half}
+def test_the_shell_and_python_print_the_same(command, made, runs, half, predicted, words):
+    files = {"BASE": runs[0], "QL": runs[1], "half": half}
     qrels = predicted[1] if "predicted" in OPTIONS[words] else made / "qrels.txt"
     options = {key: predicted[3] if value == "PREDICTED" else value for key, value in OPTIONS[words].items()}
     found = compare(files, qrels, ["AP", "nDCG@10"], **options)
@@ -136,7 +127,7 @@ def test_the_shell_and_python_print_the_same(
 
 
 @pytest.fixture
-def half(made: Path, tmp_path: Path) -> Path:
+def half(made, tmp_path):
     """BM25's run with half of its documents under new names."""
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     path = tmp_path / "half.run"
@@ -144,7 +135,7 @@ def half(made: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path, half: Path) -> None:
+def test_a_run_with_more_unjudged_documents_is_told(command, made, half):
     words = ["evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
     assert f"{made / 'bm25.run'} is given 2 times, and counts once" in command(*words, made / "bm25.run")[2]
     code, told, err = command(*words, half)
@@ -158,7 +149,7 @@ def test_a_run_with_more_unjudged_documents_is_told(command: Command, made: Path
     assert re.search(r"of the top 10 documents, \d+% of \S*half.run are not judged, against \d+% of \S*bm25.run", err)
 
 
-def test_runs_have_names(command: Command, refused: Refused, made: Path, half: Path, tmp_path: Path) -> None:
+def test_runs_have_names(command, refused, made, half, tmp_path):
     words = ["evaluate", "--qrels", made / "qrels.txt", f"BM25={made / 'bm25.run'}", "--format", "json"]
     plain = json.loads(
         command("evaluate", "--qrels", made / "qrels.txt", made / "bm25.run", half, "--format", "json")[1]
@@ -177,7 +168,7 @@ def test_runs_have_names(command: Command, refused: Refused, made: Path, half: P
     assert [*json.loads(command(*words, equal)[1])["runs"]] == ["BM25", str(equal)]
 
 
-def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, tmp_path: Path) -> None:
+def test_lenient_reading_warns(command, refused, made, tmp_path):
     twice = tmp_path / "twice.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
     twice.write_text("".join([lines[0], *lines]))
@@ -189,9 +180,7 @@ def test_lenient_reading_warns(command: Command, refused: Refused, made: Path, t
     assert re.search(r"twice\.run +0\.\d+", out)
 
 
-def test_all_runs_are_read_before_any_is_refused(
-    command: Command, refused: Refused, made: Path, runs: list[Path], tmp_path: Path
-) -> None:
+def test_all_runs_are_read_before_any_is_refused(command, refused, made, runs, tmp_path):
     """Each bad file has a line, whether it cannot be read or scored, and the last line has their number."""
     (tmp_path / "empty.run").write_text("")
     (tmp_path / "latin.run").write_bytes(b"1 Q0 \xe4 1 1 x\n")
@@ -212,7 +201,7 @@ def test_all_runs_are_read_before_any_is_refused(
     ]
 
 
-def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused: Refused, made: Path, half: Path) -> None:
+def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made, half):
     words = ["evaluate", "--qrels", made / "qrels.txt", f"BM25={made / 'bm25.run'}", half, "--baseline"]
     tag = (made / "bm25.run").read_text().split()[5]
     for baseline, name in (("2", half), ("half", half), ("half.run", half), ("1", "BM25"), (tag, "BM25")):
@@ -239,12 +228,12 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused: Refu
         ("RUN --format csv", "--format"),
     ],
 )
-def test_refusals(refused: Refused, words: str, part: str) -> None:
+def test_refusals(refused, words, part):
     assert part in refused(f"evaluate --qrels QRELS {words}")
 
 
 @pytest.fixture
-def predicted(made: Path, tmp_path: Path) -> list[object]:
+def predicted(made, tmp_path):
     """The options of people's judgements of ten topics, and lenient ones of all."""
     qrels = read_qrels(made / "qrels.txt")
     lenient = {q: {d: min(2, g + (len(d) + n) % 2) for n, (d, g) in enumerate(j.items())} for q, j in qrels.items()}
@@ -253,7 +242,7 @@ def predicted(made: Path, tmp_path: Path) -> list[object]:
     return ["--qrels", tmp_path / "people.txt", "--predicted", tmp_path / "predicted.txt"]
 
 
-def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, tmp_path: Path) -> None:
+def test_rounds_in_the_second_column_are_ignored(command, made, tmp_path):
     judged = [line.split() for line in (made / "qrels.txt").read_text().splitlines()]
     rounds = (f"{qid} {number % 5 + 0.5} {docid} {grade}\n" for number, (qid, _, docid, grade) in enumerate(judged))
     (tmp_path / "covid.txt").write_text("".join(rounds))
@@ -262,16 +251,14 @@ def test_rounds_in_the_second_column_are_ignored(command: Command, made: Path, t
     assert told[0] == 0
 
 
-def test_a_full_disk_behind_the_output_is_one_line(made: Path) -> None:
+def test_a_full_disk_behind_the_output_is_one_line(made):
     words = [sys.executable, "-m", "greylag", "evaluate", "--qrels", made / "qrels.txt", made / "bm25.run"]
     with open("/dev/full", "w") as full:
         done = run(words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert (done.returncode, done.stderr) == (2, "greylag: error: output: No space left on device\n")
 
 
-def test_metadata_of_a_search_and_a_fusion(
-    command: Command, made: Path, collection: list[object], tmp_path: Path, refused: Refused
-) -> None:
+def test_metadata_of_a_search_and_a_fusion(command, made, collection, tmp_path, refused):
     """The fields that CLEF LongEval 2026 requires: those that greylag knows, and those of the user's file."""
     given, first, fused = tmp_path / "me.yml", tmp_path / "ql.run", tmp_path / "rrf.run"
     given.write_text(
@@ -305,7 +292,7 @@ def test_metadata_of_a_search_and_a_fusion(
     assert "unknown field 'actors': did you mean actor" in refused("--metadata", given, *words)
 
 
-def test_a_page(command: Command, made: Path, runs: list[Path]) -> None:
+def test_a_page(command, made, runs):
     """It begins with the verdict of the comparison and the means, has all figures, and loads nothing."""
     words = ["evaluate", "--qrels", made / "qrels.txt", *runs, "--baseline", runs[0]]
     code, page, errors = command(*words, "-m", "AP", "--format", "html")

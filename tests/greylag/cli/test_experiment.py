@@ -1,15 +1,12 @@
-from __future__ import annotations
-
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
-from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.cli.conftest import DEMO
 
 
-def test_scores_are_checked(command: Command, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_checked(command, made, tmp_path, monkeypatch):
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     config, out = tmp_path / "small.yaml", tmp_path / "out"
     fields = f"name: small\ndata: {made}\ncollection: {{index: index}}\ntopics: topics.tsv\nqrels: qrels.txt\n"
@@ -29,7 +26,7 @@ def test_scores_are_checked(command: Command, made: Path, tmp_path: Path, monkey
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(path.stem for path in DEMO.glob("*.yaml")))
-def test_the_files_of_the_demonstration_pass_their_own_check(name: str, command: Command, tmp_path: Path) -> None:
+def test_the_files_of_the_demonstration_pass_their_own_check(name, command, tmp_path):
     code, out, err = command("experiment", name, "--out", tmp_path / "out", "--check")
     assert (code, out.endswith("all scores are as expected\n")) == (0, True), err
 
@@ -47,14 +44,14 @@ def test_the_files_of_the_demonstration_pass_their_own_check(name: str, command:
         ("cacn.yaml", "cacm"),
     ],
 )
-def test_refusals(refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, reason: str) -> None:
+def test_refusals(refused, tmp_path, monkeypatch, words, reason):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.yaml").write_text("name: x\ncollection: {docs: d}\ntopics: t\nqrels: q\n")
     assert reason in refused(f"experiment {words}")
 
 
 @pytest.mark.long
-def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_to_start_from_runs(command, tmp_path, monkeypatch):
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     code, text, err = command("experiment", "--init", "pipeline")
     assert (code, err) == (0, "")
@@ -75,9 +72,7 @@ def test_a_file_to_start_from_runs(command: Command, tmp_path: Path, monkeypatch
         ("qrels: other.txt", "other.txt and .*topics.tsv have no topic in common"),
     ],
 )
-def test_what_does_not_fit_the_topics_is_refused_before_any_work(
-    refused: Refused, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, reason: str
-) -> None:
+def test_what_does_not_fit_the_topics_is_refused_before_any_work(refused, made, tmp_path, monkeypatch, more, reason):
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     (made / "other.txt").write_text("999 0 demo-001 1\n")
     qrels = "" if "qrels: other" in more else "qrels: qrels.txt\n"
@@ -87,9 +82,7 @@ def test_what_does_not_fit_the_topics_is_refused_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-def test_files_that_come_with_greylag(
-    command: Command, refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_come_with_greylag(command, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GREYLAG_DATA", str(tmp_path))
     config = DEMO.parents[2] / "configs" / "cacm.yaml"

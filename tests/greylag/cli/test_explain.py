@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -16,11 +14,10 @@ from greylag.ranking import Ranking
 from greylag.recipes.general import GeneralRanker, general_model, general_model_for
 from greylag.reports.explanation_tables import comparison_of_documents, explanation_table
 from greylag.trec import read_run, read_topics
-from tests.greylag.cli.conftest import Command, Refused
 from tests.greylag.studies.samples import Page
 
 
-def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
+def test_a_linear_model_is_shown(command, tmp_path):
     model = RankingModel(
         parse_features("FI/term/BM25,SD/ordered/LM-O-4"),
         (1.0, -0.5),
@@ -52,7 +49,7 @@ def test_a_linear_model_is_shown(command: Command, tmp_path: Path) -> None:
     assert by_hand.summary().splitlines()[-1].split() == ["+1", "FI/term/BM25"]
 
 
-def test_the_general_model_is_explained_by_its_name(command: Command, collection: list[object]) -> None:
+def test_the_general_model_is_explained_by_its_name(command, collection):
     """Without an index by length, with one by its weights; a document's score is that of `rerank`."""
     assert command("explain", "general")[1].startswith(general_model().summary())
     options = dict(zip(collection[::2], collection[1::2], strict=True))
@@ -66,7 +63,7 @@ def test_the_general_model_is_explained_by_its_name(command: Command, collection
     assert json.loads(out)[0]["score"] == pytest.approx(best.scores[0])
 
 
-def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:
+def test_a_diversity_model_is_shown(command, tmp_path):
     features = PRESETS["svmdiv"]
     weights = [0.0] * features.n_features
     weights[3], weights[1] = -2.0, 1.5
@@ -82,7 +79,7 @@ def test_a_diversity_model_is_shown(command: Command, tmp_path: Path) -> None:
     assert "ensemble of 2 members" in repr(DiversityModel(features, (tuple(weights),) * 2, 5))
 
 
-def test_what_has_no_breakdown(refused: Refused, tmp_path: Path) -> None:
+def test_what_has_no_breakdown(refused, tmp_path):
     div, fusion = tmp_path / "div.json", tmp_path / "fusion.json"
     features = PRESETS["svmdiv"]
     DiversityModel(features, ((1.0,) * features.n_features,), 5).save(div)
@@ -94,12 +91,12 @@ def test_what_has_no_breakdown(refused: Refused, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])
-def test_not_a_model(refused: Refused, tmp_path: Path, content: object) -> None:
+def test_not_a_model(refused, tmp_path, content):
     (tmp_path / "x.json").write_text(json.dumps(content))
     assert "x.json: not a model of greylag: give a file that" in refused("explain", tmp_path / "x.json")
 
 
-def test_control_characters_of_a_model_are_escaped(command: Command, tmp_path: Path) -> None:
+def test_control_characters_of_a_model_are_escaped(command, tmp_path):
     model = RankingModel(parse_features("score"), (1.0,), provenance={"learner": "\x1b[2J\u202ered", "queries": ["1"]})
     model.save(tmp_path / "model.json")
     code, out, _ = command("explain", tmp_path / "model.json")
@@ -108,26 +105,26 @@ def test_control_characters_of_a_model_are_escaped(command: Command, tmp_path: P
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     """A model of two features by hand."""
     RankingModel(parse_features("FI/term/BM25,SD/ordered/LM-O-4"), (1.0, 0.5)).save(tmp_path / "model.json")
     return tmp_path / "model.json"
 
 
 @pytest.fixture
-def expanding(tmp_path: Path) -> Path:
+def expanding(tmp_path):
     """A model with an expansion feature."""
     RankingModel(parse_features("FI/expansion/LM"), (1.0,)).save(tmp_path / "expanding.json")
     return tmp_path / "expanding.json"
 
 
-def rows_of(out: str) -> list[list[str]]:
+def rows_of(out):
     """The cells of the rows below the header; columns are separated by at least two spaces."""
     return [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[2:]]
 
 
-def test_contributions_add_up(command: Command, collection: list[object], model: Path, expanding: Path,
-                              ranked: list[object]) -> None:  # fmt: skip
+def test_contributions_add_up(command, collection, model, expanding,
+                              ranked):  # fmt: skip
     for words, features in (
         ([model, *collection], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
         ([expanding, *ranked], {"FI/expansion/LM"}),
@@ -147,7 +144,7 @@ def test_contributions_add_up(command: Command, collection: list[object], model:
             assert ("(probability " in out) == (expanding in words)
 
 
-def test_few_features_by_default(command: Command, collection: list[object], tmp_path: Path) -> None:
+def test_few_features_by_default(command, collection, tmp_path):
     names = "FI/term/BM25,FI/term/LM,SD/ordered/BM25-O-1,SD/unordered/BM25-U-4,SD/ordered/LM-O-1,SD/unordered/LM-U-8"
     RankingModel(parse_features(names), (1.0, 0.1, 3.0, 2.0, 0.1, 0.1)).save(tmp_path / "six.json")
     words = [tmp_path / "six.json", *collection, "--qid", "3", "--docid", "demo-501"]
@@ -164,7 +161,7 @@ def test_few_features_by_default(command: Command, collection: list[object], tmp
     assert max(totals.values()) - min(totals.values()) < 1e-4
 
 
-def test_one_document_against_another(command: Command, collection: list[object], model: Path) -> None:
+def test_one_document_against_another(command, collection, model):
     words = [model, *collection, "--qid", "3", "--docid"]
     scores = [float(rows_of(command("explain", *words, docid)[1])[-1][1]) for docid in ("demo-501", "demo-502")]
     rows = rows_of(command("explain", *words, "demo-501", "--docid", "demo-502")[1])
@@ -175,7 +172,7 @@ def test_one_document_against_another(command: Command, collection: list[object]
         assert float(row[1]) == pytest.approx(float(row[2]) - float(row[3]), abs=1e-5)
 
 
-def test_json_and_pages(command: Command, collection: list[object], model: Path) -> None:
+def test_json_and_pages(command, collection, model):
     words = [model, *collection, "--qid", "3", "--docid", "demo-501"]
     (found,) = json.loads(command("explain", *words, "--format", "json")[1])
     assert found["docid"] == "demo-501"
@@ -214,17 +211,17 @@ def test_json_and_pages(command: Command, collection: list[object], model: Path)
         ("--qid 3 --docid demo-501 --run TMP/other.run", "topic '3'"),
     ],
 )
-def test_mistakes(refused: Refused, tmp_path: Path, model: Path, words: str, reason: str) -> None:
+def test_mistakes(refused, tmp_path, model, words, reason):
     (tmp_path / "other.run").write_text("4 Q0 demo-501 1 1.0 x\n")
     assert reason in refused(f"explain {model} --index INDEX --topics TOPICS {words}")
 
 
-def test_expansion_needs_the_run(refused: Refused, collection: list[object], expanding: Path) -> None:
+def test_expansion_needs_the_run(refused, collection, expanding):
     words = [expanding, *collection, "--qid", "3", "--docid", "demo-501"]
     assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)
 
 
-def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: Path, tmp_path: Path) -> None:
+def test_a_model_that_searches_is_explained_as_it_ranks(command, made, tmp_path):
     """The score is that of `rerank`, which searches too; another run is remarked on."""
     model, out = tmp_path / "m.json", tmp_path / "out.run"
     options = ["--index", made / "index", "--topics", made / "topics.tsv"]
@@ -242,7 +239,7 @@ def test_a_model_that_searches_is_explained_as_it_ranks(command: Command, made: 
     assert "ranks what it finds itself" in err
 
 
-def test_cliques_that_neither_document_has_are_folded() -> None:
+def test_cliques_that_neither_document_has_are_folded():
     index = PositionalIndex.from_texts({"a": "york", "b": "york york apple", "c": "new city apple"})
     model = RankingModel(parse_features("FI/term/LM"), (1.0,), fingerprint=index.fingerprint)
     ranking = Ranking("1", "york new city", ("a", "b"), [1.0, 1.0])
@@ -251,7 +248,7 @@ def test_cliques_that_neither_document_has_are_folded() -> None:
     assert sum(row[1] for row in found.rows[1:3]) == pytest.approx(found.rows[0][1])
 
 
-def test_weights_of_cliques_are_those_of_their_feature_times_their_number() -> None:
+def test_weights_of_cliques_are_those_of_their_feature_times_their_number():
     clique = CliqueShare(("york",), 2.0, 1, 1, 1, 0.5, 1.0)
     for weight, expected in ((3.0, 6.0), (None, 0.0)):
         share = FeatureShare(parse_features("score")[0], weight, 0.5, 1.0, (clique,))

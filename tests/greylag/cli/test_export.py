@@ -1,25 +1,21 @@
 """``greylag export``."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
 from greylag.features import parse_features
 from greylag.rankers import RankingModel
-from tests.greylag.cli.conftest import Command, Refused
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     """A model that engines can compute."""
     RankingModel(parse_features("FI/term/BM25,score"), (2.0, 0.5)).save(tmp_path / "model.json")
     return tmp_path / "model.json"
 
 
-def test_a_model_for_solr_and_for_vespa(command: Command, model: Path) -> None:
+def test_a_model_for_solr_and_for_vespa(command, model):
     code, out, err = command("export", model, "solr", "--text-field", "body")
     assert (code, err) == (0, "")
     store = json.loads(out)["PUT /solr/COLLECTION/schema/model-store"]
@@ -30,6 +26,6 @@ def test_a_model_for_solr_and_for_vespa(command: Command, model: Path) -> None:
     assert out.startswith("rank-profile greylag inherits FIRST {\n")
 
 
-def test_refusals(refused: Refused, model: Path) -> None:
+def test_refusals(refused, model):
     assert "Missing argument" in refused("export", model)
     assert "absent.json" in refused("export", model.with_name("absent.json"), "solr")

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from tests.greylag.cli.conftest import Command, Refused
 
-
-def test_text_and_arrays_agree(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+def test_text_and_arrays_agree(command, made, ranked, tmp_path):
     for name in ("f.txt.gz", "f.npz"):
         out = tmp_path / name
         done = command("features", *ranked, "--pool", "fd", "--qrels", made / "qrels.txt", "--out", out)
@@ -27,7 +22,7 @@ def test_text_and_arrays_agree(command: Command, made: Path, ranked: list[object
     assert lines[1].endswith(f"# {arrays['docids'][1]}")
 
 
-def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[object], tmp_path: Path) -> None:
+def test_named_features_beside_a_pool_or_alone(command, ranked, tmp_path):
     prior, out = tmp_path / "prior.tsv", tmp_path / "f.npz"
     prior.write_text("demo-001 0.5\ndemo-002 2\n")
     named = f"FI/expansion/LM,prior:{prior}:log:0.1"
@@ -51,6 +46,6 @@ def test_named_features_beside_a_pool_or_alone(command: Command, ranked: list[ob
         ("--pool sd --parameters nu=1", "'nu': did you mean mu?"),
     ],
 )
-def test_mistakes(refused: Refused, words: str, reason: str) -> None:
+def test_mistakes(refused, words, reason):
     line = f"features --index INDEX --topics TOPICS --run RUN --out TMP/x {words}"
     assert reason in refused(line)

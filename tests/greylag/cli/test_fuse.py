@@ -1,7 +1,5 @@
 """``greylag fuse``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +12,11 @@ from greylag.fusion import LEARNED, fuse_runs
 from greylag.rankers import FusionRanker, RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_qrels, read_run, write_run
-from tests.greylag.cli.conftest import Command, Refused, unremarked, write_qrels
+from tests.greylag.cli.conftest import unremarked, write_qrels
 from tests.greylag.recipes.test_learned_fusion import runs_of
 
 
-def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> None:
+def test_runs_are_fused(tmp_path, command, refused):
     paths = [tmp_path / "one.run", tmp_path / "two.run"]
     write_run(Run((Ranking("1", "", ("a", "b"), [2.0, 1.0]),)), paths[0])
     write_run(Run((Ranking("1", "", ("c", "b"), [9.0, 8.0]),)), paths[1])
@@ -41,7 +39,7 @@ def test_runs_are_fused(tmp_path: Path, command: Command, refused: Refused) -> N
     assert "unknown method 'borda' of fusion" in refused("fuse", *words[:4], "--method", "borda", "--out", out)
 
 
-def test_the_options_of_a_method_are_shown(command: Command) -> None:
+def test_the_options_of_a_method_are_shown(command):
     shown = command("fuse", "--method", "rrf(help)")[1]
     assert "rank_constant=60" in shown
     assert "one weight per ranking" in shown
@@ -49,7 +47,7 @@ def test_the_options_of_a_method_are_shown(command: Command) -> None:
     assert "sum of reciprocal ranks" in command("fuse", "--method", "help")[1]
 
 
-def test_scores_come_back_as_a_run(tmp_path: Path, command: Command, ranked: list[object]) -> None:
+def test_scores_come_back_as_a_run(tmp_path, command, ranked):
     """The features of another program's file, its scores and a run: here the first stage's own scores."""
     names, out = [tmp_path / "f.npz", tmp_path / "f.txt"], tmp_path / "out.run"
     first = read_run(Path(str(ranked[-1])))
@@ -67,7 +65,7 @@ def test_scores_come_back_as_a_run(tmp_path: Path, command: Command, ranked: lis
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> list[object]:
+def judged(tmp_path):
     """Two runs of eight topics and their judgements, as options."""
     runs, qrels = runs_of(8)
     for run in runs:
@@ -76,7 +74,7 @@ def judged(tmp_path: Path) -> list[object]:
     return ["--run", tmp_path / "run0.run", "--run", tmp_path / "run1.run", "--qrels", tmp_path / "qrels.txt"]
 
 
-def test_a_fusion_is_learned_held_out_and_kept(tmp_path: Path, command: Command, judged: list[object]) -> None:
+def test_a_fusion_is_learned_held_out_and_kept(tmp_path, command, judged):
     out, model = tmp_path / "out.run", tmp_path / "fusion.json"
     code, told, errors = command("fuse", *judged, "--folds", 4, "-m", "nDCG@10", "--out", out, "--out-model", model)
     assert (code, errors) == (0, "")
@@ -89,9 +87,7 @@ def test_a_fusion_is_learned_held_out_and_kept(tmp_path: Path, command: Command,
     assert command("explain", model)[1].startswith(RankingModel.load(model).summary())
 
 
-def test_without_folds_the_run_says_that_it_saw_its_topics(
-    tmp_path: Path, command: Command, judged: list[object]
-) -> None:
+def test_without_folds_the_run_says_that_it_saw_its_topics(tmp_path, command, judged):
     out, again, model = tmp_path / "out.run", tmp_path / "again.run", tmp_path / "fusion.json"
     assert command("fuse", *judged, "--out", out, "--out-model", model)[0] == 0
     assert read_run(out).tag == "fused+training-topics"
@@ -103,7 +99,7 @@ def test_without_folds_the_run_says_that_it_saw_its_topics(
     assert set(read_run(again)["t1"].docids) == set(read_run(out)["t1"].docids)
 
 
-def test_sentences_have_the_p_of_the_table(tmp_path: Path, command: Command, judged: list[object]) -> None:
+def test_sentences_have_the_p_of_the_table(tmp_path, command, judged):
     told = command("fuse", *judged, "--out", tmp_path / "out.run", "--out-model", tmp_path / "fusion.json")[1]
     rows = [words for line in told.splitlines() if len(words := line.split()) > 6 and words[0] == LEARNED]
     assert len(rows) == 2
@@ -111,7 +107,7 @@ def test_sentences_have_the_p_of_the_table(tmp_path: Path, command: Command, jud
         assert f"corrected p {row[-1].removesuffix('*')}" in told
 
 
-def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command, judged: list[object]) -> None:
+def test_runs_of_other_names_are_taken_in_order(tmp_path, command, judged):
     runs, _ = runs_of(9)
     out, model = tmp_path / "out.run", tmp_path / "fusion.json"
     assert command("fuse", *judged, "--out", out, "--out-model", model)[0] == 0
@@ -126,9 +122,7 @@ def test_runs_of_other_names_are_taken_in_order(tmp_path: Path, command: Command
     assert [each.docids for each in read_run(out).rankings] == [each.docids for each in expected.rankings]
 
 
-def test_labels_name_runs_in_tables_and_models(
-    tmp_path: Path, command: Command, refused: Refused, judged: list[object]
-) -> None:
+def test_labels_name_runs_in_tables_and_models(tmp_path, command, refused, judged):
     out, model, qrels = tmp_path / "out.run", tmp_path / "fusion.json", judged[4:]
     first, second = f"sparse={judged[1]}", f"dense={judged[3]}"
     code, told, _ = command("fuse", "--run", first, *judged[2:4], *qrels, "--out", out, "--out-model", model)
@@ -145,7 +139,7 @@ def test_labels_name_runs_in_tables_and_models(
     assert "which it would replace" in refused("rerank", "--run", first, "--stage", "random", "--out", judged[1])
 
 
-def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[object]) -> None:
+def test_bad_options_of_learning(tmp_path, refused, judged):
     out = ["--out", tmp_path / "out.run"]
     assert "--folds needs --qrels" in refused("fuse", *judged[:4], *out, "--folds", 3)
     assert "--method excludes --qrels" in refused("fuse", *judged, *out, "--method", "rrf")
@@ -162,10 +156,8 @@ def test_bad_options_of_learning(tmp_path: Path, refused: Refused, judged: list[
     assert "2 runs cannot be reranked" in refused("rerank", *judged[:4], *out, "--stage", "random")
 
 
-def test_the_model_is_written_only_with_the_run(
-    tmp_path: Path, command: Command, judged: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
+def test_the_model_is_written_only_with_the_run(tmp_path, command, judged, monkeypatch):
+    def fail(*_, **__):
         raise ParameterError("out.run cannot be written: the disk is full")
 
     monkeypatch.setattr("greylag.cli.fuse.write_rankings", fail)

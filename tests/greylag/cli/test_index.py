@@ -1,16 +1,12 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from greylag import PositionalIndex, read_run
 from tests.greylag.adapters.data_set import registered
-from tests.greylag.cli.conftest import DEMO, Command, Refused
+from tests.greylag.cli.conftest import DEMO
 
 
-def test_the_index_has_positions_whatever_the_number_of_threads(command: Command, made: Path, tmp_path: Path) -> None:
+def test_the_index_has_positions_whatever_the_number_of_threads(command, made, tmp_path):
     expected = PositionalIndex.from_lucene(made / "index")
     for jobs in (1, 3):
         out = tmp_path / f"index{jobs}"
@@ -22,13 +18,13 @@ def test_the_index_has_positions_whatever_the_number_of_threads(command: Command
 
 
 @pytest.mark.parametrize("docs", ["none", "empty"])
-def test_no_documents(refused: Refused, tmp_path: Path, docs: str) -> None:
+def test_no_documents(refused, tmp_path, docs):
     (tmp_path / "empty").mkdir()
     assert docs in refused("index", tmp_path / docs, "--out", tmp_path / "index")
     assert not (tmp_path / "index").exists()
 
 
-def test_mistakes(refused: Refused, tmp_path: Path) -> None:
+def test_mistakes(refused, tmp_path):
     words = ["index", DEMO / "docs.jsonl", "--out", tmp_path / "index"]
     assert "'Json' is not one of 'JsonCollection'" in refused(*words, "--collection", "Json")
     (tmp_path / "index").mkdir()
@@ -36,7 +32,7 @@ def test_mistakes(refused: Refused, tmp_path: Path) -> None:
     assert "exists already" in refused(*words)
 
 
-def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command: Command, tmp_path: Path) -> None:
+def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command, tmp_path):
     docs, out = tmp_path / "docs.jsonl", tmp_path / "index"
     docs.write_bytes((DEMO / "docs.jsonl").read_bytes())
     words = ["index", docs, "--out", out]
@@ -50,7 +46,7 @@ def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command
     assert (out.stat().st_ino, list(export.parent.iterdir())) == (built, [export])
 
 
-def test_documents_that_have_changed(command: Command, refused: Refused, tmp_path: Path) -> None:
+def test_documents_that_have_changed(command, refused, tmp_path):
     docs, out = tmp_path / "docs.jsonl", tmp_path / "index"
     words = ["index", docs, "--out", out]
     for number in (1, 2):

@@ -3,17 +3,14 @@
 Tests `greylag.runtime.inputs`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -28,7 +25,6 @@ from greylag.runtime.inputs import Names
 from greylag.stages import StageStep, registered_stages
 from greylag.studies.config import Experiment
 from greylag.studies.study import find_study
-from tests.greylag.cli.conftest import Command
 
 WORDS = {
     "tag", "measure", "measures", "form", "method", "fields", "language", "qid", "docid", "top",
@@ -55,28 +51,27 @@ TEXTS = {
 """How texts of options name a file."""
 
 
-def function_of(command: str) -> Callable[..., None]:
-    function: Callable[..., None] = getattr(import_module(f"greylag.cli.{command}"), command)
-    return function
+def function_of(command):
+    return getattr(import_module(f"greylag.cli.{command}"), command)
 
 
-def options(command: str) -> dict[str, Any]:
+def options(command):
     """The types of a command's options but the outputs."""
     hints = get_type_hints(function_of(command), include_extras=True)
     return {name: hint for name, hint in hints.items() if name not in (*OUTPUTS, "context", "return")}
 
 
-def kinds(hint: Any) -> set[Any]:
+def kinds(hint):
     """All types in a type."""
     return {hint}.union(*map(kinds, get_args(hint))) if get_args(hint) else {hint}
 
 
-def marked(hint: Any) -> bool:
+def marked(hint):
     """Whether text of the type names files."""
     return any(isinstance(mark, Names) for part in kinds(hint) for mark in getattr(part, "__metadata__", ()))
 
 
-def naming() -> Iterator[tuple[str, str, str]]:
+def naming():
     """Each command, each of its options that names files, and each way to do so."""
     for command in COMMANDS:
         for name, hint in options(command).items():
@@ -93,13 +88,13 @@ def test_an_option_with_text_names_files_by_its_type_or_has_none(command: str) -
 
 
 @pytest.mark.parametrize("name", registered_stages())
-def test_a_parameter_of_a_stage_with_text_is_a_file_or_one_of_some_words(name: str) -> None:
+def test_a_parameter_of_a_stage_with_text_is_a_file_or_one_of_some_words(name):
     stage = StageStep(name).stage
     hints = {part.name: part.type for part in fields(stage) if part.init}
     assert {part for part, hint in hints.items() if hint in ("str", "str | None")} <= StageStep(name).readers.keys()
 
 
-def forms(form: type[BaseModel]) -> set[type[BaseModel]]:
+def forms(form):
     """The form and all forms within it."""
     inner = {kind for field in form.model_fields.values() for kind in kinds(field.annotation)}
     parts = [kind for kind in inner if isinstance(kind, type) and issubclass(kind, BaseModel)]
@@ -107,7 +102,7 @@ def forms(form: type[BaseModel]) -> set[type[BaseModel]]:
 
 
 @pytest.mark.parametrize("study", registered("study"))
-def test_a_setting_with_text_names_files_by_its_type_or_has_none(study: str) -> None:
+def test_a_setting_with_text_names_files_by_its_type_or_has_none(study):
     """Settings with a check of their own, such as names of measures, have none unless their type says so."""
     for form in forms(find_study(study).settings):
         for name, hint in get_type_hints(form, include_extras=True).items():
@@ -121,10 +116,10 @@ def test_a_file_that_an_option_names_is_protected_and_depended_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine").write_text("1\n")
-    value: Any = Path("mine") if text == "FILE" else text.replace("FILE", "mine")
+    value = Path("mine") if text == "FILE" else text.replace("FILE", "mine")
     values = {name: [value] if "list" in str(options(command)[name]) else value}
 
-    def shared() -> Shared:
+    def shared():
         return Shared(inputs=tuple(input_files(function_of(command), values, Shared())))
 
     assert shared().inputs == (Path("mine"),)
@@ -139,14 +134,14 @@ def test_a_file_that_an_option_names_is_protected_and_depended_on(
         assert before() != after()
 
 
-def test_a_file_of_metadata_is_protected(made: Path, command: Command, tmp_path: Path) -> None:
+def test_a_file_of_metadata_is_protected(made, command, tmp_path):
     (tmp_path / "me.yml").write_text("actor: {team: mine}\n")
     words = ["--metadata", tmp_path / "me.yml", "fuse", "--run", made / "bm25.run", "--out", tmp_path / "me.yml"]
     assert "is the input" in command(*words)[2]
     assert (tmp_path / "me.yml").read_text() == "actor: {team: mine}\n"
 
 
-def given(made: Path, folder: Path) -> None:
+def given(made, folder):
     """Files of all kinds, of eight topics and their top 30 documents."""
     folder.mkdir()
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
@@ -195,9 +190,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_file_is_changed_between_interruption_and_resumption(
-    name: str, made: Path, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_changed_between_interruption_and_resumption(name, made, command, tmp_path, monkeypatch):
     """All files that are opened are known, and the results are those of the new file, although all work was kept."""
     monkeypatch.setattr("greylag.runtime.cache.MIN_KEPT_SECONDS", 0.0)
     given(made, tmp_path / "in")
@@ -208,7 +201,7 @@ def test_a_file_is_changed_between_interruption_and_resumption(
     text, files = CHANGED[name]
     read = reading(tmp_path / "in", monkeypatch)
 
-    def results(out: Path) -> list[bytes]:
+    def results(out):
         out.mkdir(exist_ok=True)
         words = [word.format(index=made / "index") for word in text.split()]
         words = [str(out / "held") if word == "held" else word for word in words]
@@ -229,15 +222,15 @@ def test_a_file_is_changed_between_interruption_and_resumption(
     assert resumed == whole != before
 
 
-def reading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[set[str], set[str]]]:
+def reading(folder, monkeypatch):
     """A function that gives the names of the known inputs in a folder, and of the files there that were opened."""
     known, opened = set[str](), set[str]()
 
-    def check(outputs: list[Path], inputs: list[Path]) -> None:
+    def check(outputs, inputs):
         known.update(path.name for path in inputs)
         check_outputs(outputs, inputs)
 
-    def audit(event: str, arguments: tuple[Any, ...]) -> None:
+    def audit(event, arguments):
         if event == "open" and isinstance(arguments[0], str | os.PathLike):
             path = Path(os.path.abspath(arguments[0]))
             if path.parent == folder:

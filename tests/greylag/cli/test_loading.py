@@ -1,7 +1,6 @@
 """Which packages that are slow to import each command loads."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -36,7 +35,7 @@ MAY_LOAD = {
 
 
 @pytest.fixture(scope="module")
-def folder(made: Path) -> Path:
+def folder(made):
     """The files of `made`, a second run and a model; the general model has ranked, so that words are counted."""
     index = PositionalIndex.from_lucene(made / "index")
     GeneralRanker(index)(read_run(made / "bm25.run", made / "topics.tsv")["1"])
@@ -47,7 +46,7 @@ def folder(made: Path) -> Path:
 
 
 @pytest.mark.parametrize("line", MAY_LOAD)
-def test_a_command_loads_only_what_it_needs(line: str, folder: Path) -> None:
+def test_a_command_loads_only_what_it_needs(line, folder):
     python("-c", LOADED, *line.split(), cwd=folder, check=True)
     loaded = set((folder / "loaded").read_text().split())
     assert SLOW & loaded - {"numpy", "pydantic"} <= MAY_LOAD[line]

@@ -3,8 +3,6 @@
 Tests `terminal`.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -12,7 +10,6 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -24,15 +21,15 @@ from greylag.cli.options import MEASURE, Shared
 from greylag.cli.running import OUTPUTS
 from greylag.cli.terminal import write_line
 from greylag.core.tables import visible
-from tests.greylag.cli.conftest import Command, Refused
+from tests.greylag.cli.conftest import Refused
 from tests.processes import SECONDS, run
 
 MOST_OPTIONS = 103  # with the eight of all commands
 WRITING = ("index", "search", "features", "train", "fuse", "rerank", "experiment")
 
 
-def test_the_number_of_options() -> None:
-    group: Any = typer.main.get_command(app)
+def test_the_number_of_options():
+    group = typer.main.get_command(app)
     options = [
         (name, parameter.opts[0])
         for name in ("", *COMMANDS)
@@ -44,8 +41,8 @@ def test_the_number_of_options() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_outputs_are_out_and_out_kind_and_the_default_measure_is_the_same(name: str) -> None:
-    group: Any = typer.main.get_command(app)
+def test_outputs_are_out_and_out_kind_and_the_default_measure_is_the_same(name):
+    group = typer.main.get_command(app)
     options = {option.name: option for option in group.get_command(None, name).params}
     for key, option in options.items():
         assert (key in OUTPUTS) == (option.opts[-1] == "--out" or option.opts[-1].startswith("--out-")), key
@@ -54,7 +51,7 @@ def test_outputs_are_out_and_out_kind_and_the_default_measure_is_the_same(name: 
         assert options["measure"].default == MEASURE
 
 
-def test_the_list_of_commands(command: Command) -> None:
+def test_the_list_of_commands(command):
     for words in ([], ["--help"]):
         code, out, err = command(*words)
         assert (code, err) == (0, "")
@@ -63,7 +60,7 @@ def test_the_list_of_commands(command: Command) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_help(command: Command, name: str) -> None:
+def test_every_command_has_help(command, name):
     code, out, err = command(name, "--help")
     assert (code, err) == (0, "")
     assert f"{name} [OPTIONS]" in out
@@ -76,13 +73,11 @@ GIVEN = ["--jobs=3", "--scheduler=tcp://x", "--field=desc", "--lenient", "--meta
 
 
 @pytest.mark.parametrize("place", range(len(GIVEN) + 1))
-def test_options_of_all_commands_before_and_after_the_command(
-    command: Command, monkeypatch: pytest.MonkeyPatch, place: int
-) -> None:
+def test_options_of_all_commands_before_and_after_the_command(command, monkeypatch, place):
     """Those after the command override those before it."""
-    seen: list[Shared] = []
+    seen = []
 
-    def spy(context: typer.Context) -> None:
+    def spy(context: typer.Context):  # which typer passes by its type
         seen.append(context.obj)
 
     monkeypatch.setattr("greylag.cli.running.surrounded", lambda doctor: spy)
@@ -92,7 +87,7 @@ def test_options_of_all_commands_before_and_after_the_command(
     assert seen == [Shared(3, "tcp://x", "desc", True, Path("a.yml"))]
 
 
-def test_version(command: Command) -> None:
+def test_version(command):
     assert command("--version") == (0, f"greylag {greylag.__version__}\n", "")
 
 
@@ -136,8 +131,8 @@ def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:
         (MemoryError("terabytes"), "an input is too large or too deeply nested: terabytes"),
     ],
 )
-def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
-    def fail(path: object) -> None:
+def test_errors_are_one_line(refused, monkeypatch, error, reason):
+    def fail(path):
         raise error
 
     monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", fail)
@@ -147,9 +142,7 @@ def test_errors_are_one_line(refused: Refused, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(
     "words", ["experiment demo --out x", "experiment x.yaml", "index x --out y", "search --index x --topics y --out z"]
 )
-def test_a_working_folder_that_was_removed(
-    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
+def test_a_working_folder_that_was_removed(refused, tmp_path, monkeypatch, words):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -158,15 +151,15 @@ def test_a_working_folder_that_was_removed(
     )
 
 
-def test_an_interrupt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(path: object) -> None:
+def test_an_interrupt(command, monkeypatch):
+    def interrupt(path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("greylag.index.lucene.doctor.diagnose", interrupt)
     assert command("doctor") == (130, "", "greylag: interrupted\n")
 
 
-def test_a_reader_that_stops_early() -> None:
+def test_a_reader_that_stops_early():
     """As in ``greylag ... | head``."""
     code = (
         "import sys; import greylag.index.lucene.doctor; from greylag.cli import main\n"
@@ -186,7 +179,7 @@ def test_a_reader_that_stops_early() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
-def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
+def test_an_interrupt_at_the_start_is_at_most_one_line(seconds):
     """Python itself may be interrupted before it runs a line of greylag."""
     words = [sys.executable, "-m", "greylag", "train", "--help"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
@@ -198,7 +191,7 @@ def test_an_interrupt_at_the_start_is_at_most_one_line(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_closed_streams(closed: str) -> None:
+def test_closed_streams(closed):
     for words, code in (("--version", 0), ("nothing", 2)):
         line = f"{sys.executable} -m greylag {words} {closed}"
         done = run(line, shell=True)
@@ -206,12 +199,12 @@ def test_closed_streams(closed: str) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_characters_that_change_the_terminal_are_escaped() -> None:
+def test_characters_that_change_the_terminal_are_escaped():
     assert visible("a\tb\nc é") == "a\tb\nc é"
     assert visible("\x1b[2J\r\x9b\u202e\u2066") == r"\x1b[2J\r\x9b\u202e\u2066"
 
 
-def test_lines_are_above_the_progress_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_lines_are_above_the_progress_line(capfd):
     with tqdm(total=2, desc="folds", file=sys.stderr, ncols=60):
         before = capfd.readouterr().err
         write_line("fold 1\n")

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,10 +6,9 @@ from greylag.cli.options import Shared
 from greylag.cli.search import SEARCH_KINDS as SEARCHES
 from greylag.cli.train import MODELS
 from greylag.errors import FormatError
-from tests.greylag.cli.conftest import Command
 
 
-def test_reading(tmp_path: Path) -> None:
+def test_reading(tmp_path):
     topics, run, qrels = tmp_path / "t.tsv", tmp_path / "r.run", tmp_path / "q.txt"
     topics.write_text("1\ttea\n2\tcoffee\n")
     run.write_text("1 Q0 d1 1 2.0 x\n2 Q0 d2 1 1.0 x\n")
@@ -33,7 +29,7 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("option", "kinds"), LISTS)
-def test_what_may_be_spelt_is_listed(command: Command, option: str, kinds: dict[str, object]) -> None:
+def test_what_may_be_spelt_is_listed(command, option, kinds):
     """Each model has a line, and each of its options one with default, type and meaning."""
     code, told, err = command(*option.split(), "help")
     assert (code, err) == (0, "")
@@ -46,7 +42,7 @@ def test_what_may_be_spelt_is_listed(command: Command, option: str, kinds: dict[
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_option_of_a_model_is_described(command: Command, name: str) -> None:
+def test_every_option_of_a_model_is_described(command, name):
     _, told, _ = command("train", "--model", f"{name}(help)")
     options = re.findall(r"^  (\w+)=", told, re.MULTILINE)
     assert options == list(MODELS[name].options)
@@ -56,7 +52,7 @@ def test_every_option_of_a_model_is_described(command: Command, name: str) -> No
         assert meaning.endswith("."), (name, option.name)
 
 
-def test_defaults_are_shown(command: Command) -> None:
+def test_defaults_are_shown(command):
     _, told, _ = command("train", "--model", "mrf(help)")
     assert re.search(r"^  mu=1000 +float > 0\. Dirichlet prior of LM, in tokens\.$", told, re.MULTILINE)
     _, told, _ = command("train", "--model", "ql(help)")

@@ -1,23 +1,18 @@
 """``--part``: the files that the parts of a command write, put together in order, are that of the whole command."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from greylag import read_run
-from tests.greylag.cli.conftest import Command, Refused
 
 PARTS = 3  # of 24 topics
 
 
-def together(command: Command, tmp_path: Path, *words: object, out: str = "out") -> None:
+def together(command, tmp_path, *words, out="out"):
     """Give the command whole and in parts, and compare all files that are written."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     whole.mkdir()
@@ -40,11 +35,11 @@ def together(command: Command, tmp_path: Path, *words: object, out: str = "out")
     assert all(sorted(path.name for path in folder.iterdir()) == names for folder in parts.iterdir())
 
 
-def test_search(command: Command, collection: list[object], tmp_path: Path) -> None:
+def test_search(command, collection, tmp_path):
     together(command, tmp_path, "search", *collection, "--model", "bm25+rm3", "--hits", 30, out="bm25.run.gz")
 
 
-def test_metadata_is_in_the_first_part(command: Command, collection: list[object], tmp_path: Path) -> None:
+def test_metadata_is_in_the_first_part(command, collection, tmp_path):
     about = tmp_path / "about.yaml"
     about.write_text("actor: {team: geese}\n")
     for number in (1, 2):
@@ -58,7 +53,7 @@ def test_metadata_is_in_the_first_part(command: Command, collection: list[object
 
 
 @pytest.mark.parametrize("rename", [str, "q{}".format, lambda qid: f"q{qid}" if int(qid) % 2 else qid])
-def test_features(command: Command, made: Path, tmp_path: Path, rename: Callable[[str], str]) -> None:
+def test_features(command, made, tmp_path, rename):
     """Also with qids that are numbered in LETOR text."""
     for name in ("bm25.run", "topics.tsv"):
         text = (made / name).read_text()
@@ -67,7 +62,7 @@ def test_features(command: Command, made: Path, tmp_path: Path, rename: Callable
     together(command, tmp_path, "features", *ranked, "--features", "SD/ordered/LM-O-4,FI/term/BM25")
 
 
-def test_arrays_of_parts_follow_one_another(command: Command, ranked: list[object], tmp_path: Path) -> None:
+def test_arrays_of_parts_follow_one_another(command, ranked, tmp_path):
     words = ["features", *ranked, "--features", "FI/term/BM25"]
     files = [tmp_path / f"{number}.npz" for number in range(3)]
     assert command(*words, "--out", files[0])[0] == 0
@@ -82,7 +77,7 @@ def test_arrays_of_parts_follow_one_another(command: Command, ranked: list[objec
 @pytest.mark.parametrize(
     "stages", [["mmr(k=5)"], ["manifold", "random(seed=3)"], ["general", "group-limit(groups=GROUPS,k=9)"]]
 )
-def test_stages(command: Command, ranked: list[object], made: Path, tmp_path: Path, stages: list[str]) -> None:
+def test_stages(command, ranked, made, tmp_path, stages):
     groups = tmp_path / "groups.jsonl"
     docids = sorted({line.split()[2] for line in (made / "bm25.run").read_text().splitlines()})
     lines = (json.dumps({"id": docid, "group": f"g{number % 7}"}) for number, docid in enumerate(docids))
@@ -91,14 +86,12 @@ def test_stages(command: Command, ranked: list[object], made: Path, tmp_path: Pa
     together(command, tmp_path, "rerank", *ranked, *options)
 
 
-def test_without_a_run(command: Command, collection: list[object], tmp_path: Path) -> None:
+def test_without_a_run(command, collection, tmp_path):
     together(command, tmp_path, "rerank", *collection)
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["searched", "given"])
-def test_a_model_that_saw_topics_of_some_parts(
-    command: Command, collection: list[object], made: Path, tmp_path: Path, given: bool
-) -> None:
+def test_a_model_that_saw_topics_of_some_parts(command, collection, made, tmp_path, given):
     """The mark of topics that a model was trained on is in all parts, as in the whole."""
     few, model = tmp_path / "few.tsv", tmp_path / "model.json"
     few.write_text("".join((made / "topics.tsv").read_text().splitlines(keepends=True)[:10]))
@@ -113,7 +106,7 @@ def test_a_model_that_saw_topics_of_some_parts(
         assert lines[0].split()[5].endswith("+training-topics")
 
 
-def test_a_part_may_be_empty_but_not_the_whole(command: Command, made: Path, tmp_path: Path) -> None:
+def test_a_part_may_be_empty_but_not_the_whole(command, made, tmp_path):
     topics, out = tmp_path / "t.tsv", tmp_path / "out.run"
     topics.write_text("1\tgoose\n2\tof the\n")
     words = ["search", "--index", made / "index", "--topics", topics, "--out", out]
@@ -126,7 +119,7 @@ def test_a_part_may_be_empty_but_not_the_whole(command: Command, made: Path, tmp
 
 @pytest.mark.parametrize("name", ["search", "features", "rerank"])
 @pytest.mark.parametrize(("text", "reason"), [("3", "NUMBER/PARTS"), ("0/2", "numbered from 1"), ("7/99", "24 topics")])
-def test_refusals(refused: Refused, ranked: list[object], tmp_path: Path, name: str, text: str, reason: str) -> None:
+def test_refusals(refused, ranked, tmp_path, name, text, reason):
     words = ranked[:4] if name == "search" else ranked
     more = ["--pool", "sd"] if name == "features" else []
     assert reason in refused(name, *words, *more, "--out", tmp_path / "out", "--part", text)

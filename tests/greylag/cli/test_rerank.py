@@ -1,11 +1,7 @@
 """Tests `rerank`, `ranking_inputs`, `model_inputs`."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,15 +39,14 @@ from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index.vectors import ArrayVectors
 from greylag.manifold import ManifoldRanker
-from greylag.pipeline import Stage
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN
 from greylag.runtime import read_json_lines
 from greylag.trec import read_subtopic_qrels, read_titles
-from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt, unremarked, write_qrels
+from tests.greylag.cli.conftest import DEMO, spelt, unremarked, write_qrels
 
 
-def test_queries_that_are_documents_are_left_out_as_in_beir(command: Command, made: Path, tmp_path: Path) -> None:
+def test_queries_that_are_documents_are_left_out_as_in_beir(command, made, tmp_path):
     """Of searching, training and scoring; the figures are pytrec_eval's without identical identifiers."""
     texts = {doc["id"]: doc["contents"] for _, doc in read_json_lines(DEMO / "docs.jsonl")}
     relevant = [[d for d, grade in judged.items() if grade > 0] for judged in read_qrels(made / "qrels.txt").values()]
@@ -75,7 +70,7 @@ def test_queries_that_are_documents_are_left_out_as_in_beir(command: Command, ma
     assert evaluate(first, qrels, "nDCG@10").means[0] < expected - 0.05
 
 
-def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+def test_with_a_model(command, made, ranked, tmp_path):
     model, out = tmp_path / "model.json", tmp_path / "mrf.run.gz"
     words = ["--qrels", made / "qrels.txt", "--model", "mrf", "--pool", "sd", "--out", model]
     assert command("train", *ranked, *words)[0] == 0
@@ -83,7 +78,7 @@ def test_with_a_model(command: Command, made: Path, ranked: list[object], tmp_pa
     assert gzip.decompress(out.read_bytes()).endswith(b" bm25-mrf+training-topics\n")
 
 
-def test_features_read_from_other_files(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+def test_features_read_from_other_files(command, made, ranked, tmp_path):
     old, new, model, out = (tmp_path / name for name in ("old.run", "new.run", "model.json", "out.run"))
     old.write_text((made / "bm25.run").read_text())
     given = read_run(made / "bm25.run")
@@ -95,7 +90,7 @@ def test_features_read_from_other_files(command: Command, made: Path, ranked: li
     assert all(own.docids[0] == given[qid].docids[-1] for qid, own in read_run(out).items())
 
 
-STAGES: dict[str, Callable[[PositionalIndex, dict[str, str]], Stage]] = {
+STAGES = {
     "manifold": lambda index, groups: ManifoldRanker(index),
     "manifold(depth=30,alpha=0.9,graph=mutual_knn,neighbours=7,confidence=query)": lambda index, groups: ManifoldRanker(
         index, depth=30, alpha=0.9, graph="mutual_knn", neighbours=7, confidence="query"
@@ -112,9 +107,7 @@ STAGES: dict[str, Callable[[PositionalIndex, dict[str, str]], Stage]] = {
 
 
 @pytest.mark.parametrize("spelling", STAGES)
-def test_stages_rank_as_in_python(
-    command: Command, made: Path, few: list[object], tmp_path: Path, spelling: str
-) -> None:
+def test_stages_rank_as_in_python(command, made, few, tmp_path, spelling):
     first, out = read_run(few[-1], read_topics(made / "topics.tsv")), tmp_path / "out.run"
     docids = sorted({docid for ranking in first.values() for docid in ranking.docids})
     groups = {docid: f"site {place % 3}" for place, docid in enumerate(docids) if place % 4}
@@ -129,9 +122,7 @@ def test_stages_rank_as_in_python(
     assert read_run(out).tag == "-".join(["bm25", *(step.partition("(")[0] for step in steps)])
 
 
-def test_from_judgements_to_a_diverse_run(
-    command: Command, learn: Command, refused: Refused, made: Path, few: list[object], tmp_path: Path
-) -> None:
+def test_from_judgements_to_a_diverse_run(command, learn, refused, made, few, tmp_path):
     model, out, qrels = tmp_path / "div.json", tmp_path / "div.run", made / "qrels.subtopics.txt"
     options = spelt("svmdiv", f"preset=svmdiv2 C=1 k=3 depth=25 titles={DEMO / 'docs.jsonl'}")
     more = ["--features", "score,SD/ordered/LM-O-4"]
@@ -150,7 +141,7 @@ def test_from_judgements_to_a_diverse_run(
     assert all(read_run(out)[qid].docids == stage(run[qid]).docids for qid in run)
 
 
-def test_held_out_rankings_are_the_librarys(learn: Command, made: Path, few: list[object], tmp_path: Path) -> None:
+def test_held_out_rankings_are_the_librarys(learn, made, few, tmp_path):
     """With criteria on other fields, and of an ensemble."""
     qrels, fields, out = made / "qrels.subtopics.txt", tmp_path / "fields.jsonl", tmp_path / "held.run"
     titles = read_titles(DEMO / "docs.jsonl")
@@ -173,16 +164,14 @@ def test_held_out_rankings_are_the_librarys(learn: Command, made: Path, few: lis
         assert {q: r.docids for q, r in read_run(out).items()} == {q: r.docids for q, r in expected.held_out.items()}
 
 
-def test_from_judgements_to_the_runs_of_an_ensemble(
-    command: Command, made: Path, few: list[object], tmp_path: Path, ensemble: Path
-) -> None:
+def test_from_judgements_to_the_runs_of_an_ensemble(command, made, few, tmp_path, ensemble):
     learned = DiversityModel.load(ensemble)
     made_by = {"method": "cssvm", "M": 3, "alpha": 2.0, "assignment": "all", "seed": 5, "C": 1.0}
     assert {key: learned.provenance[key] for key in made_by} == made_by
     assert learned.depth == 100
     assert 0 < learned.provenance["mean_angle"] <= 180
     index, before = PositionalIndex.from_lucene(made / "index"), read_run(few[-1], read_topics(made / "topics.tsv"))
-    stages: dict[str, Stage] = {f"cssvm(model={ensemble},k=5)": CSSVM(learned, index, k=5)}
+    stages = {f"cssvm(model={ensemble},k=5)": CSSVM(learned, index, k=5)}
     for number, member in enumerate(learned.members, 1):
         stages[f"svmdiv(model={ensemble},member={number},k=5)"] = SVMDiv(member, index, k=5)
     orders = []
@@ -196,9 +185,7 @@ def test_from_judgements_to_the_runs_of_an_ensemble(
     assert len({*map(tuple, orders)}) > 1
 
 
-def test_models_are_told_apart(
-    command: Command, refused: Refused, few: list[object], tmp_path: Path, ensemble: Path
-) -> None:
+def test_models_are_told_apart(command, refused, few, tmp_path, ensemble):
     words = ["rerank", *few, "--out", tmp_path / "out.run"]
     assert "member=1 to 3" in refused(*words, "--stage", f"svmdiv(model={ensemble})")
     content = json.loads(ensemble.read_text())
@@ -209,9 +196,7 @@ def test_models_are_told_apart(
     assert unremarked(command(*words, "--model", ensemble))[0] == 0
 
 
-def test_few_candidates_and_documents_without_words(
-    command: Command, made: Path, few: list[object], tmp_path: Path
-) -> None:
+def test_few_candidates_and_documents_without_words(command, made, few, tmp_path):
     run, model, out = tmp_path / "tiny.run", tmp_path / "div.json", tmp_path / "out.run"
     lines = (made / "bm25.run").read_text().splitlines()
     kept = [line for line in lines if int(line.split()[3]) <= 3]
@@ -228,9 +213,7 @@ def test_few_candidates_and_documents_without_words(
     assert all(sorted(after[qid].docids) == sorted(before[qid].docids) for qid in before)
 
 
-def test_topics_that_a_model_was_trained_on(
-    few: list[object], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_topics_that_a_model_was_trained_on(few, tmp_path, caplog):
     run, path = read_run(few[-1]), tmp_path / "model.json"
     for provenance, fingerprint, seen in (
         ({"queries": ["1", "2", "99"]}, "abc", 2),
@@ -245,9 +228,7 @@ def test_topics_that_a_model_was_trained_on(
     assert seen_topics([few[-1], tmp_path, tmp_path / "none"], run, "abc") == ""
 
 
-def test_the_mark_of_training_topics_is_not_lost(
-    command: Command, made: Path, few: list[object], tmp_path: Path
-) -> None:
+def test_the_mark_of_training_topics_is_not_lost(command, made, few, tmp_path):
     """By --tag, fuse, stages, features of runs and models, folds; evaluate tells it; another --file is another run."""
     model, seen, out = tmp_path / "m.json", tmp_path / "seen.run", tmp_path / "out.run"
     learned = ["--qrels", made / "qrels.txt", "--model", "mrf(max_features=1)", "--out"]
@@ -301,7 +282,7 @@ def test_the_mark_of_training_topics_is_not_lost(
         ("--model MODEL", "--run"),
     ],
 )
-def test_refusals(refused: Refused, made: Path, tmp_path: Path, words: str, reason: str) -> None:
+def test_refusals(refused, made, tmp_path, words, reason):
     RankingModel((parse_feature("run:old.run"),), (1.0,)).save(tmp_path / "model.json")
     (tmp_path / "other.txt").write_text("999 0 d1 1\n")
     for name in ("MODEL", "OTHER"):
@@ -309,9 +290,7 @@ def test_refusals(refused: Refused, made: Path, tmp_path: Path, words: str, reas
     assert reason in refused(f"rerank --index INDEX --topics TOPICS --out TMP/x {words}")
 
 
-def test_the_general_model_needs_neither_run_nor_judgements(
-    command: Command, refused: Refused, made: Path, tmp_path: Path
-) -> None:
+def test_the_general_model_needs_neither_run_nor_judgements(command, refused, made, tmp_path):
     """Without options it reranks BM25's top 1000, as in Python."""
     out, given = tmp_path / "out.run", ["--index", made / "index", "--out", tmp_path / "out.run"]
     assert command("rerank", *given, "--topics", made / "topics.tsv")[0] == 0
@@ -323,7 +302,7 @@ def test_the_general_model_needs_neither_run_nor_judgements(
     assert "it needs an index" in refused("rerank", "--topics", made / "topics.tsv", "--out", out)
 
 
-def test_without_an_index(command: Command, refused: Refused, tmp_path: Path) -> None:
+def test_without_an_index(command, refused, tmp_path):
     """Given vectors and given scores of aspects need no index; what needs one says so."""
     rng = np.random.default_rng(3)
     docids, out = [f"d{i}" for i in range(12)], tmp_path / "out.run"

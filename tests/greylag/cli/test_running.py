@@ -1,7 +1,5 @@
 """Around commands: outputs are no inputs; interrupts say what is kept; the bars."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -12,7 +10,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +18,7 @@ from greylag.cli.options import Shared
 from greylag.cli.running import check_outputs, dependencies, input_files
 from greylag.errors import ParameterError
 from greylag.runtime.cache import beside
-from tests.greylag.cli.conftest import COMPILING, Refused
+from tests.greylag.cli.conftest import COMPILING
 from tests.greylag.runtime.test_progress import bars, on_terminal
 from tests.processes import SECONDS, python
 
@@ -56,9 +53,7 @@ log.WorkLog.save_result = interrupt
         (["new", "other", "x" * 241], ""),
     ],
 )
-def test_outputs_are_no_inputs_and_can_be_written(
-    outputs: list[str], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_are_no_inputs_and_can_be_written(outputs, reason, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("in", "other"):
         Path(name).write_text(name)
@@ -70,7 +65,7 @@ def test_outputs_are_no_inputs_and_can_be_written(
         check_outputs(map(Path, outputs), map(Path, ("in", "folder", "absent")))
 
 
-def test_a_command_refuses_outputs_that_are_inputs(refused: Refused, tmp_path: Path) -> None:
+def test_a_command_refuses_outputs_that_are_inputs(refused, tmp_path):
     (tmp_path / "in").write_text("mine")
     words = "--index no/i --topics t --qrels q --folds 2 --features run:TMP/in"
     for options in ("--out TMP/in", "--out TMP/new --out-run TMP/in"):
@@ -78,7 +73,7 @@ def test_a_command_refuses_outputs_that_are_inputs(refused: Refused, tmp_path: P
     assert (tmp_path / "in").read_text() == "mine"
 
 
-def start(*words: object, before: str = "") -> subprocess.Popen[str]:
+def start(*words, before=""):
     """Start a command that keeps its work from the first item on."""
     code = f"{before}\nimport sys; sys.argv = {['greylag', *map(str, words)]!r}; {IMPATIENT}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -86,7 +81,7 @@ def start(*words: object, before: str = "") -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) -> None:
+def test_an_interrupt_says_what_is_kept(ranked, tmp_path):
     words = ["--jobs", "1", "rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
     log = beside(tmp_path / "out.run")
     process = start(*words, before=INTERRUPTED)
@@ -100,15 +95,15 @@ def test_an_interrupt_says_what_is_kept(ranked: list[object], tmp_path: Path) ->
     assert not (tmp_path / "out.run").exists()
 
 
-def depending(name: str, values: dict[str, Any], **options: Any) -> str:
+def depending(name, values, **options):
     """The digest of all that the results of a command with these values depend on."""
     function = getattr(import_module(f"greylag.cli.{name}"), name)
     shared = Shared(**options)
-    found: Any = dependencies(name, replace(shared, inputs=tuple(input_files(function, values, shared))), values)
+    found = dependencies(name, replace(shared, inputs=tuple(input_files(function, values, shared))), values)
     return str(found())
 
 
-def test_what_results_depend_on(tmp_path: Path) -> None:
+def test_what_results_depend_on(tmp_path):
     """On options and models' files, but not on who works; other files are tested with all options."""
     model = tmp_path / "model"
     model.write_text(f'{{"kind": "x", "features": ["prior:{tmp_path / "prior.tsv"}"]}}')
@@ -123,7 +118,7 @@ def test_what_results_depend_on(tmp_path: Path) -> None:
         depending("rerank", {**values, "run": tmp_path / "pipe"})
 
 
-def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_file_of_the_same_name_size_and_time(tmp_path, monkeypatch):
     digests = set()
     for folder, docid in (("a", "d"), ("b", "e")):
         (tmp_path / folder).mkdir()
@@ -136,7 +131,7 @@ def test_another_file_of_the_same_name_size_and_time(tmp_path: Path, monkeypatch
     assert len(digests) == 4
 
 
-def greet(server: socket.socket, content: bytes) -> None:
+def greet(server, content):
     """Answer as a server that is not Dask's."""
     connection, _ = server.accept()
     with connection:
@@ -144,15 +139,13 @@ def greet(server: socket.socket, content: bytes) -> None:
         connection.recv(1 << 16)
 
 
-def test_no_cluster_and_no_dask(
-    refused: Refused, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cluster_and_no_dask(refused, ranked, tmp_path, monkeypatch):
     distributed, clients = pytest.importorskip("distributed"), list[object]()
     monkeypatch.setattr(running, "CONNECTION_SECONDS", 1)
     monkeypatch.setattr(distributed, "Client", lambda *given, **_: clients.append(given))
     words = ["rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
 
-    def told(address: str) -> str:
+    def told(address):
         return refused("--scheduler", address, *words)
 
     for address in ("tcp://127.0.0.1:9", "nowhere://x", "nowhere"):
@@ -173,15 +166,13 @@ def test_no_cluster_and_no_dask(
 SMALL = ["--model", "mrf(max_features=2)", "--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25"]
 
 
-def test_the_bars_of_a_command(
-    made: Path, ranked: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bars_of_a_command(made, ranked, tmp_path, monkeypatch):
     words = ["train", *SMALL, "--folds", "3", "--out-run", tmp_path / "held.run", "--out", tmp_path / "model.json"]
     monkeypatch.setattr(
         sys, "argv", ["greylag", "--jobs", "1", *map(str, [*words, *ranked, "--qrels", made / "qrels.txt"])]
     )
 
-    def work() -> None:
+    def work():
         with pytest.raises(SystemExit) as stop:
             main()
         assert not stop.value.code
@@ -191,11 +182,11 @@ def test_the_bars_of_a_command(
 
 
 @pytest.mark.long
-def test_a_damaged_cache_of_machine_code_is_said_in_one_line(ranked: list[object], tmp_path: Path) -> None:
+def test_a_damaged_cache_of_machine_code_is_said_in_one_line(ranked, tmp_path):
     words = ["rerank", *ranked, "--stage", "mmr(k=5)", "--out", tmp_path / "out.run"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    def errors() -> str:
+    def errors():
         return python("-m", "greylag", *words, env=environment).stderr
 
     assert errors() == COMPILING

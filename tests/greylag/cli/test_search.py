@@ -1,13 +1,10 @@
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
 from greylag import LuceneIndex, read_run, read_topics
 from greylag.index import RM3Search
-from tests.greylag.cli.conftest import DEMO, Command, Refused, spelt
+from tests.greylag.cli.conftest import DEMO, spelt
 
 
 @pytest.mark.parametrize(
@@ -45,7 +42,7 @@ def test_expanded_searches(command, made, tmp_path, model, first, feedback):
     ]
 
 
-def test_query_likelihood_and_cut(command: Command, collection: list[object], tmp_path: Path) -> None:
+def test_query_likelihood_and_cut(command, collection, tmp_path):
     words = [*collection, "--out", tmp_path / "ql.run"]
     assert command("search", *words, "--model", "ql", "--hits", "7", "--tag", "mine") == (0, "", "")
     lines = (tmp_path / "ql.run").read_text().splitlines()
@@ -70,12 +67,12 @@ def test_query_likelihood_and_cut(command: Command, collection: list[object], tm
         (["--model", "tfidf"], "unknown search 'tfidf': use bm25, ql"),
     ],
 )
-def test_mistakes(refused: Refused, collection: list[object], tmp_path: Path, words: list[str], reason: str) -> None:
+def test_mistakes(refused, collection, tmp_path, words, reason):
     assert reason in refused("search", *collection, "--out", tmp_path / "x", *words)
     assert not (tmp_path / "x").exists()
 
 
-def test_files_that_cannot_be_used(refused: Refused, made: Path, collection: list[object], tmp_path: Path) -> None:
+def test_files_that_cannot_be_used(refused, made, collection, tmp_path):
     words = ["search", "--topics", made / "topics.tsv", "--out", tmp_path / "x"]
     (tmp_path / "folder").mkdir()
     assert "is not a Lucene index" in refused(*words, "--index", tmp_path / "folder")
@@ -83,7 +80,7 @@ def test_files_that_cannot_be_used(refused: Refused, made: Path, collection: lis
     assert "cannot be written" in refused("search", *collection, "--out", tmp_path / "no" / "x")
 
 
-def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_path: Path) -> None:
+def test_shards_give_the_files_of_one_index(command, made, tmp_path):
     lines = (DEMO / "docs.jsonl").read_text().splitlines(keepends=True)
     for name, own in (("a", lines[:250]), ("b", lines[250:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(own))
@@ -93,7 +90,7 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
         folder.mkdir()
         asked = [*index, "--topics", made / "topics.tsv"]
         run = folder / "bm25.run"
-        steps: list[list[object]] = [
+        steps = [
             ["search", *asked, "--hits", 50, "--out", run],
             ["features", *asked, "--run", run, "--pool", "full", "--out", folder / "features.txt"],
             ["rerank", *index, "--run", run, "--stage", "mmr", "--out", folder / "mmr.run"],
@@ -104,7 +101,7 @@ def test_shards_give_the_files_of_one_index(command: Command, made: Path, tmp_pa
         assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
 
 
-def test_an_index_that_is_given_twice(refused: Refused, made: Path, tmp_path: Path) -> None:
+def test_an_index_that_is_given_twice(refused, made, tmp_path):
     words = ["--index", made / "index", "--index", made / "index"]
     line = refused("search", *words, "--topics", made / "topics.tsv", "--out", tmp_path / "out.run")
     assert line.endswith("index is given twice: name each index once\n")

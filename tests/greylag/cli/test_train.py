@@ -3,13 +3,9 @@
 Tests `train` and `train_diversifier`.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +23,7 @@ from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import parse_model
 from greylag.recipes.training import train as train_by
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
-from tests.greylag.cli.conftest import Command, Refused, spelt
+from tests.greylag.cli.conftest import spelt
 
 TINY = {"k1": (0.9,), "b": (0.4,), "mu": (1000.0,), "fb_docs": (5,), "fb_terms": (10,), "original_weight": (0.3, 0.6)}
 ONE = [*spelt("mrf", "max_features=1"), "--pool", "sd"]
@@ -42,9 +38,7 @@ ONE = [*spelt("mrf", "max_features=1"), "--pool", "sd"]
         ("rm3(k1=0.9,b=0.4,fb_docs=[5,10],fb_terms=5)", {}),
     ],
 )
-def test_models_and_what_is_told_of_them_are_as_in_python(
-    command: Command, made: Path, ranked: list[object], tmp_path: Path, model: str, options: dict[str, str]
-) -> None:
+def test_models_and_what_is_told_of_them_are_as_in_python(command, made, ranked, tmp_path, model, options):
     out, given = tmp_path / "model.json", [word for name, value in options.items() for word in (f"--{name}", value)]
     code, told, _ = command("train", *ranked, "--qrels", made / "qrels.txt", "--model", model, *given, "--out", out)
     first, texts = read_run(made / "bm25.run"), read_topics(made / "topics.tsv")
@@ -73,13 +67,11 @@ LEARN = "train --index INDEX --topics TOPICS --run RUN --qrels QRELS --out TMP/x
         ("--model svmdiv", "all judgements are of subtopic 0"),
     ],
 )
-def test_refusals(refused: Refused, words: str, reason: str) -> None:
+def test_refusals(refused, words, reason):
     assert reason in refused(LEARN + words)
 
 
-def test_a_model_of_tuned_sources(
-    command: Command, refused: Refused, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_tuned_sources(command, refused, few, made, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm", reason="needs LightGBM")
     monkeypatch.setattr("greylag.recipes.sources.GRID", TINY)
     model, out = tmp_path / "model.json", tmp_path / "trees.run"
@@ -106,7 +98,7 @@ def test_a_model_of_tuned_sources(
     assert {qid: own.docids for qid, own in read_run(out).items()} == {qid: own.docids for qid, own in expected.items()}
 
 
-def test_bm25_and_its_union_with_rm3(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_bm25_and_its_union_with_rm3(made, caplog):
     topics = read_topics(made / "topics.tsv")
     bm25, both = (search_first(made / "index", topics, 1, union=union) for union in (False, True))
     given = read_run(made / "bm25.run")
@@ -119,13 +111,11 @@ def test_bm25_and_its_union_with_rm3(made: Path, caplog: pytest.LogCaptureFixtur
     assert "1 of 25 queries have no documents: '99'" in caplog.text
 
 
-def test_without_folds_judged_topics_alone_are_searched(
-    command: Command, made: Path, collection: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_folds_judged_topics_alone_are_searched(command, made, collection, tmp_path, monkeypatch):
     """The model is the one of a run of all topics; with folds, whose rankings are written, all topics are searched."""
-    searched: list[int] = []
+    searched = []
 
-    def spy(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *, union: bool = False) -> Run:
+    def spy(index, topics, jobs, *, union=False):
         searched.append(len(topics))
         return search_first(index, topics, jobs, union=union)
 
@@ -150,7 +140,7 @@ def test_without_folds_judged_topics_alone_are_searched(
     assert searched == [10, 24, 6]
 
 
-def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: list[object], tmp_path: Path) -> None:
+def test_held_out_rankings_do_not_warn(command, made, ranked, tmp_path):
     out, run = tmp_path / "model.json", tmp_path / "held-out.run"
     words = [*ranked, "--qrels", made / "qrels.txt", *ONE, "--out", out]
     code, told, _ = command("train", *words, "--folds", "6", "--out-run", run)
@@ -171,9 +161,7 @@ def test_held_out_rankings_do_not_warn(command: Command, made: Path, ranked: lis
 SMALL = "k1=[0.3,0.9,1.5] b=[0.2,0.4]"
 
 
-def test_a_tuned_baseline_and_its_held_out_rankings(
-    command: Command, made: Path, ranked: list[object], tmp_path: Path
-) -> None:
+def test_a_tuned_baseline_and_its_held_out_rankings(command, made, ranked, tmp_path):
     model, held_out, qrels = tmp_path / "bm25.json", tmp_path / "held-out.run", made / "qrels.txt"
     words = [*ranked, "--qrels", qrels, *spelt("bm25", SMALL), "--folds", "4", "--out-run", held_out]
     code, told, err = command("train", *words, "--out", model)
@@ -195,9 +183,7 @@ def test_a_tuned_baseline_and_its_held_out_rankings(
 
 
 @pytest.mark.parametrize("model", ["svmdiv(k=3,validate=true)", "cssvm(M=2,s=2,repulsion=gradient,seed=5)"])
-def test_models_that_diversify_are_as_in_python(
-    learn: Command, made: Path, few: list[object], tmp_path: Path, model: str
-) -> None:
+def test_models_that_diversify_are_as_in_python(learn, made, few, tmp_path, model):
     """Also by judgements that lack queries, and that have a subtopic without documents."""
     qrels, out = tmp_path / "qrels.txt", tmp_path / "div.json"
     lines = (made / "qrels.subtopics.txt").read_text().splitlines(keepends=True)
@@ -213,7 +199,7 @@ def test_models_that_diversify_are_as_in_python(
         assert re.search(rf"^{re.escape(name)} +{scores.means[0]:.4f}", told, re.MULTILINE)
 
 
-def test_warnings_name_what_can_be_set(learn: Command, made: Path, tmp_path: Path) -> None:
+def test_warnings_name_what_can_be_set(learn, made, tmp_path):
     for words in (spelt("cssvm", "M=2 epochs=1 C=10 alpha=50"), spelt("svmdiv", "max_iterations=1 C=100")):
         _, _, err = learn(made / "qrels.subtopics.txt", tmp_path / "x.json", *words)
         (named,) = re.findall(r": raise (\w+)(?: or (\w+),)? or lower (\w+)$", err, re.MULTILINE)
@@ -221,9 +207,7 @@ def test_warnings_name_what_can_be_set(learn: Command, made: Path, tmp_path: Pat
         assert set(filter(None, named)) <= set(known)
 
 
-def test_held_out_baselines_are_written_beside_the_held_out_run(
-    command: Command, few: list[object], made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_held_out_baselines_are_written_beside_the_held_out_run(command, few, made, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm", reason="needs LightGBM")
     monkeypatch.setattr("greylag.recipes.sources.GRID", TINY)
     out = tmp_path / "held-out.run"
@@ -238,9 +222,7 @@ def test_held_out_baselines_are_written_beside_the_held_out_run(
     assert "Each topic was held out." in " ".join(told.split())
 
 
-def test_folds_are_scored_without_a_run_and_five_with_one(
-    command: Command, made: Path, few: list[object], tmp_path: Path
-) -> None:
+def test_folds_are_scored_without_a_run_and_five_with_one(command, made, few, tmp_path):
     words = [*few, "--qrels", made / "qrels.txt", *spelt("bm25", "k1=[0.9,1.2] b=0.4"), "--out", tmp_path / "x.json"]
     code, told, _ = command("train", *words, "--folds", 4)
     assert (code, "against" in told, sorted(tmp_path.glob("*held*"))) == (0, True, [])

@@ -1,9 +1,6 @@
 """Training without an index on the command line: runs, and feature files."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,13 +11,13 @@ from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
 from greylag.ranking import Run
 from greylag.trec import read_qrels, read_run, write_run
-from tests.greylag.cli.conftest import Command, Refused, spelt, unremarked, write_qrels
+from tests.greylag.cli.conftest import spelt, unremarked, write_qrels
 from tests.greylag.cli.test_train import TINY
 
 NAMES = "1=bm25 2=pagerank 3=noise"
 
 
-def letor(path: Path, seed: int, *, topics: int = 12, first: int = 1, names: str = "", empty: int = 0) -> Path:
+def letor(path, seed, *, topics=12, first=1, names="", empty=0):
     """A file of three columns, of which the first tells much of relevance and the last nothing."""
     rng, lines = np.random.default_rng(seed), [f"# {names}\n"] if names else []
     for qid in range(first, first + topics):
@@ -34,12 +31,12 @@ def letor(path: Path, seed: int, *, topics: int = 12, first: int = 1, names: str
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
+def files(tmp_path):
     """A file to learn from, and one of other topics, two of which have no relevant document."""
     return letor(tmp_path / "train.txt", 1), letor(tmp_path / "test.txt", 2, first=101, topics=8, empty=2)
 
 
-def test_from_a_file_to_scores_and_their_evaluation(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_from_a_file_to_scores_and_their_evaluation(command, files, tmp_path):
     train, test = files
     model, run, scores = tmp_path / "m.json", tmp_path / "r.run", tmp_path / "r.scores"
     code, told, err = command("train", "--letor", train, "--model", "listwise", "--out", model)
@@ -69,7 +66,7 @@ def test_from_a_file_to_scores_and_their_evaluation(command: Command, files: tup
     assert re.search(r"^ +\d+\.\d% +\+\S+  column:1$", told, re.MULTILINE)
 
 
-def test_the_choice_with_folds(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_choice_with_folds(command, files, tmp_path):
     """On eight topics, two of which say nothing."""
     _, test = files
     model, held = tmp_path / "m.json", tmp_path / "held.run"
@@ -88,7 +85,7 @@ def test_the_choice_with_folds(command: Command, files: tuple[Path, Path], tmp_p
 
 
 @pytest.mark.parametrize("model", ["automatic(folds=3)", "mrf(max_features=2)"])
-def test_validation_and_named_columns(command: Command, tmp_path: Path, model: str) -> None:
+def test_validation_and_named_columns(command, tmp_path, model):
     train = letor(tmp_path / "train.txt", 1, names=NAMES)
     other = letor(tmp_path / "v.txt", 2, first=50, topics=6, names=NAMES, empty=1)
     out = tmp_path / "m.json"
@@ -112,7 +109,7 @@ def test_validation_and_named_columns(command: Command, tmp_path: Path, model: s
     assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
 
 
-def test_trees_of_a_file(command: Command, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_trees_of_a_file(command, files, tmp_path):
     pytest.importorskip("lightgbm", reason="needs LightGBM")
     train, test = files
     model, run = tmp_path / "m.json", tmp_path / "r.run"
@@ -143,9 +140,7 @@ def test_trees_of_a_file(command: Command, files: tuple[Path, Path], tmp_path: P
         ("", "--qrels is missing"),
     ],
 )
-def test_refusals_with_files(
-    refused: Refused, files: tuple[Path, Path], tmp_path: Path, words: str, reason: str
-) -> None:
+def test_refusals_with_files(refused, files, tmp_path, words, reason):
     train, test = files
     wide = letor(tmp_path / "wide.txt", 3, first=300)
     wide.write_text(wide.read_text().replace(" #docid", " 4:1 #docid"))
@@ -154,9 +149,7 @@ def test_refusals_with_files(
     assert reason in refused(f"train --out TMP/x {words}")
 
 
-def test_models_are_for_files_of_the_same_columns(
-    command: Command, refused: Refused, made: Path, files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_models_are_for_files_of_the_same_columns(command, refused, made, files, tmp_path):
     train, test = files
     model, x = tmp_path / "m.json", tmp_path / "x"
     wide, named = tmp_path / "wide.txt", letor(tmp_path / "named.txt", 1, first=200, names=NAMES)
@@ -176,7 +169,7 @@ def test_models_are_for_files_of_the_same_columns(
 
 
 @pytest.fixture
-def runs(made: Path, tmp_path: Path) -> list[object]:
+def runs(made, tmp_path):
     """The options for BM25's run with two others: one that puts half of the relevant documents first, and noise."""
     rng, qrels, others = np.random.default_rng(1), read_qrels(made / "qrels.txt"), {"good": 2.0, "noise": 0.0}
     for name, strength in others.items():
@@ -189,7 +182,7 @@ def runs(made: Path, tmp_path: Path) -> list[object]:
     return ["--run", made / "bm25.run", "--qrels", made / "qrels.txt", *features]
 
 
-def test_from_runs_to_a_run(command: Command, made: Path, runs: list[object], tmp_path: Path) -> None:
+def test_from_runs_to_a_run(command, made, runs, tmp_path):
     model, held, out = tmp_path / "m.json", tmp_path / "held.run", tmp_path / "out.run"
     code, told, err = command("train", *runs, "--out", model, "--folds", 3, "--out-run", held)
     assert code == 0, err
@@ -215,7 +208,7 @@ def test_from_runs_to_a_run(command: Command, made: Path, runs: list[object], tm
     assert moved.read_bytes() == out.read_bytes()
 
 
-def test_refusals_with_runs(command: Command, made: Path, runs: list[object], tmp_path: Path) -> None:
+def test_refusals_with_runs(command, made, runs, tmp_path):
     x, first, good = tmp_path / "x", runs[:4], tmp_path / "good.run"
     (tmp_path / "copy.run").write_bytes(good.read_bytes())
     learn = ["train", *first, "--out", x, "--model", "listwise"]
@@ -232,9 +225,7 @@ def test_refusals_with_runs(command: Command, made: Path, runs: list[object], tm
         assert reason in err.splitlines()[-1], words
 
 
-def test_runs_beside_an_index_say_what_each_source_adds(
-    command: Command, few: list[object], runs: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_beside_an_index_say_what_each_source_adds(command, few, runs, tmp_path, monkeypatch):
     monkeypatch.setattr("greylag.recipes.sources.GRID", TINY)
     words = ["train", *few, *runs[2:], "--model", "automatic(folds=2,depth=20,translate=false)"]
     code, told, err = command(*words, "--out", tmp_path / "m.json")

@@ -9,7 +9,7 @@ from greylag.evaluation.measures import FAMILIES
 from greylag.stages import registered_stages
 
 
-def test_each_entry_is_bibtex() -> None:
+def test_each_entry_is_bibtex():
     lines = cite(" ".join(paper.names[0] for paper in references()))
     assert lines == [paper.bibtex for paper in references()]
     assert len(lines) == (Path(greylag.__file__).parent / "references.bib").read_text().count("@")
@@ -24,8 +24,8 @@ def test_each_entry_is_bibtex() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_what_is_named_is_cited() -> None:
-    def keys(text: str) -> list[str]:
+def test_what_is_named_is_cited():
+    def keys(text):
         return [line.split("{")[1].partition(",")[0] for line in cite(text)]
 
     assert keys("1 FI/term/LM\n2 SD/ordered/BM25-O-4, learned by GreedySelection") == [
@@ -35,7 +35,7 @@ def test_what_is_named_is_cited() -> None:
     assert keys("nothing") == []
 
 
-def test_names_are_those_of_stages_and_measures() -> None:
+def test_names_are_those_of_stages_and_measures():
     """A method that is renamed elsewhere is renamed here."""
     known = {name for paper in references() for name in paper.names}
     assert {

@@ -1,9 +1,5 @@
 """Runs, judgements and topics of other packages are taken wherever greylag's own are."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -48,21 +44,21 @@ class Qrel(NamedTuple):
 
 
 class Column(list[Any]):
-    def to_list(self) -> list[Any]:
+    def to_list(self):
         return list(self)
 
 
 class Frame:
     """What is asked of a data frame."""
 
-    def __init__(self, **columns: list[Any]) -> None:
+    def __init__(self, **columns):
         self._values, self.columns = columns, list(columns)
 
-    def __getitem__(self, name: str) -> Column:
+    def __getitem__(self, name):
         return Column(self._values[name])
 
 
-def of_ranx(kind: str, table: Any) -> Any:
+def of_ranx(kind, table):
     made = type(kind, (), {"to_dict": lambda _: table, "name": "theirs"})
     made.__module__ = "ranx.data_structures"
     return made()
@@ -72,7 +68,7 @@ SCORED = [ScoredDoc(qid, docid, score) for qid, of in SCORES.items() for docid, 
 JUDGED = [Qrel(qid, docid, grade) for qid, of in QRELS.items() for docid, grade in of.items()]
 HITS = {r.qid: [SimpleNamespace(docid=hit.docid, score=hit.score) for hit in r] for r in RUN.rankings}
 RESULTS = Frame(qid=["1", "1", "2"], docid=[0, 1, 2], docno=["d2", "d1", "d3"], score=[1.0, 2.0, 1.0])
-RUNS: dict[str, Callable[[], Any]] = {
+RUNS = {
     "scores": lambda: SCORES,
     "rankings": lambda: [*RUN.rankings],
     "a generator of rankings": lambda: iter(RUN.rankings),
@@ -82,7 +78,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "a generator of ir_measures": lambda: iter(SCORED),
     "hits": lambda: HITS,
 }
-JUDGEMENTS: dict[str, Callable[[], Any]] = {
+JUDGEMENTS = {
     "a frame": lambda: Frame(qid=["1", "2"], docno=["d1", "d3"], label=[1, 2]),
     "ranx": lambda: of_ranx("Qrels", QRELS),
     "ir_measures": lambda: JUDGED,
@@ -92,7 +88,7 @@ JUDGEMENTS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("form", RUNS)
-def test_a_run_of_another_package(form: str, tmp_path: Path) -> None:
+def test_a_run_of_another_package(form, tmp_path):
     for run in (as_run(RUNS[form]()), read_run(RUNS[form]())):
         assert run.to_dict() == SCORES
         assert [ranking.docids for ranking in run.rankings] == [("d1", "d2"), ("d3",)]
@@ -103,12 +99,12 @@ def test_a_run_of_another_package(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", JUDGEMENTS)
-def test_judgements_of_another_package(form: str) -> None:
+def test_judgements_of_another_package(form):
     assert as_qrels(JUDGEMENTS[form]()) == read_qrels(JUDGEMENTS[form]()) == QRELS
     assert evaluate(RUN, JUDGEMENTS[form](), "nDCG@10").means.tolist() == [1.0]
 
 
-def test_texts_come_with_a_frame_or_with_topics(tmp_path: Path) -> None:
+def test_texts_come_with_a_frame_or_with_topics(tmp_path):
     texts = Frame(**{name: RESULTS[name] for name in RESULTS.columns}, query=["cat", "cat", "dog"])
     (tmp_path / "topics.tsv").write_text("1\tcat\n2\tdog\n")
     index = PositionalIndex.from_texts(TEXTS)
@@ -120,7 +116,7 @@ def test_texts_come_with_a_frame_or_with_topics(tmp_path: Path) -> None:
     assert PositionalBM25(index).run(topics) == PositionalBM25(index).run(TOPICS)  # type: ignore[call-overload]
 
 
-def test_equal_scores_of_a_frame_go_by_rank() -> None:
+def test_equal_scores_of_a_frame_go_by_rank():
     frame = Frame(qid=["1", "1", "1"], docno=["a", "b", "c"], score=[1.0, 1.0, 2.0], rank=[2, 1, 0])
     assert as_run(frame)["1"].docids == ("c", "b", "a")
 
@@ -141,6 +137,6 @@ def test_equal_scores_of_a_frame_go_by_rank() -> None:
         (lambda: learn_fusion({"a": SCORES, "b": SCORED}, iter(JUDGED)), "needs at least|topics"),  # type: ignore[dict-item, arg-type]
     ],
 )
-def test_what_is_neither_is_refused(call: Callable[[], Any], reason: str) -> None:
+def test_what_is_neither_is_refused(call, reason):
     with pytest.raises(ParameterError, match=reason):
         call()

@@ -1,13 +1,9 @@
 """Wrong guesses are answered with what works, and other errors pass as they are."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,23 +20,23 @@ from greylag.rankers import RankingModel
 from greylag.rankers.export import engine_model
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
 
-INDEX: Any = PositionalIndex.from_texts({"d1": "a cat sat", "d2": "a dog ran"})
-RUN: Any = Run((Ranking("1", "cat", ("d1",), np.ones(1)), Ranking("2", "dog", ("d2",), np.ones(1))))
+INDEX = PositionalIndex.from_texts({"d1": "a cat sat", "d2": "a dog ran"})
+RUN = Run((Ranking("1", "cat", ("d1",), np.ones(1)), Ranking("2", "dog", ("d2",), np.ones(1))))
 QRELS = {"1": {"d1": 1}, "2": {"d2": 1}}
-ANY: Any = greylag
-LUCENE: Any = object.__new__(greylag.LuceneIndex)
-SOURCE: Any = PositionalBM25(INDEX)
+ANY = greylag
+LUCENE = object.__new__(greylag.LuceneIndex)
+SOURCE = PositionalBM25(INDEX)
 MODEL = RankingModel(parse_features("FI/term/BM25"), weights=(1.0,))
 TEXTS, ROWS = ["a cat", "a dog"], np.eye(2)
 EXAMPLE = Path(__file__).parents[3] / "runs/example.run"
 BY_GROUP = {"method": "group-limit", "groups": ["a", "a"]}
 
 
-def cited(texts: list[str], **options: Any) -> Any:
+def cited(texts, **options):
     return rerank("cat", texts, [2, 1], **options)
 
 
-PYTHON: list[tuple[str, str, Callable[[str], Any]]] = [
+PYTHON = [
     ("top_n n num_results num_hits hits", "top_k", lambda name: cited(TEXTS, **{name: 1})),
     ("k rrf_k", "rank_constant", lambda name: parse_fusion("rrf", **{name: 1})),
     ("lambda lambda_ lambda_mult lambda_param theta", "relevance_weight", lambda name: ANY.MMR(INDEX, **{name: 1})),
@@ -89,7 +85,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize(("guesses", "ours", "call"), PYTHON)
-def test_a_guess_in_python(guesses: str, ours: str, call: Callable[[str], Any]) -> None:
+def test_a_guess_in_python(guesses, ours, call):
     for guess in guesses.split():
         with pytest.raises((TypeError, ParameterError, AttributeError), match=rf"\b{ours}\b"):
             call(guess)
@@ -97,7 +93,7 @@ def test_a_guess_in_python(guesses: str, ours: str, call: Callable[[str], Any]) 
 
 
 @pytest.mark.parametrize(("guesses", "ours", "words"), OPTIONS)
-def test_a_guess_of_an_option(command: Command, refused: Refused, guesses: str, ours: str, words: str) -> None:  # noqa: F811
+def test_a_guess_of_an_option(command, refused, guesses, ours, words):  # noqa: F811
     for guess in guesses.split():
         assert f"No such option: --{guess}; write {ours} (" in refused(words.format(f"--{guess}"))
     option = ours.removesuffix(" without an option").replace("VALUE", "1")
@@ -105,7 +101,7 @@ def test_a_guess_of_an_option(command: Command, refused: Refused, guesses: str, 
     assert command(name, *shlex.split(option), *values[1:], "--help")[0] == 0
 
 
-def test_all_guesses_are_tried() -> None:
+def test_all_guesses_are_tried():
     assert {guess for guesses, *_ in (*PYTHON, *OPTIONS) for guess in guesses.split()} >= GUESSES.keys()
 
 
@@ -127,14 +123,14 @@ def test_all_guesses_are_tried() -> None:
         (lambda: ANY.MMR(INDEX, diversity=0.3), r"'diversity': the call is MMR\("),
     ],
 )
-def test_the_call_is_named(call: Callable[[], Any], answer: str) -> None:
+def test_the_call_is_named(call, answer):
     with pytest.raises((TypeError, ParameterError, AttributeError), match=answer):
         call()
 
 
-def test_errors_within_a_call_pass_as_they_are() -> None:
+def test_errors_within_a_call_pass_as_they_are():
     @guided
-    def fails(value: Any) -> Any:
+    def fails(value):
         return value + 1
 
     with pytest.raises(TypeError) as caught:
@@ -143,7 +139,7 @@ def test_errors_within_a_call_pass_as_they_are() -> None:
     assert fails(1) == 2
 
 
-def test_what_python_sees_is_as_before() -> None:
+def test_what_python_sees_is_as_before():
     assert list(inspect.signature(greylag.evaluate).parameters) == ["run", "qrels", "measures"]
     assert list(inspect.signature(Query).parameters) == ["qid", "text"]
     assert "relevance_weight" in inspect.signature(MMR).parameters

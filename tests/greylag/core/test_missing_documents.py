@@ -1,13 +1,9 @@
 """The warnings of unknown documents."""
 
-from __future__ import annotations
-
-import pytest
-
 from greylag.core import missing_documents
 
 
-def test_a_query_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_query_alone(caplog):
     missing_documents.report("they stay", "q1", ["x", "y"], 5)
     missing_documents.report("they stay", "q2", [], 5)
     assert caplog.messages == [
@@ -15,7 +11,7 @@ def test_a_query_alone(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_for_merged_tallies(caplog):
     run = missing_documents.Tally()
     for number in range(10):
         with missing_documents.gathered() as tally:
@@ -30,7 +26,7 @@ def test_one_warning_for_merged_tallies(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-def test_one_warning_for_each_thing_that_documents_are(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_for_each_thing_that_documents_are(caplog):
     with missing_documents.gathered() as tally:
         missing_documents.report("they stay", "q1", ["x"], 3)
         missing_documents.report("they are least", "q1", ["x", "y"], 3, what="not in a.run")
@@ -42,7 +38,7 @@ def test_one_warning_for_each_thing_that_documents_are(caplog: pytest.LogCapture
     ]
 
 
-def test_nothing_unknown_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_unknown_is_silent(caplog):
     with missing_documents.gathered() as tally:
         missing_documents.report("they stay", "q", [], 3)
     tally.warn("run a")

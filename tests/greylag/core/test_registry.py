@@ -1,6 +1,5 @@
 """What another package registers is trained by, extracted and spelt as greylag's own; a broken package is one line."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +69,7 @@ twice = theirs_too:First
 
 
 @pytest.fixture(autouse=True)
-def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _installed(tmp_path, monkeypatch):
     for name, text in (("theirs_too", ENTRIES), ("others", "[greylag.learners]\ntwice = others:Other\n")):
         folder = tmp_path / f"{name}-1.0.dist-info"
         folder.mkdir()
@@ -86,7 +85,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     forget()
 
 
-def test_a_learner_of_another_package_trains() -> None:
+def test_a_learner_of_another_package_trains():
     learner, preselection = spelt_learner("first", {"max_features": 2}, Objective.parse("nDCG@10"))
     assert preselection is None
     check_learner(learner)  # type: ignore[arg-type]
@@ -96,7 +95,7 @@ def test_a_learner_of_another_package_trains() -> None:
     assert type(learner).__name__ == "First"
 
 
-def test_a_learner_of_diversity_of_another_package_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_of_diversity_of_another_package_trains(monkeypatch):
     monkeypatch.setattr(recipe, "DIVERSITY_MODELS", {"counting": recipe.DiversityModelKind("counting")})
     assert recipe.DIVERSITY_MODELS["counting"].summary == "Weigh what counts"
     titles, *code = recipe.diversity_files("counting(titles=t.jsonl)")
@@ -110,7 +109,7 @@ def test_a_learner_of_diversity_of_another_package_trains(monkeypatch: pytest.Mo
     assert (str(learned.fitted), learned.held_out is None) == ("4 queries: C 2", False)
 
 
-def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
+def test_a_feature_of_another_package_is_parsed_and_extracted():
     ranking = samples.ranking(1, 6)
     feature = parse_feature("longest:3")
     check_feature(feature, samples.index(1, 15), [ranking])
@@ -130,7 +129,7 @@ def test_a_feature_of_another_package_is_parsed_and_extracted() -> None:
         (lambda text: load_entry("learner", text), "frist", "unknown learner 'frist'"),
     ],
 )
-def test_a_broken_entry_point_is_one_line(parse: object, text: str, reason: str) -> None:
+def test_a_broken_entry_point_is_one_line(parse, text, reason):
     with pytest.raises(ParameterError, match=reason) as raised:
         parse(text)  # type: ignore[operator]
     assert "\n" not in str(raised.value)

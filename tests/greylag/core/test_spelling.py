@@ -1,13 +1,11 @@
-from __future__ import annotations
-
 from dataclasses import MISSING, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greylag.core.spelling import Value, nearest, parameters, read_call, read_options, read_value, spell
+from greylag.core.spelling import nearest, parameters, read_call, read_options, read_value, spell
 from greylag.errors import ParameterError
 
 
@@ -66,14 +64,14 @@ class Bowl:
 KNOWN = parameters(Fruit)
 
 
-def test_the_parameters_of_a_class() -> None:
+def test_the_parameters_of_a_class():
     assert list(KNOWN) == ["stones", "pips", "weight", "kind", "peeled", "sizes"]
     assert list(parameters(Fruit, "stones", "pips")) == ["weight", "kind", "peeled", "sizes"]
     assert (KNOWN["pips"].default, parameters(Bowl)["fruit"].default) == (None, MISSING)
     assert parameters(Bowl)["sizes"].default == (1,)
 
 
-def test_types_and_meanings_are_those_of_the_docstring() -> None:
+def test_types_and_meanings_are_those_of_the_docstring():
     assert KNOWN["stones"].documented == KNOWN["pips"].documented == ("int >= 0", "What is hard.")
     assert KNOWN["weight"].documented == ("float > 0", "In pounds.")
     assert KNOWN["kind"].documented == ('{"plum", "cherry"}', "The kind.")
@@ -91,14 +89,14 @@ def test_types_and_meanings_are_those_of_the_docstring() -> None:
         ("plum(a=[count>=1,title>=2],b=1e-3)", ("plum", {"a": ("count>=1", "title>=2"), "b": 0.001})),
     ],
 )
-def test_calls(text: str, expected: tuple[str, dict[str, Value]]) -> None:
+def test_calls(text, expected):
     assert read_call(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "Plum", "plum(", "plum)", "plum(a)", "plum(a=)", "plum(=1)", "plum(a=1)(b=2)", "a b"]
 )
-def test_what_is_no_call(text: str) -> None:
+def test_what_is_no_call(text):
     with pytest.raises(ParameterError, match="is not of the form NAME"):
         read_call(text)
 
@@ -109,11 +107,11 @@ SCALARS = (
 
 
 @given(SCALARS | st.lists(SCALARS, min_size=1).map(tuple))
-def test_values_are_read_as_they_are_spelt(value: Value) -> None:
+def test_values_are_read_as_they_are_spelt(value):
     assert read_value(spell(value)) == value
 
 
-def test_options() -> None:
+def test_options():
     text = "fruit(stones=-2,weight=1,kind=cherry,peeled=true,sizes=[1,.5])"
     values = read_options("fruit", read_call(text)[1], KNOWN)
     assert values == {"stones": -2, "weight": 1.0, "kind": "cherry", "peeled": True, "sizes": (1.0, 0.5)}
@@ -143,18 +141,18 @@ def test_options() -> None:
         ("sizes=[]", "sizes is .*: it must be a number"),
     ],
 )
-def test_mistakes_in_options(options: str, reason: str) -> None:
+def test_mistakes_in_options(options, reason):
     with pytest.raises(ParameterError, match=reason):
         read_options("fruit", read_call(f"fruit({options})")[1], KNOWN)
 
 
-def test_options_that_have_to_be_given() -> None:
+def test_options_that_have_to_be_given():
     with pytest.raises(ParameterError, match="bowl needs the option fruit"):
         read_options("bowl", {"name": "x"}, parameters(Bowl))
 
 
-def test_the_nearest_names() -> None:
-    known: dict[str, Any] = dict.fromkeys(("svmdiv", "cssvm", "mrf"))
+def test_the_nearest_names():
+    known = dict.fromkeys(("svmdiv", "cssvm", "mrf"))
     assert nearest("svmdif", known) == "did you mean svmdiv or cssvm?"
     assert nearest("mfr", known) == "did you mean mrf?"
     assert nearest("tea", known) == "use svmdiv, cssvm, mrf"

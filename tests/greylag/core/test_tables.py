@@ -1,7 +1,5 @@
 """What a notebook shows."""
 
-from __future__ import annotations
-
 import csv
 import re
 from html.parser import HTMLParser
@@ -12,7 +10,6 @@ from markdown_it import MarkdownIt
 
 from greylag.core.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from greylag.diversity.choice import DiversifierChoice
-from greylag.diversity.model import DiversityModel
 from greylag.evaluation import Scores, compare_scores, evaluate, parse_measure
 from greylag.evaluation.measures import parse_measures
 from greylag.evaluation.selection_bias import BestOfMany
@@ -31,20 +28,20 @@ EVIL = "<script>alert('1')</script>&amp;"
 class Cells(HTMLParser):
     """The texts and tags of a page, as a browser reads them."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.tags: list[str] = []
-        self.texts: list[str] = []
+        self.tags = []
+        self.texts = []
         self.feed(page)
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.texts.append(data)
 
 
-def test_rankings_and_runs() -> None:
+def test_rankings_and_runs():
     ranking = Ranking("q<1>", EVIL, tuple(f"<d{n}>" for n in range(12)), np.arange(12.0, 0.0, -1.0))
     page = Cells(ranking._repr_html_())
     assert "script" not in page.tags
@@ -57,7 +54,7 @@ def test_rankings_and_runs() -> None:
     assert "script" not in page.tags
 
 
-def test_scores_are_labelled_means() -> None:
+def test_scores_are_labelled_means():
     run = Run((Ranking("1", "", ("a", "b"), np.array([2.0, 1.0])), Ranking("2", "", ("b",), np.array([1.0]))))
     scores = evaluate(run, {"1": {"b": 1}, "2": {"b": 1}}, ["AP", "P@1"])
     page = Cells(scores._repr_html_())
@@ -65,7 +62,7 @@ def test_scores_are_labelled_means() -> None:
     assert page.texts == ["means over 2 queries", "measure", "mean", "AP", "0.7500", "P@1", "0.5000"]
 
 
-def values(number: int) -> list[object]:
+def values(number):
     """A value of each kind that prints as a table, with `number` rows, queries, runs or folds."""
     docids = tuple(f"d{place}" for place in range(number))
     run = Run(tuple(Ranking(qid, "text", docids, np.arange(number, 0.0, -1.0)) for qid in docids), "run")
@@ -85,7 +82,7 @@ def values(number: int) -> list[object]:
 
 
 @pytest.mark.parametrize("number", [2, 200])
-def test_values_print_as_short_tables_and_repr_on_a_line(number: int) -> None:
+def test_values_print_as_short_tables_and_repr_on_a_line(number):
     for value in values(number):
         assert len(repr(value).splitlines()) == 1, value
         assert len(repr(value)) < 250
@@ -95,7 +92,7 @@ def test_values_print_as_short_tables_and_repr_on_a_line(number: int) -> None:
         assert {"pre", "table"} & {*page.tags}
 
 
-def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame() -> None:
+def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame():
     rng = np.random.default_rng(1)
     scores = {
         name: Scores(parse_measures(["AP", "P@5"]), tuple("abcdef"), rng.random((6, 2)), (), ()) for name in "xyz"
@@ -117,7 +114,7 @@ def test_a_comparison_prints_as_evaluate_does_and_has_all_figures_in_a_frame() -
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cells_survive_markdown_latex_and_tsv(seed: int) -> None:
+def test_cells_survive_markdown_latex_and_tsv(seed):
     """Read again by markdown-it, by undoing LaTeX's escapes, and by csv."""
     rng = np.random.default_rng(seed)
     alphabet = list("ab 1|\\*_`<>[]&%$#{}~^-\"'")
@@ -145,13 +142,13 @@ LINEAR = RankingModel(parse_features("prior:a&b<c>"), (1.5,))
 
 
 @pytest.mark.parametrize("model", [LINEAR, samples.MODEL, samples.ENSEMBLE])
-def test_models_show_their_summaries(model: RankingModel | DiversityModel) -> None:
+def test_models_show_their_summaries(model):
     page = Cells(model._repr_html_())
     assert page.tags == ["pre"]
     assert "".join(page.texts) == model.summary()
 
 
-def test_a_table_as_text() -> None:
+def test_a_table_as_text():
     table = Table("Scores", ("system", "AP", "n"), [("a", 0.25, 7), ("long", 12.5, None)], decimals=2)
     assert as_text(table) == "Scores\nsystem     AP  n\na        0.25  7\nlong    12.50\n"
     assert as_text("any text\n") == "any text\n"
@@ -171,11 +168,11 @@ def test_a_table_as_text() -> None:
         (-1e-9, 4, "-0.0000"),
     ],
 )
-def test_cells(value: str | float | None, decimals: int, text: str) -> None:
+def test_cells(value, decimals, text):
     assert cell_text(value, decimals) == text
 
 
-def test_html() -> None:
+def test_html():
     table = Table("<c>", ("", "AP", "p"), [("a&b", 0.25, "<0.001*"), (3, None, "")], decimals=2)
     assert as_html(table, "part-1") == (
         '<table><caption id="part-1">&lt;c&gt;</caption>'

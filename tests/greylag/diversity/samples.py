@@ -18,7 +18,7 @@ ENSEMBLE = DiversityModel(SMALL, tuple(map(tuple, np.random.default_rng(0).stand
 MODEL = ENSEMBLE.members[0]
 
 
-def texts(seed: int, n: int) -> tuple[dict[str, str], dict[str, str]]:
+def texts(seed, n):
     """Contents and titles by docid; some of either are empty, and some titles are missing."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(len(WORDS)))
@@ -27,19 +27,19 @@ def texts(seed: int, n: int) -> tuple[dict[str, str], dict[str, str]]:
     return contents, {docid: title for docid, title in titles.items() if rng.random() < 0.8}
 
 
-def ranking(seed: int, n: int, qid: str = "q") -> Ranking:
+def ranking(seed, n, qid="q"):
     """d0 to d(n - 1) in random order."""
     rng = np.random.default_rng(seed)
     return Ranking(qid, "w1x w2x", tuple(f"d{i}" for i in rng.permutation(n)), np.arange(n, 0.0, -1.0))
 
 
-def judgements(seed: int, n: int, subtopics: int = 5) -> dict[str, dict[str, int]]:
+def judgements(seed, n, subtopics=5):
     """Grades 0 or 1 by subtopic and docid; some documents cover nothing, some subtopics have no relevant document."""
     rng = np.random.default_rng(seed)
     return {f"s{s}": {f"d{i}": int(rng.random() < 0.25) for i in range(n)} for s in range(subtopics)}
 
 
-def candidates(seed: int, n: int, pairs: int = 30) -> Candidates:
+def candidates(seed, n, pairs=30):
     """Candidates of the svmdiv preset with random coverage."""
     rng = np.random.default_rng(seed)
     features = PRESETS["svmdiv"]
@@ -47,17 +47,17 @@ def candidates(seed: int, n: int, pairs: int = 30) -> Candidates:
     return Candidates(features, coverage, rng.integers(features.n_features, size=(pairs, 1)), np.zeros((n, 0)))
 
 
-def subtopics(seed: int, n: int) -> Subtopics:
+def subtopics(seed, n):
     """The truth of `judgements`."""
     return Subtopics.from_qrels([f"d{i}" for i in range(n)], judgements(seed, n))
 
 
-def index(seed: int, n: int) -> PositionalIndex:
+def index(seed, n):
     """The collection of `texts`."""
     return PositionalIndex.from_texts(texts(seed, n)[0])
 
 
-def frequencies(seed: int, n: int = 8, words: int = 10) -> csr_matrix:
+def frequencies(seed, n=8, words=10):
     """Term counts; some documents are empty and some words unused."""
     rng = np.random.default_rng(seed)
     return csr_matrix(rng.integers(1, 5, (n, words)) * (rng.random((n, words)) < 0.3), dtype=np.float64)

@@ -1,6 +1,5 @@
 """The choice of a diversifier, against the same cross-validation written out."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,16 +7,16 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag.diversity import MMR, PM2, DiversifierChoice, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
+from greylag.diversity import MMR, PM2, SVMDiv, XQuAD, choose_diversifier, fit_svmdiv
 from greylag.diversity.choice import CHOSEN, NONE, TRIED_WEIGHTS
 from greylag.evaluation import best_of_many, evaluate_by_subtopic, split_folds
 from greylag.evaluation.selection_bias import unseen_scores
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import ArrayVectors
-from greylag.ranking import FloatArray, IntArray, Run
+from greylag.ranking import Run
 from greylag.runtime import read_json_lines
 from greylag.stages import StageStep
-from greylag.trec import SubtopicQrels, read_aspects, read_run, read_subtopic_qrels
+from greylag.trec import read_aspects, read_run, read_subtopic_qrels
 from tests.greylag.diversity import samples
 
 N = 15
@@ -25,21 +24,21 @@ QIDS = [f"q{number}" for number in range(10)]
 TEXTS, _ = samples.texts(1, N)
 INDEX = PositionalIndex.from_texts(TEXTS)
 FIRST = Run(tuple(samples.ranking(seed, N, qid) for seed, qid in enumerate(QIDS)), "first")
-QRELS: SubtopicQrels = {qid: samples.judgements(seed, N) for seed, qid in enumerate(QIDS)}
+QRELS = {qid: samples.judgements(seed, N) for seed, qid in enumerate(QIDS)}
 VECTORS = ArrayVectors(list(TEXTS), np.random.default_rng(5).standard_normal((N, 3)))
 MEASURE = "alpha-nDCG@5"
 
 
-def truth(qrels: SubtopicQrels) -> dict[str, dict[str, dict[str, float]]]:
+def truth(qrels):
     """Scores of aspects that are the judgements."""
     return {qid: {s: {d: float(g) for d, g in judged.items()} for s, judged in by.items()} for qid, by in qrels.items()}
 
 
-def choose(**options: object) -> DiversifierChoice:
+def choose(**options):
     return choose_diversifier(FIRST, QRELS, **{"index": INDEX, "measure": MEASURE, "folds": 3, **options})  # type: ignore[arg-type]
 
 
-def test_the_measure_may_be_that_of_relevance() -> None:
+def test_the_measure_may_be_that_of_relevance():
     found = choose(methods=["mmr"], measure="nDCG@10")
     expected = evaluate_by_subtopic(FIRST, QRELS, ["nDCG@10"]).values
     assert found.scores[NONE].values.tolist() == expected.repeat(2, axis=1).tolist()
@@ -47,7 +46,7 @@ def test_the_measure_may_be_that_of_relevance() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
+def test_weights_are_chosen_on_the_other_folds(seed):
     found = choose(vectors=VECTORS, methods=["mmr"], seed=seed)
     runs = {weight: MMR(vectors=VECTORS, relevance_weight=weight).run(FIRST) for weight in TRIED_WEIGHTS}
     expected, chosen = {}, []
@@ -67,7 +66,7 @@ def test_weights_are_chosen_on_the_other_folds(seed: int) -> None:
     )
 
 
-def test_judgements_of_a_fold_do_not_change_its_weights() -> None:
+def test_judgements_of_a_fold_do_not_change_its_weights():
     fold = split_folds(QIDS, 3, 0)[1]
     other = QRELS | {qid: samples.judgements(seed + 50, N) for seed, qid in enumerate(fold)}
     for methods in (["mmr"], ["mmr", "xquad"]):
@@ -77,7 +76,7 @@ def test_judgements_of_a_fold_do_not_change_its_weights() -> None:
     assert one.weights != two.weights  # those of other folds may
 
 
-def test_all_that_need_no_more_than_what_is_given() -> None:
+def test_all_that_need_no_more_than_what_is_given():
     assert {"mmr", "coverage", "essential-pages", "svmdiv"} <= choose().stages.keys()
     given = choose(index=None, vectors=VECTORS).stages.keys()
     assert "mmr" in given
@@ -85,7 +84,7 @@ def test_all_that_need_no_more_than_what_is_given() -> None:
     assert choose(index=None, aspects=truth(QRELS)).stages.keys() == {"pm2", "xquad"}
 
 
-def test_recommendations() -> None:
+def test_recommendations():
     """Aspects that are the judgements help, others at random do not; doing nothing is among the choices."""
     good = choose(index=None, aspects=truth(QRELS))
     assert good.recommended == good.best in ("xquad", "pm2")
@@ -106,24 +105,24 @@ def test_recommendations() -> None:
     assert "Recommended: none." in str(bad)
 
 
-def test_losses_are_kept_low() -> None:
+def test_losses_are_kept_low():
     found = choose(methods=["mmr", "xquad"], aspects=truth(QRELS), measure="subtopic-loss@5")
     assert found.best == "xquad"
     assert found.scores["xquad"].means[0] < found.scores[NONE].means[0]
 
 
-def test_any_number_of_workers() -> None:
+def test_any_number_of_workers():
     one, two = (choose(methods=["mmr", "svmdiv"], n_jobs=n_jobs) for n_jobs in (1, 2))
     assert str(one) == str(two)
     assert (one.weights, one.stages) == (two.weights, two.stages)
 
 
-def test_weights_that_are_given_are_not_tuned() -> None:
+def test_weights_that_are_given_are_not_tuned():
     spelt = choose(methods=["mmr(relevance_weight=0.5)", "mmr(relevance_weight=0.6)"])
     assert spelt.weights == {"mmr(relevance_weight=0.5)": (), "mmr(relevance_weight=0.6)": ()}
 
 
-def test_svmdiv_from_texts() -> None:
+def test_svmdiv_from_texts():
     """From texts, without a query of its fold; the same as over an index of them."""
     found = choose(methods=["svmdiv"])
     for fold in split_folds(QIDS, 3, 0):
@@ -138,13 +137,13 @@ def test_svmdiv_from_texts() -> None:
     assert fit_svmdiv(FIRST, QRELS, TEXTS, C=0.5, picks=3, depth=7).model.provenance["C"] == 0.5
 
 
-def test_a_query_that_the_run_lacks_counts() -> None:
+def test_a_query_that_the_run_lacks_counts():
     fewer = replace(FIRST, rankings=FIRST.rankings[:-1])
     found = choose_diversifier(fewer, QRELS, index=INDEX, measure=MEASURE, folds=3, methods=["mmr", "svmdiv"])
     assert all(scores.values[-1].tolist() == [0.0, 0.0] for scores in found.scores.values())
 
 
-def nested_choice(methods: list[str], queries: list[str], folds: list[list[str]]) -> dict[str, float]:
+def nested_choice(methods, queries, folds):
     """All scores of what is chosen by some queries: a method by weights from other folds, then its best weight."""
     by_weight = {NONE: {1.0: evaluate_by_subtopic(FIRST, QRELS, [MEASURE])}}
     for name in methods:
@@ -155,11 +154,11 @@ def nested_choice(methods: list[str], queries: list[str], folds: list[list[str]]
         for name, of in by_weight.items()
     }
 
-    def best_weight(name: str, seen: list[str]) -> float:
+    def best_weight(name, seen):
         means = {w: round(sum(of[qid] for qid in seen) / len(seen), 12) for w, of in values[name].items()}
         return max(w for w, mean in means.items() if mean == max(means.values()))
 
-    def held_out(name: str) -> float:
+    def held_out(name):
         total = 0.0
         for fold in folds:
             part = [qid for qid in queries if qid in fold]
@@ -171,11 +170,11 @@ def nested_choice(methods: list[str], queries: list[str], folds: list[list[str]]
     return values[name][best_weight(name, queries)]
 
 
-def test_the_recommendation_is_corrected_for_all_that_was_chosen() -> None:
+def test_the_recommendation_is_corrected_for_all_that_was_chosen():
     """The weight, too, is chosen anew without each part of the queries."""
     methods, folds = ["mmr", "dpp"], split_folds(QIDS, 3, 0)
 
-    def rule(queries: IntArray) -> tuple[str, FloatArray]:
+    def rule(queries):
         chosen = nested_choice(methods, [QIDS[number] for number in queries], folds)
         return "", np.array([chosen[qid] for qid in QIDS])
 
@@ -185,7 +184,7 @@ def test_the_recommendation_is_corrected_for_all_that_was_chosen() -> None:
     assert found.winner.mean != pytest.approx(values.mean(), abs=1e-6)
 
 
-def test_the_recommendation_is_corrected_for_the_choice() -> None:
+def test_the_recommendation_is_corrected_for_the_choice():
     """The comparisons are those of none and the methods, as evaluated."""
     found = choose(aspects=truth(QRELS), methods=["mmr", "xquad", "pm2"])
     scores = {
@@ -204,7 +203,7 @@ def test_the_recommendation_is_corrected_for_the_choice() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["ambient", "div400_dev"])
-def test_the_gains_on_the_page(name: str, data: Callable[[str], Path]) -> None:
+def test_the_gains_on_the_page(name, data):
     """The table of "From passages to a method" is what `choose_diversifier` finds."""
     folder = data(name)
     records = (record for _, record in read_json_lines(folder / "docs.jsonl.gz"))

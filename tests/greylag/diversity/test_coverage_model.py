@@ -1,9 +1,7 @@
 """The model of SVM-div and its candidates against their definitions and exhaustive search."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -16,13 +14,13 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured import TrainingSet
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from tests.greylag.diversity import samples
 
 
 @pytest.mark.parametrize("levels", ["own", "all"])
 @pytest.mark.parametrize("seed", range(20))
-def test_gains_are_differences_of_the_objective(seed: int, levels: Literal["own", "all"]) -> None:
+def test_gains_are_differences_of_the_objective(seed, levels):
     rng = np.random.default_rng(seed)
     features = replace(samples.SMALL, levels=levels, document_features=("score",))
     x = CandidateMaker(samples.index(seed, 9), features)(samples.ranking(seed, 9))
@@ -38,7 +36,7 @@ def test_gains_are_differences_of_the_objective(seed: int, levels: Literal["own"
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_greedy_reaches_its_guarantee(seed: int) -> None:
+def test_greedy_reaches_its_guarantee(seed):
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(5, 11)), 3
     x, model = samples.candidates(seed, n), CoverageModel(k)
@@ -47,7 +45,7 @@ def test_greedy_reaches_its_guarantee(seed: int) -> None:
     assert model.joint_feature(x, model.infer(x, weights)) @ weights >= (1 - 1 / np.e) * best
 
 
-def test_greedy_has_no_guarantee_with_words_worth_less_than_nothing() -> None:
+def test_greedy_has_no_guarantee_with_words_worth_less_than_nothing():
     """Three documents share a word of value -1 and have one of value 1 each: none gains alone, two or three do."""
     values = np.array([-1.0, 1.0, 1.0, 1.0, 0.01, 0.01, 0.01])
     covered = np.zeros((6, 7))
@@ -56,7 +54,7 @@ def test_greedy_has_no_guarantee_with_words_worth_less_than_nothing() -> None:
     features, model = CoverageFeatures(tuple(Criterion("count", n) for n in range(1, 8)), (0.1,)), CoverageModel(3)
     x = Candidates(features, csr_matrix(covered), np.arange(7).reshape(-1, 1), np.zeros((6, 0)))
 
-    def value(y: Sequence[int]) -> float:
+    def value(y):
         return float(model.joint_feature(x, np.array(y, dtype=np.int64)) @ values)
 
     for size in range(4):
@@ -67,14 +65,14 @@ def test_greedy_has_no_guarantee_with_words_worth_less_than_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_most_violated_constraint_is_at_least_that_of_the_target(seed: int) -> None:
+def test_the_most_violated_constraint_is_at_least_that_of_the_target(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 12))
     x, truth, model = samples.candidates(seed, n), samples.subtopics(seed, n), CoverageModel(4)
     # With weights of both signs, the greedy choice can be far from the optimum.
     weights = rng.standard_normal(x.features.n_features) * rng.choice([0.01, 1.0])
 
-    def value(y: np.ndarray) -> float:
+    def value(y):
         return float(model.joint_feature(x, y) @ weights + model.loss(truth, y))
 
     target = model.target(x, truth)
@@ -84,7 +82,7 @@ def test_the_most_violated_constraint_is_at_least_that_of_the_target(seed: int) 
     assert value(model.infer_augmented(x, truth, weights)) <= best + 1e-9
 
 
-def test_the_target_is_the_constraint_if_greedy_falls_below_it() -> None:
+def test_the_target_is_the_constraint_if_greedy_falls_below_it():
     # The first document covers most words, but the other two cover more together, and they have the subtopics.
     coverage = csr_matrix(np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1]], dtype=float))
     features = CoverageFeatures((Criterion("count", 1),), (0.1,))
@@ -99,7 +97,7 @@ def test_the_target_is_the_constraint_if_greedy_falls_below_it() -> None:
     assert loss == 0.0
 
 
-def test_presets_have_the_papers_sizes() -> None:
+def test_presets_have_the_papers_sizes():
     assert {name: features.n_features for name, features in PRESETS.items()} == {
         "svmdiv": 200,
         "svmdiv2": 300,
@@ -108,13 +106,13 @@ def test_presets_have_the_papers_sizes() -> None:
     assert all(len(set(features.names)) == features.n_features for features in PRESETS.values())
 
 
-def test_presets_count_words_in_shares_that_are_denser_where_most_words_are() -> None:
+def test_presets_count_words_in_shares_that_are_denser_where_most_words_are():
     parts = [1], range(20, 100, 20), range(100, 200, 25), range(200, 500, 50), range(500, 901, 100)
     for name in ("svmdiv", "svmdiv2"):
         assert PRESETS[name].thresholds == tuple(share / 1000 for part in parts for share in part)
 
 
-def test_target_covers_the_heaviest_first() -> None:
+def test_target_covers_the_heaviest_first():
     judged = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 2}, "c": {"d0": 1, "d2": 1, "d3": 1}, "none": {"d0": 0}}
     truth = Subtopics.from_qrels(["d0", "d1", "d2", "d3"], judged)
     assert truth.weights.tolist() == pytest.approx([1 / 6, 2 / 6, 3 / 6])
@@ -125,13 +123,13 @@ def test_target_covers_the_heaviest_first() -> None:
     assert CoverageModel().loss(truth, np.array([2])) == truth.loss(np.array([2]))
 
 
-def test_no_candidates() -> None:
+def test_no_candidates():
     x = CandidateMaker(samples.index(0, 5), samples.SMALL)(samples.ranking(0, 0))
     assert len(x) == 0
     assert CoverageModel().infer(x, np.ones(x.features.n_features)).tolist() == []
 
 
-def covers(words: list[str], title: list[str], kind: str, bound: float, idf: dict[str, float]) -> set[str]:
+def covers(words, title, kind, bound, idf):
     """The words that a document covers, after Table 1."""
     if kind == "title":
         return {word for word in title if title.count(word) >= bound}
@@ -142,9 +140,7 @@ def covers(words: list[str], title: list[str], kind: str, bound: float, idf: dic
     return set(sorted(set(words), key=lambda word: (-(1 + np.log(words.count(word))) * idf[word], word))[: int(bound)])
 
 
-def plain_psi(
-    ranking: Ranking, contents: dict[str, str], titles: dict[str, str], features: CoverageFeatures, picked: list[int]
-) -> FloatArray:
+def plain_psi(ranking, contents, titles, features, picked):
     """Eq. 4 with sets of words."""
     n_documents, vocabulary = len(contents), {word for text in contents.values() for word in text.split()}
     idf = {w: np.log(n_documents / sum(w in text.split() for text in contents.values())) for w in vocabulary}
@@ -165,7 +161,7 @@ def plain_psi(
 
 @pytest.mark.parametrize("levels", ["own", "all"])
 @pytest.mark.parametrize("seed", range(30))
-def test_joint_features_are_eq_4(seed: int, levels: Literal["own", "all"]) -> None:
+def test_joint_features_are_eq_4(seed, levels):
     n, features = 8, replace(samples.SMALL, levels=levels)
     contents, titles = samples.texts(seed, n)
     index = PositionalIndex.from_texts(contents)
@@ -179,7 +175,7 @@ def test_joint_features_are_eq_4(seed: int, levels: Literal["own", "all"]) -> No
         np.testing.assert_allclose(CoverageModel().joint_feature(x, picked), expected, atol=1e-15)
 
 
-def test_criteria_on_other_fields_are_as_those_on_titles() -> None:
+def test_criteria_on_other_fields_are_as_those_on_titles():
     contents, titles = samples.texts(3, 8)
     index, ranking = PositionalIndex.from_texts(contents), samples.ranking(3, 8)
     anchors = {docid: f"{title} {title}" for docid, title in samples.texts(9, 8)[1].items()}
@@ -195,7 +191,7 @@ def test_criteria_on_other_fields_are_as_those_on_titles() -> None:
     np.testing.assert_array_equal(found, np.concatenate(parts))
 
 
-def test_without_titles_their_features_are_zero() -> None:
+def test_without_titles_their_features_are_zero():
     contents, titles = samples.texts(3, 8)
     index = PositionalIndex.from_texts(contents)
     everything = np.arange(8)
@@ -206,7 +202,7 @@ def test_without_titles_their_features_are_zero() -> None:
     assert not CoverageModel().joint_feature(without, everything)[of_titles].any()
 
 
-def test_document_features_are_summed() -> None:
+def test_document_features_are_summed():
     contents, _ = samples.texts(4, 8)
     index = PositionalIndex.from_texts(contents)
     names = ("reciprocal-rank", "FI/term/BM25", "score", "SD/ordered/LM-O-1")
@@ -223,14 +219,14 @@ def test_document_features_are_summed() -> None:
     assert CoverageModel(8).infer(x, weights).tolist() == list(range(8))
 
 
-def test_empty_documents_come_last() -> None:
+def test_empty_documents_come_last():
     index = PositionalIndex.from_texts({"a": "", "b": "cat", "c": "cat dog"})
     x = CandidateMaker(index, PRESETS["svmdiv"])(Ranking("q", "", ("a", "b", "c"), np.array([3.0, 2.0, 1.0])))
     weights = np.ones(x.features.n_features)
     assert CoverageModel(3).infer(x, weights).tolist() == [2, 0, 1]
 
 
-def test_document_features_alone() -> None:
+def test_document_features_alone():
     features = CoverageFeatures((), (0.5,), document_features=("reciprocal-rank",))
     x = CandidateMaker(samples.index(4, 8), features)(samples.ranking(4, 8))
     np.testing.assert_allclose(CoverageModel().joint_feature(x, np.array([0, 3])), [1 + 1 / 4])

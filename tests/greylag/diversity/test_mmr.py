@@ -13,22 +13,22 @@ from greylag.ranking import Ranking
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 
 
-def collection(seed: int, n: int) -> PositionalIndex:
+def collection(seed, n):
     rng = np.random.default_rng(seed)
     return PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))) for i in range(n)})
 
 
-def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: int, k: int) -> list[str]:
+def plain_mmr(index, ranking, weight, depth, k):
     """Carbonell & Goldstein's formula, computed anew for every pick."""
     n = min(depth, len(ranking))
     vectors = index.tfidf(index.documents(ranking.docids[:n])).toarray()
     scores = ranking.scores[:n]
     spread = scores.max() - scores.min() if n else 0
     relevance = (scores - scores.min()) / spread if spread else np.zeros(n)
-    picked: list[int] = []
+    picked = []
     while len(picked) < min(k, n):
 
-        def value(i: int) -> float:
+        def value(i):
             return weight * relevance[i] - (1 - weight) * max([0.0, *(vectors[i] @ vectors[j] for j in picked)])
 
         left = [i for i in range(n) if i not in picked]
@@ -46,9 +46,7 @@ def plain_mmr(index: PositionalIndex, ranking: Ranking, weight: float, depth: in
     depth=st.integers(1, 15),
     tied=st.booleans(),
 )
-def test_equals_the_formula_and_is_a_permutation(
-    seed: int, n: int, weight: float, k: int, depth: int, tied: bool
-) -> None:
+def test_equals_the_formula_and_is_a_permutation(seed, n, weight, k, depth, tied):
     index = collection(seed, max(n, 1))
     rng = np.random.default_rng(seed)
     scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
@@ -58,7 +56,7 @@ def test_equals_the_formula_and_is_a_permutation(
     assert list(result.docids) == plain_mmr(index, ranking, weight, depth, k)
 
 
-def test_weight_zero_defers_duplicates() -> None:
+def test_weight_zero_defers_duplicates():
     index = PositionalIndex.from_texts({"a": "cat dog", "b": "cat dog", "c": "pig cow", "d": "hen"})
     ranking = Ranking("q", "", ("a", "b", "c", "d"), np.array([4.0, 3, 2, 1]))
     assert MMR(index, relevance_weight=0.0)(ranking).docids == ("a", "c", "d", "b")
@@ -67,6 +65,6 @@ def test_weight_zero_defers_duplicates() -> None:
 @pytest.mark.parametrize(
     "options", [{"relevance_weight": 1.1}, {"relevance_weight": float("nan")}, {"k": 0}, {"depth": 0}]
 )
-def test_bad_options(options: dict[str, float]) -> None:
+def test_bad_options(options):
     with pytest.raises(ParameterError):
         MMR(collection(1, 3), **options)  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ MODEL = DiversityModel(
 )
 
 
-def test_files_round_trip(tmp_path: Path) -> None:
+def test_files_round_trip(tmp_path):
     MODEL.save(tmp_path / "a.json")
     loaded = DiversityModel.load(tmp_path / "a.json")
     assert loaded == MODEL
@@ -31,7 +29,7 @@ def test_files_round_trip(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_files_name_the_preset(tmp_path: Path) -> None:
+def test_files_name_the_preset(tmp_path):
     for name, features in PRESETS.items():
         known = replace(features, document_features=("score",))
         model = DiversityModel(known, ((0.0,) * known.n_features,), k=5)
@@ -57,7 +55,7 @@ def test_files_name_the_preset(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_files(tmp_path: Path, change: Any, message: str) -> None:
+def test_bad_files(tmp_path, change, message):
     path = tmp_path / "m.json"
     MODEL.save(path)
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
@@ -66,12 +64,12 @@ def test_bad_files(tmp_path: Path, change: Any, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_the_summary_shows_the_largest_weights_of_the_first_member() -> None:
+def test_the_summary_shows_the_largest_weights_of_the_first_member():
     first = dict(zip(MODEL.features.names, MODEL.weights[0], strict=True))
     largest = sorted(first, key=lambda name: -abs(first[name]))[:2]
     assert MODEL.summary(2).splitlines()[-2:] == [f"{first[name]:+12.6g}  {name}" for name in largest]
 
 
-def test_members_have_one_weight_vector() -> None:
+def test_members_have_one_weight_vector():
     assert [member.weights for member in MODEL.members] == [(vector,) for vector in MODEL.weights]
     assert all(replace(member, weights=MODEL.weights) == MODEL for member in MODEL.members)

@@ -1,7 +1,5 @@
 """Recipes of models that diversify: their spelling, cross-validation, and scores beside others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import comb
 
@@ -37,7 +35,7 @@ MEASURES = ["subtopic-loss@3", "alpha-nDCG@3"]
 
 
 @pytest.mark.parametrize("text", ["svmdiv(C=0.1,k=3,depth=9)", "cssvm(M=2,C=0.1,k=3,depth=9,epochs=3)"])
-def test_each_query_is_diversified_by_a_model_of_the_other_folds(text: str) -> None:
+def test_each_query_is_diversified_by_a_model_of_the_other_folds(text):
     recipe = parse_diversity(text)
     found = train_to_diversify(recipe, FIRST, QRELS, INDEX, folds=3, tag="cv")
     make = CandidateMaker(INDEX, PRESETS["svmdiv"], depth=9)
@@ -56,7 +54,7 @@ def test_each_query_is_diversified_by_a_model_of_the_other_folds(text: str) -> N
         assert found.scores[name].by_measure == pytest.approx(expected_scores.by_measure, abs=1e-12)
 
 
-def test_chance_is_the_mean_of_random_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chance_is_the_mean_of_random_sets(monkeypatch):
     """The expected loss of k of n documents is the sum over subtopics s of weight_s C(n - n_s, k) / C(n, k)."""
     monkeypatch.setattr("greylag.diversity.recipe.RANDOM_ORDERS", 600)
     found = train_to_diversify(parse_diversity("svmdiv(k=3,validate=true)"), FIRST, QRELS, INDEX)
@@ -71,14 +69,14 @@ def test_chance_is_the_mean_of_random_sets(monkeypatch: pytest.MonkeyPatch) -> N
     assert found.scores["chance"].means[0] == pytest.approx(sum(losses) / 2, abs=0.02)
 
 
-def test_nothing_is_scored_that_was_trained_on() -> None:
+def test_nothing_is_scored_that_was_trained_on():
     for text in ("svmdiv(k=3)", "svmdiv(k=3,validate=true,retrain=true)"):
         found = train_to_diversify(parse_diversity(text), FIRST, QRELS, INDEX)
         assert (found.held_out, found.scores) == (None, {})
         assert set(found.fitted.queries) == set(QIDS)
 
 
-def test_spelling() -> None:
+def test_spelling():
     recipe = parse_diversity("svmdiv(C=2,k=3,criteria=[count>=1,anchor>=2],thresholds=[0.1,0.5])", ("score",))
     assert recipe == DiversityRecipe(
         CuttingPlane(C=2.0),

@@ -1,8 +1,6 @@
 """What diversifiers, their models and recipes refuse: the call, the error, and what its message has."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -39,15 +37,15 @@ MODEL, ENSEMBLE = (replace(model, fingerprint=INDEX.fingerprint) for model in (s
 ANCHORS = CoverageFeatures((("count", 1), ("anchor", 2)), (0.1,))  # type: ignore[arg-type]
 
 
-def features(*criteria: tuple[str, float], thresholds: Any = (0.5,), **more: Any) -> CoverageFeatures:
+def features(*criteria, thresholds=(0.5,), **more):
     return CoverageFeatures(criteria, thresholds, **more)  # type: ignore[arg-type]
 
 
-def by_scores(scores: Any, scale: Any = None) -> Any:
+def by_scores(scores, scale=None):
     return XQuAD(aspects=lambda _: scores, scale=scale)(RANKING)
 
 
-def make(titles: Any = None) -> CandidateMaker:
+def make(titles=None):
     return CandidateMaker(INDEX, ANCHORS, titles=titles)
 
 
@@ -108,7 +106,7 @@ def make(titles: Any = None) -> CandidateMaker:
         (lambda: choose_diversifier(FIRST, QRELS, index=INDEX, cost="subtopic-loss@5"), "subtopic-loss@5|nDCG@10"),
     ],
 )
-def test_parameters(call: Callable[[], object], parts: str) -> None:
+def test_parameters(call, parts):
     with pytest.raises(ParameterError) as caught:
         call()
     assert all(part in str(caught.value) for part in parts.split("|")), caught.value
@@ -128,12 +126,12 @@ def test_parameters(call: Callable[[], object], parts: str) -> None:
         (lambda: CoverageModel().infer(samples.candidates(0, 5), np.ones(300)), "300|200|preset"),
     ],
 )
-def test_models(call: Callable[[], object], parts: str) -> None:
+def test_models(call, parts):
     with pytest.raises(ModelError) as caught:
         call()
     assert all(part in str(caught.value) for part in parts.split("|")), caught.value
 
 
-def test_a_model_of_another_collection_is_for_transfer() -> None:
+def test_a_model_of_another_collection_is_for_transfer():
     assert SVMDiv(MODEL, OTHER, transfer=True).index is OTHER
     assert MODEL.maker(INDEX).features == samples.SMALL

@@ -5,7 +5,6 @@ Tests `aspects`, `candidates`, `coverage`, `essential_pages`, `group_limit`, `pm
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from greylag.diversity.xquad import XQuADGain
 from greylag.evaluation import Subtopics
 from greylag.greedy import ModularGain, greedy_picks
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking, Run, unit_range
+from greylag.ranking import Ranking, Run, unit_range
 from tests.greylag.diversity import samples
 
 
@@ -39,7 +38,7 @@ from tests.greylag.diversity import samples
 class Backwards(GreedyStage):
     """Prefers the last candidate."""
 
-    def gain(self, candidates: Ranking) -> ModularGain:
+    def gain(self, candidates):
         return ModularGain(np.arange(len(candidates), dtype=np.float64))
 
 
@@ -49,23 +48,23 @@ RANKING = Ranking("q", "tea", tuple("abcdef"), np.array([9.0, 8.0, 7.0, 7.0, 7.0
 @pytest.mark.parametrize(
     ("depth", "k", "expected"), [(1, 1, "abcdef"), (4, 2, "dcabef"), (4, 9, "dcbaef"), (100, 3, "fedabc")]
 )
-def test_picks_come_first_and_the_rest_keeps_its_order(depth: int, k: int, expected: str) -> None:
+def test_picks_come_first_and_the_rest_keeps_its_order(depth, k, expected):
     result = Backwards(depth=depth, k=k)(RANKING)
     assert (result.qid, result.query, "".join(result.docids)) == ("q", "tea", expected)
     assert result.scores.tolist() == [6, 5, 4, 3, 2, 1]
 
 
-def test_20_of_100_candidates_are_picked_by_default() -> None:
+def test_20_of_100_candidates_are_picked_by_default():
     ranking = Ranking("q", "", tuple(map(str, range(120))), np.arange(120.0, 0.0, -1.0))
     rows = [int(docid) for docid in Backwards()(ranking).docids]
     assert rows == [*range(99, 79, -1), *range(80), *range(100, 120)]
 
 
-def distinct_words(tf: np.ndarray, picked: list[int]) -> float:
+def distinct_words(tf, picked):
     return float((tf[picked] > 0).any(axis=0).sum())
 
 
-def best_benefits(tf: np.ndarray, picked: list[int]) -> float:
+def best_benefits(tf, picked):
     """The sum over words of the best C(v, d) of the picked documents."""
     df = (tf > 0).mean(axis=0)
     benefits = tf * np.log(1 / np.where(df > 0, df, 1.0))
@@ -76,7 +75,7 @@ def best_benefits(tf: np.ndarray, picked: list[int]) -> float:
     ("gain_of", "value"), [(unweighted_coverage, distinct_words), (EssentialPagesGain, best_benefits)]
 )
 @pytest.mark.parametrize("seed", range(15))
-def test_gains_are_rises_of_the_value(seed: int, gain_of: Any, value: Any) -> None:
+def test_gains_are_rises_of_the_value(seed, gain_of, value):
     tf = samples.frequencies(seed)
     gain, dense, picked = gain_of(tf), tf.toarray(), []
     for candidate in np.random.default_rng(seed).permutation(8)[:5].tolist():
@@ -86,7 +85,7 @@ def test_gains_are_rises_of_the_value(seed: int, gain_of: Any, value: Any) -> No
         picked.append(candidate)
 
 
-def test_values_and_base() -> None:
+def test_values_and_base():
     values = np.array([2.0, 5.0])
     gain = CoverageGain(csr_matrix(np.array([[1.0, 0.0], [1.0, 1.0]])), values, np.array([0.5, 0.0]))
     assert gain.gains().tolist() == [2.5, 7.0]
@@ -96,7 +95,7 @@ def test_values_and_base() -> None:
 
 
 @given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
-def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) -> None:
+def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
     """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""
     rng = np.random.default_rng(seed)
     covered = csr_matrix((rng.random((n, columns)) < rng.random()).astype(float))
@@ -110,7 +109,7 @@ def test_gains_are_those_of_scipy_to_the_bit(seed: int, n: int, columns: int) ->
 
 
 @given(st.integers(0, 1 << 32), st.integers(0, 12), st.integers(1, 14))
-def test_compiled_picks_are_those_of_the_greedy_loop(seed: int, n: int, k: int) -> None:
+def test_compiled_picks_are_those_of_the_greedy_loop(seed, n, k):
     """Also where gains are tied, negative or those of two coverages."""
     rng = np.random.default_rng(seed)
     draws = [
@@ -119,17 +118,17 @@ def test_compiled_picks_are_those_of_the_greedy_loop(seed: int, n: int, k: int) 
     ]
     base = rng.integers(-1, 2, n) / 4
 
-    def gains() -> list[CoverageGain]:
+    def gains():
         return [CoverageGain(draws[0][0], draws[0][1], base), CoverageGain(*draws[1], -0.5)]
 
     class Sum:
-        def __init__(self) -> None:
+        def __init__(self):
             self.parts = gains()
 
-        def gains(self) -> FloatArray:
+        def gains(self):
             return self.parts[0].gains() + self.parts[1].gains()
 
-        def add(self, candidate: int) -> None:
+        def add(self, candidate):
             for part in self.parts:
                 part.add(candidate)
 
@@ -139,13 +138,13 @@ def test_compiled_picks_are_those_of_the_greedy_loop(seed: int, n: int, k: int) 
 
 
 @pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
-def test_stages_over_words_are_the_greedy_choice(stage: Any, gain_of: Any) -> None:
+def test_stages_over_words_are_the_greedy_choice(stage, gain_of):
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     picked = greedy_picks(gain_of(index.term_frequencies(index.documents(ranking.docids))), 4)
     assert stage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
 
 
-def test_relevance_is_bm25_by_the_highest() -> None:
+def test_relevance_is_bm25_by_the_highest():
     index = PositionalIndex.from_texts({"a": "cat cat dog", "b": "cat cow pig", "c": "cow"})
     ranking = Ranking("q", "x", ("a", "b", "c"), [3.0, 2.0, 1.0])
     found = XQuAD(index, {"q": ["cat", "horse"]}).relevance(ranking)
@@ -156,7 +155,7 @@ def test_relevance_is_bm25_by_the_highest() -> None:
     assert XQuAD(index, {}).relevance(ranking).shape == (3, 0)
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     relevance = np.array([[1.0, 0.0], [0.9, 0.0], [0.2, 0.6], [0.0, 0.5]])
     gain = PM2Gain(relevance, 0.75)
     assert gain.gains().tolist() == pytest.approx([0.75, 0.675, 0.75 * 0.2 + 0.25 * 0.6, 0.125])
@@ -168,20 +167,20 @@ def test_by_hand() -> None:
     assert gain.gains()[[1, 3]].tolist() == pytest.approx([0.25 * quotients[0] * 0.9, 0.75 * quotients[1] * 0.5])
 
 
-def test_seats_are_proportional() -> None:
+def test_seats_are_proportional():
     """With one aspect a document and equal weights, aspects take turns."""
     relevance = np.repeat(np.eye(3), 4, axis=0)
     picked = greedy_picks(PM2Gain(relevance, 1.0), 9)
     assert [int(pick) // 4 for pick in picked] == [0, 1, 2] * 3
 
 
-def test_documents_of_no_aspect_follow_in_order() -> None:
+def test_documents_of_no_aspect_follow_in_order():
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     assert PM2(index, {})(ranking).docids == ranking.docids
     assert PM2(index, {ranking.qid: ["nowhere"]})(ranking).docids == ranking.docids
 
 
-def test_by_hand_of_xquad() -> None:
+def test_by_hand_of_xquad():
     relevance = np.array([[0.8, 0.0], [0.6, 0.0], [0.0, 0.5]])
     gain = XQuADGain(np.array([1.0, 0.5, 0.0]), relevance, 0.5)
     assert gain.gains().tolist() == pytest.approx([0.5 + 0.25 * 0.8, 0.25 + 0.25 * 0.6, 0.25 * 0.5])
@@ -191,7 +190,7 @@ def test_by_hand_of_xquad() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_gains_are_the_formula(seed: int) -> None:
+def test_gains_are_the_formula(seed):
     rng = np.random.default_rng(seed)
     scores, relevance, weight = rng.random(7), rng.random((7, 3)), rng.random()
     gain, picked = XQuADGain(scores, relevance, weight), []  # type: ignore[var-annotated]
@@ -206,7 +205,7 @@ def test_gains_are_the_formula(seed: int) -> None:
         picked.append(candidate)
 
 
-def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
+def test_relevance_alone_and_no_aspects_keep_the_order():
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     aspects = {ranking.qid: ["w1x", "w2x"]}
     assert XQuAD(index, aspects, relevance_weight=1.0)(ranking).docids == ranking.docids
@@ -214,25 +213,25 @@ def test_relevance_alone_and_no_aspects_keep_the_order() -> None:
     assert XQuAD(index, aspects, relevance_weight=0.1)(ranking).docids != ranking.docids
 
 
-def test_without_subtopics_the_order_is_kept() -> None:
+def test_without_subtopics_the_order_is_kept():
     nothing = Subtopics.from_qrels(["d0", "d1"], {"a": {"d0": 0}})
     assert greedy_picks(subtopic_gain(nothing), 2).tolist() == [0, 1]
 
 
-def test_orders_are_equally_likely() -> None:
+def test_orders_are_equally_likely():
     orders = [RandomOrder(seed=seed)(Ranking("q", "", tuple("abc"), np.zeros(3))).docids for seed in range(6000)]
     counts = [orders.count(order) for order in set(orders)]
     assert len(counts) == 6
     assert np.abs(np.array(counts) - 1000).max() < 5 * np.sqrt(1000)
 
 
-def test_order_depends_on_seed_and_query() -> None:
+def test_order_depends_on_seed_and_query():
     ranking = samples.ranking(0, 15)
     orders = {RandomOrder(seed)(replace(ranking, qid=qid)).docids for seed in (0, 1) for qid in ("a", "b")}
     assert len(orders) == 4
 
 
-def scored(relevance: FloatArray, docids: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def scored(relevance, docids):
     """The matrix by aspect and docid, without its zeros."""
     return {
         f"a{a}": {docid: value for docid, value in zip(docids, column.tolist(), strict=True) if value}
@@ -242,7 +241,7 @@ def scored(relevance: FloatArray, docids: tuple[str, ...]) -> dict[str, dict[str
 
 @pytest.mark.parametrize("kind", [XQuAD, PM2])
 @pytest.mark.parametrize("seed", range(3))
-def test_aspects_from_anywhere_rank_alike(kind: type[XQuAD] | type[PM2], seed: int) -> None:
+def test_aspects_from_anywhere_rank_alike(kind, seed):
     """Scores in a mapping, in runs, or from a function, and BM25 of texts, which has the same scores."""
     index, ranking = samples.index(1, 15), samples.ranking(seed, 15)
     texts = ["w1x w2x", "w3x", "w5x"]
@@ -260,7 +259,7 @@ def test_aspects_from_anywhere_rank_alike(kind: type[XQuAD] | type[PM2], seed: i
         assert kind(aspects=aspects, scale="max").relevance(ranking) == pytest.approx(relevance)
 
 
-def test_scales_of_aspect_scores() -> None:
+def test_scales_of_aspect_scores():
     ranking = samples.ranking(2, 3)
     logits = np.array([[-2.0, 800.0], [0.0, -800.0], [np.nan, 1.0]])
     found = XQuAD(aspects=lambda _: logits, scale="sigmoid").relevance(ranking)
@@ -269,15 +268,15 @@ def test_scales_of_aspect_scores() -> None:
     assert high.relevance(ranking).tolist() == [[1.0, 0.0], [0.25, 0.0], [0.0, 0.0]]
 
 
-def test_documents_without_a_score_of_an_aspect_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_without_a_score_of_an_aspect_are_reported(caplog):
     PM2(aspects={"q": {"a": {"d0": 0.5, "d1": 0.1}}})(samples.ranking(2, 3))
     assert "1 of 3 documents of 1 queries are without a score of an aspect, such as d2" in caplog.text
 
 
-def group_scores(order: str, groups: str, limit: int, decay: float) -> str:
+def group_scores(order, groups, limit, decay):
     """`GroupLimit` by its formula, for documents a, b, c, ... in the incoming order, with scores 1, 1/2, 1/4, ..."""
     relevance = unit_range(0.5 ** np.arange(len(order)))
-    picked: list[int] = []
+    picked = []
     while len(picked) < len(order):
         worth = {}
         for i in range(len(order)):
@@ -289,7 +288,7 @@ def group_scores(order: str, groups: str, limit: int, decay: float) -> str:
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 @pytest.mark.parametrize("decay", [0.0, 0.2, 0.7, 1.0])
-def test_group_limit_equals_its_formula(limit: int, decay: float) -> None:
+def test_group_limit_equals_its_formula(limit, decay):
     order, groups = "abcdefgh", "11121232"
     ranking = Ranking("q", "", tuple(order), 0.5 ** np.arange(8))
     for named in (dict(zip(order, groups, strict=True)), dict(zip(order, groups, strict=True)).get):
@@ -297,7 +296,7 @@ def test_group_limit_equals_its_formula(limit: int, decay: float) -> None:
         assert "".join(stage(ranking).docids) == group_scores(order, groups, limit, decay)
 
 
-def test_a_cap_moves_the_surplus_behind_all_others() -> None:
+def test_a_cap_moves_the_surplus_behind_all_others():
     ranking = Ranking("q", "", tuple("abcdef"), np.arange(6.0, 0, -1))
     groups = {"a": "x", "b": "x", "c": "x", "d": "y", "f": "y"}
     assert "".join(GroupLimit(groups)(ranking).docids) == "adebcf"  # e is in no group
@@ -305,7 +304,7 @@ def test_a_cap_moves_the_surplus_behind_all_others() -> None:
     assert "".join(GroupLimit({})(ranking).docids) == "abcdef"
 
 
-def test_documents_of_little_relevance_are_not_moved_up() -> None:
+def test_documents_of_little_relevance_are_not_moved_up():
     """RANKING has the scores 9 8 7 7 7 1."""
     for least, expected in ((0.0, "fedcba"), (0.5, "edcbaf"), (0.8, "bacdef"), (1.0, "abcdef")):
         assert "".join(Backwards(min_relevance=least)(RANKING).docids) == expected

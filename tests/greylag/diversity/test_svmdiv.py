@@ -6,7 +6,6 @@ Tests `training`.
 import logging
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from greylag.diversity import (
     train,
     training_examples,
 )
-from greylag.diversity.training import Example, choose_cost, mean_loss
+from greylag.diversity.training import choose_cost, mean_loss
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import Pipeline
@@ -34,11 +33,11 @@ N = 15
 
 
 @pytest.fixture(scope="module")
-def index() -> PositionalIndex:
+def index():
     return samples.index(1, N)
 
 
-def test_uses_titles(index: PositionalIndex) -> None:
+def test_uses_titles(index):
     titles = samples.texts(1, N)[1]
     weights = [1.0 if name.startswith("title") else 0.0 for name in samples.MODEL.features.names]
     model = replace(samples.MODEL, titles=True, weights=(tuple(weights),))
@@ -48,13 +47,13 @@ def test_uses_titles(index: PositionalIndex) -> None:
     assert SVMDiv(replace(model, titles=False), index, titles=titles)(ranking).docids == ranking.docids
 
 
-def test_presets(index: PositionalIndex) -> None:
+def test_presets(index):
     for features in PRESETS.values():
         model = DiversityModel(features, ((1.0,) * features.n_features,), k=5)
         assert sorted(SVMDiv(model, index)(samples.ranking(0, N)).docids) == sorted(samples.ranking(0, N).docids)
 
 
-def test_cssvm_fuses_its_members(index: PositionalIndex) -> None:
+def test_cssvm_fuses_its_members(index):
     """Ties keep the incoming order."""
     stage = CSSVM(samples.ENSEMBLE, index, depth=12, k=5)
     for seed in range(8):
@@ -69,7 +68,7 @@ def test_cssvm_fuses_its_members(index: PositionalIndex) -> None:
         assert fused.docids[12:] == ranking.docids[12:]
 
 
-def test_ties_of_members_go_to_the_better_rank(index: PositionalIndex) -> None:
+def test_ties_of_members_go_to_the_better_rank(index):
     """Two members pick in opposite order."""
     model = replace(
         samples.ENSEMBLE, weights=(samples.MODEL.weights[0], tuple(-weight for weight in samples.MODEL.weights[0]))
@@ -79,7 +78,7 @@ def test_ties_of_members_go_to_the_better_rank(index: PositionalIndex) -> None:
         assert CSSVM(model, index)(ranking).docids == ranking.docids
 
 
-def test_an_ensemble_of_one_is_svmdiv(index: PositionalIndex) -> None:
+def test_an_ensemble_of_one_is_svmdiv(index):
     ranking = samples.ranking(7, N)
     assert CSSVM(samples.MODEL, index)(ranking).docids == SVMDiv(samples.MODEL, index)(ranking).docids
     empty = Ranking("q", "", (), np.empty(0))
@@ -88,7 +87,7 @@ def test_an_ensemble_of_one_is_svmdiv(index: PositionalIndex) -> None:
 
 
 @pytest.fixture(scope="module")
-def collection() -> tuple[PositionalIndex, list[Ranking], dict[str, dict[str, dict[str, int]]]]:
+def collection():
     """Queries whose documents each cover one of six subtopics, which their words reveal.
 
     Each subtopic has three words that about half of its documents contain. Every document has rare words, most of them
@@ -97,7 +96,7 @@ def collection() -> tuple[PositionalIndex, list[Ranking], dict[str, dict[str, di
     rng = np.random.default_rng(1)
     contents, rankings, qrels = {}, [], {}
     for q in range(14):
-        judged: dict[str, dict[str, int]] = {f"s{s}": {} for s in range(6)}
+        judged = {f"s{s}": {} for s in range(6)}
         for i in range(30):
             s = min(int(rng.geometric(0.35)) - 1, 5)
             own = [f"q{q}s{s}w{w}" for w in range(3) if rng.random() < 0.6]
@@ -110,13 +109,13 @@ def collection() -> tuple[PositionalIndex, list[Ranking], dict[str, dict[str, di
 
 
 @pytest.fixture(scope="module")
-def examples(collection: Any) -> tuple[CandidateMaker, dict[str, Example]]:
+def examples(collection):
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"])
     return make, training_examples(rankings, qrels, make)
 
 
-def test_learns_which_words_matter(collection: Any, examples: Any) -> None:
+def test_learns_which_words_matter(collection, examples):
     index, rankings, _ = collection
     make, known = examples
     qids = list(known)
@@ -141,7 +140,7 @@ def test_learns_which_words_matter(collection: Any, examples: Any) -> None:
         assert SVMDiv(model, index, k=4)(ranking).docids[:4] == picked
 
 
-def test_validation_chooses_the_cost(examples: Any) -> None:
+def test_validation_chooses_the_cost(examples):
     make, known = examples
     training = dict(list(known.items())[:5])
     validation = dict(list(known.items())[5:9])
@@ -155,7 +154,7 @@ def test_validation_chooses_the_cost(examples: Any) -> None:
     assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
 
 
-def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
+def test_the_loss_of_an_ensemble_is_pick_best(examples):
     _, known = examples
     members = np.random.default_rng(3).standard_normal((3, PRESETS["svmdiv"].n_features))
     least = [min(truth.loss(CoverageModel(4).infer(x, w)) for w in members) for x, truth in known.values()]
@@ -163,7 +162,7 @@ def test_the_loss_of_an_ensemble_is_pick_best(examples: Any) -> None:
     assert np.mean(least) < min(mean_loss(CoverageModel(4), known.values(), w) for w in members)
 
 
-def test_ensembles_are_trained_and_validated(examples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ensembles_are_trained_and_validated(examples, monkeypatch):
     make, known = examples
     training = dict(list(known.items())[:3])
     validation = dict(list(known.items())[3:9])
@@ -179,7 +178,7 @@ def test_ensembles_are_trained_and_validated(examples: Any, monkeypatch: pytest.
     assert train(training, make, replace(learner, C=best), k=4).model.weights == model.weights
 
 
-def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_queries_without_a_covered_subtopic_are_dropped(collection, caplog):
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"], depth=20)
     partial = {"q0": qrels["q0"], "q1": {}, "q2": {"s": {"q2d0": 0}}, "q3": {"s": {"q3d29": 1}}}
@@ -191,7 +190,7 @@ def test_queries_without_a_covered_subtopic_are_dropped(collection: Any, caplog:
     assert "dropped 2 queries in which no candidate covers a subtopic: q2, q3" in caplog.text
 
 
-def test_fewer_candidates_than_k(collection: Any) -> None:
+def test_fewer_candidates_than_k(collection):
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"], depth=3)
     examples = training_examples(rankings[:3], qrels, make)
@@ -201,9 +200,7 @@ def test_fewer_candidates_than_k(collection: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [SVMDiv, CSSVM])
-def test_as_many_documents_are_diversified_as_were_trained_on(
-    collection: Any, kind: type[SVMDiv | CSSVM], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_as_many_documents_are_diversified_as_were_trained_on(collection, kind, caplog):
     index, rankings, qrels = collection
     make = CandidateMaker(index, PRESETS["svmdiv"], depth=8)
     model = train(training_examples(rankings[:3], qrels, make), make, CuttingPlane(), k=3).model

@@ -4,7 +4,6 @@ Tests `dpp`, `msd` and `sparse_cosines`.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -20,35 +19,35 @@ from greylag.diversity.vector_gain import exact_rows
 from greylag.greedy import greedy_path
 from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
-from greylag.ranking import FloatArray, Ranking, unit_range
+from greylag.ranking import Ranking, unit_range
 
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
 GAINS = {"mmr": MarginalRelevance, "msd": DistanceSum, "dpp": LogDeterminant}
 
 
-def log_residual(units: FloatArray, candidate: int, picked: Sequence[int]) -> float:
+def log_residual(units, candidate, picked):
     """The logarithm of det S of the picks and the candidate, over that of the picks that are independent."""
-    independent: list[int] = []
+    independent = []
     for pick in picked:
         if ratio(units, pick, independent) > 1e-6:
             independent.append(pick)
     return float(np.log(max(ratio(units, candidate, independent), 1e-6)))
 
 
-def ratio(units: FloatArray, candidate: int, picked: Sequence[int]) -> float:
+def ratio(units, candidate, picked):
     """Determinants, by brute force."""
     cosines = units @ units.T
     both = [*picked, candidate]
     return float(np.linalg.det(cosines[np.ix_(both, both)]) / np.linalg.det(cosines[np.ix_(picked, picked)]))
 
 
-def plain(method: str, units: FloatArray, relevance: FloatArray, w: float, k: int) -> tuple[list[int], list[float]]:
+def plain(method, units, relevance, w, k):
     """The picks and their gains by the formulas of the stages."""
-    picked: list[int] = []
+    picked = []
     gains = []
     while len(picked) < min(k, len(units)):
 
-        def gain(i: int) -> float:
+        def gain(i):
             cosines = units[picked] @ units[i]
             worth = {
                 "mmr": lambda: -cosines.max() if picked else 0.0,
@@ -73,7 +72,7 @@ def plain(method: str, units: FloatArray, relevance: FloatArray, w: float, k: in
     k=st.integers(1, 12),
     alike=st.booleans(),
 )
-def test_equals_the_formula(method: str, seed: int, n: int, m: int, w: float, k: int, alike: bool) -> None:
+def test_equals_the_formula(method, seed, n, m, w, k, alike):
     """With negative cosines, equal vectors, a zero vector, and vectors of any length; dense, filtered and sparse."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, m)) * rng.integers(1, 4, (n, 1))
@@ -88,7 +87,7 @@ def test_equals_the_formula(method: str, seed: int, n: int, m: int, w: float, k:
 
 
 @pytest.mark.parametrize("spread", [2.0, 1e-3, 1e-5])
-def test_cosines_are_added_without_error(spread: float) -> None:
+def test_cosines_are_added_without_error(spread):
     """So the number of BLAS's threads, and the order in which they add, changes no pick."""
     rng = np.random.default_rng(1)
     rows = (rng.standard_normal(500) + spread * rng.standard_normal((40, 500))).astype(np.float32)
@@ -101,13 +100,13 @@ def test_cosines_are_added_without_error(spread: float) -> None:
         assert gain.cosines(candidate).tolist() == exact
 
 
-def in_full(method: str, rows: FloatArray, relevance: FloatArray, w: float, k: int) -> list[int]:
+def in_full(method, rows, relevance, w, k):
     """The picks by the gains of all candidates in each turn, in float64 with exact cosines."""
     units = exact_rows(rows)
     cosines = units @ units.T
     squares = np.diag(cosines).copy()
     distances, factor, basis = squares.copy(), np.zeros((0, len(rows))), list[int]()
-    picked: list[int] = []
+    picked = []
     while len(picked) < min(k, len(rows)):
         if method == "dpp":
             gains = np.log(np.maximum(distances / np.where(squares > 0, squares, 1.0), 1e-6))
@@ -141,9 +140,9 @@ def in_full(method: str, rows: FloatArray, relevance: FloatArray, w: float, k: i
     gains_matter=st.booleans(),
 )
 def test_picks_are_those_of_all_gains(
-    method: str, dtype: type, seed: int, n: int, m: int, w: float, k: int, copies: float, levels: int, common: float,
-    gains_matter: bool,
-) -> None:  # fmt: skip
+    method, dtype, seed, n, m, w, k, copies, levels, common,
+    gains_matter
+):  # fmt: skip
     """With ties: equal vectors, a zero vector, and few different scores; and with vectors that are nearly alike."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, m)) + common * rng.standard_normal(m)
@@ -162,7 +161,7 @@ def test_picks_are_those_of_all_gains(
 
 @pytest.mark.parametrize("exponent", [-170, 170])
 @pytest.mark.parametrize("method", STAGES)
-def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int) -> None:
+def test_the_length_of_vectors_changes_no_pick(method, exponent):
     """Squares of such lengths are 0 or infinite."""
     rng = np.random.default_rng(5)
     rows, docids = rng.standard_normal((30, 8)), tuple(f"d{i}" for i in range(30))
@@ -173,7 +172,7 @@ def test_the_length_of_vectors_changes_no_pick(method: str, exponent: int) -> No
 
 
 @pytest.mark.parametrize("method", STAGES)
-def test_agrees_with_pyversity(method: str) -> None:
+def test_agrees_with_pyversity(method):
     """Where no cosine is negative; pyversity raises those to 0 in MMR. Its DPP weighs exp(beta z), z the z-score."""
     pyversity = pytest.importorskip("pyversity")
     rng = np.random.default_rng(0)

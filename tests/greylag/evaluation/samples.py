@@ -1,7 +1,6 @@
 """Random runs and judgements, and the package whose measures are compared."""
 
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from greylag.ranking import Ranking, Run
 
 
-def ir_measures() -> Any:
+def ir_measures():
     """The package; a test is skipped without it."""
     if sys.version_info >= (3, 14):
         pytest.skip("ir_measures 0.4.3 reads names by ast.Num, which Python 3.14 lacks")

@@ -12,10 +12,10 @@ FIRST = Run(tuple(Ranking(qid, "text", ("a", "b", "c"), np.array([3.0, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_a_fold_is_held_out_from_what_is_fitted_for_it(backend: str) -> None:
+def test_a_fold_is_held_out_from_what_is_fitted_for_it(backend):
     folds, weights = split_folds(QIDS, 3, 1), {qid: float(qid) for qid in QIDS}
 
-    def fit(training: tuple[str, ...], weights: dict[str, float]) -> tuple[tuple[str, ...], float]:
+    def fit(training, weights):
         return training, sum(weights[qid] for qid in training)
 
     with parallel_config(backend=backend, n_jobs=2):
@@ -27,8 +27,8 @@ def test_a_fold_is_held_out_from_what_is_fitted_for_it(backend: str) -> None:
     assert training == tuple(QIDS[2:])
 
 
-def test_each_query_is_ranked_by_the_stage_of_its_fold_in_the_order_of_the_run() -> None:
-    def reverse(ranking: Ranking) -> Ranking:
+def test_each_query_is_ranked_by_the_stage_of_its_fold_in_the_order_of_the_run():
+    def reverse(ranking):
         return ranking.permute(range(len(ranking))[::-1])
 
     run = rerank_by_fold([lambda ranking: ranking, reverse], [["3", "1"], ["2"]], FIRST, tag="x")

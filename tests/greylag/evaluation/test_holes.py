@@ -1,7 +1,5 @@
 """Views of documents without judgements, against an enumeration of all judgements that they could have."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -16,12 +14,12 @@ from tests.greylag.evaluation import samples
 DOCIDS = tuple(f"d{number}" for number in range(7))
 
 
-def small_case(seed: int) -> tuple[dict[str, Run], dict[str, dict[str, int]]]:
+def small_case(seed):
     """Two runs of one topic, and another on which they agree, with two of seven documents judged."""
     rng = np.random.default_rng(seed)
     qrels = {"q": {d: int(rng.integers(0, 2)) for d in rng.choice(DOCIDS, 2, replace=False)}, "r": {"x": 1}}
 
-    def run() -> Run:
+    def run():
         shown = tuple(rng.permutation(DOCIDS)[:5])
         return Run((Ranking("q", "", shown, np.zeros(5)), Ranking("r", "", ("x",), [1])))
 
@@ -30,10 +28,10 @@ def small_case(seed: int) -> tuple[dict[str, Run], dict[str, dict[str, int]]]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("name", ["P@3", "RBP", "RBP(p=0.5)@3", "RR", "Success@2"])
-def test_scores_are_the_extremes_of_all_possible_judgements(seed: int, name: str) -> None:
+def test_scores_are_the_extremes_of_all_possible_judgements(seed, name):
     runs, qrels = small_case(seed)
     holes = score_holes(runs, qrels, [name])
-    scored: dict[str, list[float]] = {"a": [], "b": []}
+    scored = {"a": [], "b": []}
     unknown = [docid for docid in DOCIDS if docid not in qrels["q"]]
     for grades in product([0, 1], repeat=len(unknown)):
         world = {**qrels, "q": {**qrels["q"], **dict(zip(unknown, grades, strict=True))}}
@@ -45,7 +43,7 @@ def test_scores_are_the_extremes_of_all_possible_judgements(seed: int, name: str
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(seed: int) -> None:
+def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(seed):
     run, qrels = samples.random_case(np.random.default_rng(seed))
     names = ["AP", "nDCG@5", "P@5", "Rprec", "bpref"]
     holes = score_holes({"run": run}, qrels, names)
@@ -57,7 +55,7 @@ def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(seed: int) -> None:
+def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(seed):
     rng = np.random.default_rng(seed)
     docids = [f"d{number}" for number in range(20)]
     qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(docids, 12, replace=False)} for q in "qrs"}
@@ -74,7 +72,7 @@ def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(see
             assert holes.without_own[name].means[column] == evaluate(run, left, [measure]).means[0]
 
 
-def test_one_world_for_all_runs_and_grades_up_to_the_highest() -> None:
+def test_one_world_for_all_runs_and_grades_up_to_the_highest():
     """AP of the first run falls when the documents of the second count as relevant; a level above all grades counts."""
     qrels = {"q": {"x": 1}}
     runs = {"one": Run((Ranking("q", "", ("x",), [1]),)), "two": Run((Ranking("q", "", ("y", "z"), [2, 1]),))}
@@ -83,7 +81,7 @@ def test_one_world_for_all_runs_and_grades_up_to_the_highest() -> None:
     assert holes.relevant["two"].values.tolist() == [[pytest.approx(2 / 3), 1]]
 
 
-def test_a_sentence_says_if_the_order_depends_on_them() -> None:
+def test_a_sentence_says_if_the_order_depends_on_them():
     qrels = {str(q): {"x": 1, "n": 0} for q in range(4)}
     known, new, worst = ("x", "n"), ("y", "x"), ("n", "w")
     runs = {
@@ -106,7 +104,7 @@ def test_a_sentence_says_if_the_order_depends_on_them() -> None:
     assert "left out" in shown
 
 
-def test_differences_are_of_the_measure_that_is_compared() -> None:
+def test_differences_are_of_the_measure_that_is_compared():
     """Among measures over judged documents alone, which have no views of their own."""
     runs, qrels = small_case(0)
     names = ["P(judged_only=True)@3", "P@3", "AP"]
@@ -116,7 +114,7 @@ def test_differences_are_of_the_measure_that_is_compared() -> None:
 
 
 @pytest.mark.parametrize("baseline", ["r0", None])
-def test_of_many_pairs_the_number_stands_for_sentences(baseline: str | None) -> None:
+def test_of_many_pairs_the_number_stands_for_sentences(baseline):
     """Half of the runs rank a document without judgements, so that their order with the others depends on it."""
     qrels = {str(q): {"x": 1, "n": 0} for q in range(4)}
     runs = {

@@ -1,9 +1,6 @@
 """Prediction-powered inference against its formula, closed forms, and simulations whose means are known."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +8,16 @@ import pytest
 from scipy import stats
 
 from greylag.errors import ParameterError
-from greylag.evaluation import Estimate, correct_by_people, evaluate, evaluate_with_predictions
+from greylag.evaluation import correct_by_people, evaluate, evaluate_with_predictions
 from greylag.evaluation.predicted import check_coverage, check_predictions
-from greylag.ranking import FloatArray, Ranking, Run
-from greylag.trec import Qrels, read_qrels, read_run
+from greylag.ranking import Ranking, Run
+from greylag.trec import read_qrels, read_run
 
 TRIALS = 2000
 BAND = 4 * math.sqrt(0.95 * 0.05 / TRIALS)
 
 
-def draw(kind: str, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def draw(kind, size, rng):
     """Scores by people, whose mean is 0, and by predictions."""
     if kind == "skewed":
         scores, errors = rng.exponential(1, (2, size)) - 1
@@ -33,7 +30,7 @@ def draw(kind: str, size: int, rng: np.random.Generator) -> tuple[FloatArray, Fl
     return scores, rng.normal(0, 1, size)
 
 
-def simulate(kind: str, n: int, more: int = 100) -> list[Estimate]:
+def simulate(kind, n, more=100):
     rng, found = np.random.default_rng(n), []
     for _ in range(TRIALS):
         scores, guesses = draw(kind, n + more, rng)
@@ -42,7 +39,7 @@ def simulate(kind: str, n: int, more: int = 100) -> list[Estimate]:
 
 
 @pytest.mark.parametrize("n", [8, 10, 25])
-def test_intervals_of_skewed_scores_hold_as_often_as_students(n: int) -> None:
+def test_intervals_of_skewed_scores_hold_as_often_as_students(n):
     found = simulate("skewed", n)
     covered, alone = (
         np.mean([low <= 0 <= high for low, high in ends])
@@ -54,7 +51,7 @@ def test_intervals_of_skewed_scores_hold_as_often_as_students(n: int) -> None:
 
 @pytest.mark.parametrize("n", [8, 10, 25, 50, 100])
 @pytest.mark.parametrize("kind", ["good", "biased", "useless"])
-def test_95_percent_of_the_intervals_contain_the_mean(kind: str, n: int) -> None:
+def test_95_percent_of_the_intervals_contain_the_mean(kind, n):
     """Also where predictions are off by two standard deviations; and the p of a mean of 0 is below .05 in 5 %."""
     found = simulate(kind, n)
     covered = np.mean([low <= 0 <= high for low, high in (one.interval for one in found)])
@@ -75,7 +72,7 @@ def test_95_percent_of_the_intervals_contain_the_mean(kind: str, n: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_it_is_the_formula_of_prediction_powered_inference(seed: int) -> None:
+def test_it_is_the_formula_of_prediction_powered_inference(seed):
     """With its weight, from NumPy's regression and shrunk by F, which SciPy's t of the correlation gives."""
     rng = np.random.default_rng(seed)
     scores, guesses = draw("biased", 90, rng)
@@ -110,7 +107,7 @@ def test_it_is_the_formula_of_prediction_powered_inference(seed: int) -> None:
     assert shifted.interval == pytest.approx(found.interval)
 
 
-def test_predictions_that_are_useless_leave_students_interval() -> None:
+def test_predictions_that_are_useless_leave_students_interval():
     """Also those that say the contrary, or the same of all topics."""
     y = np.random.default_rng(0).normal(0.3, 1, 20)
     for f in (-y, np.zeros(20), 1.0 * (y == y.max())):  # or the same of all but one
@@ -122,7 +119,7 @@ def test_predictions_that_are_useless_leave_students_interval() -> None:
         assert found.p == pytest.approx(expected.pvalue)
 
 
-def test_perfect_predictions_are_the_interval_of_all_topics() -> None:
+def test_perfect_predictions_are_the_interval_of_all_topics():
     scores = np.random.default_rng(1).normal(0.3, 1, 120)
     found = correct_by_people(scores[:20], scores[:20], scores[20:])
     expected = stats.ttest_1samp(scores, 0)
@@ -131,7 +128,7 @@ def test_perfect_predictions_are_the_interval_of_all_topics() -> None:
     assert found.p == pytest.approx(expected.pvalue)
 
 
-def test_the_weight_is_the_one_of_least_variance() -> None:
+def test_the_weight_is_the_one_of_least_variance():
     """Empirically, over many draws, no fixed weight gives a smaller one than the limit that the weight tends to."""
     rng, more, n = np.random.default_rng(2), 60, 200
     weight = np.mean(
@@ -147,7 +144,7 @@ def test_the_weight_is_the_one_of_least_variance() -> None:
 
 @pytest.mark.parametrize(("n", "more"), [(40, 40), (100, 100), (200, 400)])
 @pytest.mark.parametrize(("kind", "squared"), [("good", 1 / 1.16), ("biased", 0.25 / 0.34)])
-def test_worth_is_the_number_of_topics_of_double_sampling(n: int, more: int, kind: str, squared: float) -> None:
+def test_worth_is_the_number_of_topics_of_double_sampling(n, more, kind, squared):
     """Its variance is s^2 ((1 - r^2) / n + r^2 / (n + N)), with r the correlation of both scores (Cochran 12.7)."""
     expected = 1 / ((1 - squared) / n + squared / (n + more))
     worth = np.median([one.worth for one in simulate(kind, n, more)])
@@ -155,7 +152,7 @@ def test_worth_is_the_number_of_topics_of_double_sampling(n: int, more: int, kin
 
 
 @pytest.mark.parametrize("kind", ["good", "biased", "useless", "skewed"])
-def test_worth_says_whether_the_interval_is_narrower(kind: str) -> None:
+def test_worth_says_whether_the_interval_is_narrower(kind):
     """Above n exactly if it is narrower than that by people alone, and never more than all topics."""
     found = [one for n in (8, 20) for one in simulate(kind, n, 20)[:500]]
     for one, n in zip(found, [8] * 500 + [20] * 500, strict=True):
@@ -165,7 +162,7 @@ def test_worth_says_whether_the_interval_is_narrower(kind: str) -> None:
     assert max(one.worth for one in found) == (40 if kind == "good" else pytest.approx(30, abs=10))
 
 
-def test_predictions_of_fewer_documents_are_right_too() -> None:
+def test_predictions_of_fewer_documents_are_right_too():
     """If documents lack predictions on all topics alike, intervals hold as often; where people judged, they do not."""
     rng, covered = np.random.default_rng(3), {"alike": 0, "there": 0}
     for _ in range(TRIALS):
@@ -180,21 +177,21 @@ def test_predictions_of_fewer_documents_are_right_too() -> None:
     assert covered["there"] / TRIALS < 0.8
 
 
-def judgements(topics: int, seed: int = 0) -> tuple[dict[str, Run], Qrels, Qrels]:
+def judgements(topics, seed=0):
     """Two runs, people's judgements of the first ten topics, and predicted ones, which are lenient, of all."""
     rng = np.random.default_rng(seed)
     docids = tuple(f"d{i}" for i in range(30))
     truth = {str(q): {d: int(rng.random() < 0.3) for d in docids} for q in range(topics)}
     predicted = {q: {d: int(g or rng.random() < 0.15) for d, g in judged.items()} for q, judged in truth.items()}
 
-    def run(help_: float) -> Run:
+    def run(help_):
         scores = {q: rng.random(30) + help_ * np.array([*truth[q].values()]) for q in truth}
         return Run(tuple(Ranking.sort(q, "", docids, scores[q]) for q in truth))
 
     return {"plain": run(0.0), "better": run(0.6)}, {str(q): truth[str(q)] for q in range(10)}, predicted
 
 
-def test_runs_and_their_difference() -> None:
+def test_runs_and_their_difference():
     runs, people, predicted = judgements(60)
     measures = ["AP", "P@5"]
     by_people = {name: evaluate(run, people, measures) for name, run in runs.items()}
@@ -221,7 +218,7 @@ def test_runs_and_their_difference() -> None:
     assert str(found)
 
 
-def test_of_many_runs_the_table_stands_for_sentences() -> None:
+def test_of_many_runs_the_table_stands_for_sentences():
     runs, people, predicted = judgements(60)
     many = {f"r{n}": runs["plain"] for n in range(5)}
     scores = [{name: evaluate(run, qrels, ["AP"]) for name, run in many.items()} for qrels in (people, predicted)]
@@ -246,13 +243,13 @@ _, PEOPLE, PREDICTED = judgements(20)
         ({q: PEOPLE[q] for q in "012"}, PREDICTED, "3 8"),
     ],
 )
-def test_judgements_that_cannot_be_corrected(people: Qrels, predicted: Qrels, parts: str) -> None:
+def test_judgements_that_cannot_be_corrected(people, predicted, parts):
     with pytest.raises(ParameterError) as error:
         check_predictions(people, predicted)
     assert [part for part in parts.split() if part not in str(error.value)] == []
 
 
-def test_scales_that_may_differ_are_pointed_out() -> None:
+def test_scales_that_may_differ_are_pointed_out():
     _, people, predicted = judgements(20)
     assert check_predictions(people, predicted) == []
     graded = {q: {d: 2 * g for d, g in j.items()} for q, j in people.items()}
@@ -260,7 +257,7 @@ def test_scales_that_may_differ_are_pointed_out() -> None:
     assert "people's grades go up to 2, predicted ones to 3" in warning
 
 
-def test_predictions_of_other_pools_are_pointed_out() -> None:
+def test_predictions_of_other_pools_are_pointed_out():
     """On the topics of people, the documents that they judged; on others, the top of the run."""
     runs, people, predicted = judgements(20)
     assert check_coverage("plain", runs["plain"], people, predicted) == []
@@ -269,7 +266,7 @@ def test_predictions_of_other_pools_are_pointed_out() -> None:
     assert "100% on others" in warning
 
 
-def test_real_runs_and_judgements_with_simulated_errors(data: Callable[[str], Path]) -> None:
+def test_real_runs_and_judgements_with_simulated_errors(data):
     """Scores of two runs of TREC-COVID by its judgements, and by these with errors: topics are drawn from the forty."""
     folder = data("trec_covid_runs")
     truth, rng = read_qrels(folder / "qrels.txt.gz"), np.random.default_rng(0)

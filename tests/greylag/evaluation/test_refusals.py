@@ -1,10 +1,5 @@
 """Arguments that the functions of evaluation refuse: the call, and parts of the message."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -24,7 +19,7 @@ OTHER = evaluation.Scores.single(evaluation.parse_measure("AP"), {"1": 0.5})
 TOTAL = evaluation.evaluate(RUN, QRELS, ["num_ret"])
 TWO = {"a": SCORES, "b": SCORES}
 
-REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
+REFUSED = [
     # Mappings, sets and strings where their order, names or letters would be taken for something else
     (lambda: evaluation.evaluate({"a": RUN, "b": RUN}, QRELS), ("'a'", "compare(runs, qrels)")),
     (lambda: evaluation.evaluate({"a": RUN.to_dict()}, QRELS), ("'a'", "compare(runs, qrels)")),
@@ -92,14 +87,14 @@ REFUSED: list[tuple[Callable[[], Any], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("call", "parts"), REFUSED)
-def test_refused(call: Callable[[], Any], parts: tuple[str, ...]) -> None:
+def test_refused(call, parts):
     with pytest.raises(ParameterError) as error:
         call()
     assert [part for part in parts if part not in str(error.value)] == []
     assert "\n" not in str(error.value)
 
 
-def test_a_mapping_of_qids_and_lists_of_numbers_are_taken() -> None:
+def test_a_mapping_of_qids_and_lists_of_numbers_are_taken():
     assert evaluation.split_folds(QRELS, 2, 0) == evaluation.split_folds(["1", "2"], 2, 0)
     assert evaluation.holm([0.01, 0.02]).tolist() == [0.02, 0.02]
     assert evaluation.paired_test([0.1, 0.2, 0.4]) == evaluation.paired_test(np.array([0.1, 0.2, 0.4]))

@@ -163,7 +163,7 @@ def test_err_of_huge_grades_does_not_overflow():
     assert expected_reciprocal_rank([10_000, 0], 10_000) == pytest.approx(1.0)
 
 
-def test_measures_of_ir_measures_that_are_greylags() -> None:
+def test_measures_of_ir_measures_that_are_greylags():
     ir_measures = samples.ir_measures()
     for theirs, ours in (
         (ir_measures.AP, "AP"),
@@ -178,7 +178,7 @@ def test_measures_of_ir_measures_that_are_greylags() -> None:
 
 
 @pytest.mark.parametrize("name", ["ERR@20", "NumRet"])
-def test_measures_of_ir_measures_that_mean_something_else(name: str) -> None:
+def test_measures_of_ir_measures_that_mean_something_else(name):
     with pytest.raises(ParameterError, match=name):
         parse_measure(samples.ir_measures().parse_measure(name))
 
@@ -199,7 +199,7 @@ def test_measures_of_ir_measures_that_mean_something_else(name: str) -> None:
         ("iprec(rel=2)@0.5", "IPrec(rel=2)@0.5"),
     ],
 )
-def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name: str, spelt: str) -> None:
+def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name, spelt):
     measure = parse_measure(name)
     assert str(measure) == spelt
     assert parse_measure(spelt) == measure
@@ -216,12 +216,12 @@ def test_relevance_levels_and_judged_documents_are_spelt_as_by_ir_measures(name:
         ("Coverage(partial=0,rel=2)@5", "Coverage(rel=2)@5"),
     ],
 )
-def test_importance_and_partial_credit_have_one_spelling(name: str, spelt: str) -> None:
+def test_importance_and_partial_credit_have_one_spelling(name, spelt):
     assert str(parse_measure(name)) == parse_measure(name).trec_name == spelt
     assert parse_measure(spelt) == parse_measure(name)
 
 
-def test_a_level_for_names_that_give_none() -> None:
+def test_a_level_for_names_that_give_none():
     names = ["AP", "AP(rel=1)", "RR(rel=3)@10", "nDCG@10", "Judged@10", "alpha-nDCG@5"]
     assert [parse_measure(name, rel=2).rel for name in names] == [2, 1, 3, 1, 1, 2]
 
@@ -229,7 +229,7 @@ def test_a_level_for_names_that_give_none() -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("judged_only", [False, True])
-def test_relevance_levels_equal_trec_eval_and_the_definitions(seed: int, level: int, judged_only: bool) -> None:
+def test_relevance_levels_equal_trec_eval_and_the_definitions(seed, level, judged_only):
     """Its options -l and -J; nDCG ignores -l, and documents of negative grade count as not judged."""
     run, qrels = samples.random_case(np.random.default_rng(seed))
     order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
@@ -253,7 +253,7 @@ def test_relevance_levels_equal_trec_eval_and_the_definitions(seed: int, level: 
         assert at_cutoff == pytest.approx(1 / first if first <= 3 else 0.0)
 
 
-def test_a_level_is_that_of_the_judgements_at_that_level() -> None:
+def test_a_level_is_that_of_the_judgements_at_that_level():
     run, qrels = samples.random_case(np.random.default_rng(1))
     binary = [name for name in TREC_MEASURES if "ndcg" not in name]
     at = evaluate(run, qrels, [parse_measure(name, rel=2) for name in binary])
@@ -428,7 +428,7 @@ SetP(judged_only=True)
 
 
 @pytest.mark.parametrize("name", MEASURES.split())
-def test_agrees_with_ir_measures(name: str) -> None:
+def test_agrees_with_ir_measures(name):
     """Whichever of the two computes it, query by query, with a query that the run lacks and one without documents."""
     ir_measures = samples.ir_measures()
     rng = np.random.default_rng(0)
@@ -444,7 +444,7 @@ def test_agrees_with_ir_measures(name: str) -> None:
     assert evaluate(run, qrels, [name]).by_measure == ours.by_measure
 
 
-def test_what_ir_measures_cannot_compute_here() -> None:
+def test_what_ir_measures_cannot_compute_here():
     samples.ir_measures()
     run = Run((Ranking("q", "", ("d",), np.zeros(1)),))
     with pytest.raises(ParameterError, match=r"ir_measures cannot compute INST"):
@@ -452,7 +452,7 @@ def test_what_ir_measures_cannot_compute_here() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_totals_and_the_geometric_mean_equal_trec_evals(seed: int) -> None:
+def test_totals_and_the_geometric_mean_equal_trec_evals(seed):
     """Its summary over queries: sums of counts, and exp of the mean log of AP, with at least 1e-5."""
     run, qrels = samples.random_case(np.random.default_rng(seed))
     order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels and len(r)}
@@ -468,7 +468,7 @@ def test_totals_and_the_geometric_mean_equal_trec_evals(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", ["RBP", "RBP@3", "RBP(rel=2,p=0.5)@4"])
-def test_rbp_and_its_residual_are_the_ends_of_all_judgements(seed: int, name: str) -> None:
+def test_rbp_and_its_residual_are_the_ends_of_all_judgements(seed, name):
     """RBP if nobody judged the others relevant; RBP and its residual if all, and all below a long ranking, were."""
     rng = np.random.default_rng(seed)
     docids = tuple(f"d{i}" for i in range(6))
@@ -489,7 +489,7 @@ def test_rbp_and_its_residual_are_the_ends_of_all_judgements(seed: int, name: st
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("level", [1, 2])
-def test_interpolated_precision_equals_its_definition(seed: int, level: int) -> None:
+def test_interpolated_precision_equals_its_definition(seed, level):
     """By version 10, which rounds the number of documents that a recall needs, halves up."""
     run, qrels = samples.random_case(np.random.default_rng(seed))
     names = [f"iprec_at_recall_{tenths / 10:.2f}" for tenths in range(11)]

@@ -10,12 +10,11 @@ from scipy import stats
 from greylag.evaluation import BestOfMany, Scores, best_of_many, compare_scores, detectable_difference, parse_measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.selection_bias import FLIPS, simultaneous, widening
-from greylag.ranking import FloatArray
 
 AP, LOSS = parse_measure("AP"), parse_measure("subtopic-loss@5")
 
 
-def named(values: FloatArray, measure=AP) -> dict[str, Scores]:
+def named(values, measure=AP):
     """Scores of systems a, b, c, ..., of values of shape (m, n)."""
     return {
         chr(97 + number): Scores.single(measure, {f"q{i}": float(value) for i, value in enumerate(row)})
@@ -23,32 +22,30 @@ def named(values: FloatArray, measure=AP) -> dict[str, Scores]:
     }
 
 
-def sample(seed: int, *, systems: int = 5, queries: int = 12, gain: float = 0.0) -> FloatArray:
+def sample(seed, *, systems=5, queries=12, gain=0.0):
     rng = np.random.default_rng(seed)
     values = rng.random((1, queries)) + 0.1 * rng.standard_normal((systems, queries))
     values[1] += gain
     return np.asarray(values)
 
 
-def t_statistic(differences: list[float]) -> float:
+def t_statistic(differences):
     error = stdev(differences) / math.sqrt(len(differences))
     return fmean(differences) / error if error > 1e-9 else math.copysign(math.inf, fmean(differences))
 
 
-def best(values: FloatArray, queries: list[int]) -> int:
+def best(values, queries):
     return max(range(len(values)), key=lambda j: (round(fmean(values[j, q] for q in queries), 12), -j))
 
 
-def t_of_choice(values: FloatArray, seed: int) -> float | None:
+def t_of_choice(values, seed):
     """|t| of the choice before it is widened; None if the baseline is chosen."""
     choice, unseen, error = chosen_by_definition(values, seed)
     return abs(fmean(unseen) - fmean(values[0])) / error if choice else None
 
 
 @pytest.mark.parametrize("worse", [0.0, 3.0])
-def test_intervals_are_widened_by_what_the_choice_is_worth_by_chance(
-    worse: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_intervals_are_widened_by_what_the_choice_is_worth_by_chance(worse, monkeypatch):
     """The definition, one draw at a time; a system that is far worse stays so."""
     monkeypatch.setattr("greylag.evaluation.selection_bias.NULL_CHOICES", 40)
     gains, n = np.random.default_rng(2).standard_normal((12, 15)), 15
@@ -67,7 +64,7 @@ def test_intervals_are_widened_by_what_the_choice_is_worth_by_chance(
     assert widening(gains, 3) == pytest.approx(critical)
 
 
-def test_the_more_alike_systems_the_wider() -> None:
+def test_the_more_alike_systems_the_wider():
     gains = np.random.default_rng(1).standard_normal((60, 200))
     gains = gains - gains[0]
     factors = [widening(gains[:systems], 0) for systems in (2, 60)]
@@ -76,7 +73,7 @@ def test_the_more_alike_systems_the_wider() -> None:
     assert widening(np.zeros((3, 9)), 0) == 1.0
 
 
-def chosen_by_definition(values: FloatArray, seed: int) -> tuple[int, list[float], float]:
+def chosen_by_definition(values, seed):
     """The choice, the scores of queries by choices without them, and the larger standard error."""
     n = values.shape[1]
     rng, unseen = np.random.default_rng(seed), [0.0] * n
@@ -91,7 +88,7 @@ def chosen_by_definition(values: FloatArray, seed: int) -> tuple[int, list[float
 
 
 @pytest.mark.parametrize(("seed", "gain"), [(0, 0.05), (1, 0.2), (2, 0.0)])
-def test_the_choice_is_scored_on_queries_that_had_no_part_in_it(seed: int, gain: float) -> None:
+def test_the_choice_is_scored_on_queries_that_had_no_part_in_it(seed, gain):
     values = sample(seed, gain=gain)
     choice, unseen, error = chosen_by_definition(values, 3)
     assert choice > 0
@@ -109,7 +106,7 @@ def test_the_choice_is_scored_on_queries_that_had_no_part_in_it(seed: int, gain:
     assert c.wins == (values[choice] > values[0]).sum()
 
 
-def test_a_rule_may_make_systems_of_its_own() -> None:
+def test_a_rule_may_make_systems_of_its_own():
     """The mean of the two best, chosen anew without each part."""
     values = sample(6, gain=0.1)
 
@@ -127,7 +124,7 @@ def test_a_rule_may_make_systems_of_its_own() -> None:
     assert found.all == simultaneous(named(values), "a")
 
 
-def test_all_at_once_is_the_max_t_test() -> None:
+def test_all_at_once_is_the_max_t_test():
     values, n = sample(0, systems=4, queries=9, gain=0.05), 9
     differences = [[float(d) for d in row] for row in values[1:] - values[0]]
     centred, rng, peaks = np.array([[d - fmean(row) for d in row] for row in differences]), np.random.default_rng(3), []
@@ -147,7 +144,7 @@ def test_all_at_once_is_the_max_t_test() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_intervals_contain_0_if_and_only_if_p_is_not_significant(seed: int) -> None:
+def test_intervals_contain_0_if_and_only_if_p_is_not_significant(seed):
     found = best_of_many(named(sample(seed, gain=0.02 * (seed % 8))), "a")
     assert found.all is not None
     for c in (*found.all.comparisons, *filter(None, [found.comparison])):
@@ -155,7 +152,7 @@ def test_intervals_contain_0_if_and_only_if_p_is_not_significant(seed: int) -> N
         assert contains == (c.corrected_p >= SIGNIFICANCE_LEVEL)
 
 
-def test_a_single_system_has_about_the_p_and_interval_of_the_t_test() -> None:
+def test_a_single_system_has_about_the_p_and_interval_of_the_t_test():
     values = sample(5, systems=2, queries=200, gain=0.02)
     found, plain = simultaneous(named(values), "a"), compare_scores(named(values), "a").comparisons[0]
     assert found.comparisons[0].corrected_p == pytest.approx(plain.p, abs=0.01)
@@ -163,7 +160,7 @@ def test_a_single_system_has_about_the_p_and_interval_of_the_t_test() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed: int) -> None:
+def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed):
     values = sample(seed, gain=0.1)
     once, twice = (best_of_many(named(part), "a") for part in (values, np.concatenate([values, values[1:2]])))
     assert (once.chosen, once.mean, once.comparison) == (twice.chosen, twice.mean, twice.comparison)
@@ -173,7 +170,7 @@ def test_a_copy_changes_nothing_and_more_systems_widen_intervals(seed: int) -> N
     assert fewer.comparisons[0].corrected_p <= more.comparisons[0].corrected_p
 
 
-def test_losses_are_the_negated_gains() -> None:
+def test_losses_are_the_negated_gains():
     values = sample(2, gain=0.1)
     gain, loss = best_of_many(named(values), "a"), best_of_many(named(-values, LOSS), "a")
     assert gain.chosen == loss.chosen
@@ -185,7 +182,7 @@ def test_losses_are_the_negated_gains() -> None:
     assert loss.comparison.corrected_p == gain.comparison.corrected_p
 
 
-def test_the_baseline_may_be_the_best_and_a_copy_of_it_is_not_better() -> None:
+def test_the_baseline_may_be_the_best_and_a_copy_of_it_is_not_better():
     values = sample(3)
     values[0] += 1.0
     values[2] = values[0]

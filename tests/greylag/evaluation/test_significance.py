@@ -294,7 +294,7 @@ def test_a_margin_adds_corrected_equivalence_to_every_comparison():
     assert [c.margin for c in compare_scores(runs, "base").comparisons] == [None, None]
 
 
-def test_chosen_pairs_are_corrected_together() -> None:
+def test_chosen_pairs_are_corrected_together():
     rng = np.random.default_rng(0)
     by_name = {name: Scores.single(AP, {str(q): float(v) for q, v in enumerate(rng.random(30))}) for name in "abc"}
     alone = [compare_scores({a: by_name[a], b: by_name[b]}, a).comparisons[0] for a, b in ("ab", "bc")]

@@ -1,10 +1,6 @@
 """Each rule of a submission, broken alone in a run that follows all of them."""
 
-from __future__ import annotations
-
 import gzip
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +14,12 @@ TOPICS = ["1", "2", "3"]
 KNOWN = {f"d{number}".encode() for number in range(9)}
 
 
-def in_index(docids: set[bytes]) -> set[bytes]:
+def in_index(docids):
     return docids & KNOWN
 
 
 @pytest.fixture
-def lines(tmp_path: Path) -> list[str]:
+def lines(tmp_path):
     """A run of three topics with four documents each, as greylag writes it."""
     docids = tuple(f"d{number}" for number in range(4))
     rankings = tuple(Ranking(qid, "", docids, np.zeros(4)) for qid in TOPICS)
@@ -31,14 +27,14 @@ def lines(tmp_path: Path) -> list[str]:
     return (tmp_path / "right.run").read_text().splitlines()
 
 
-def broken(path: Path, lines: list[str], **options: object) -> dict[str, tuple[int, str]]:
+def broken(path, lines, **options):
     path.write_text("\n".join(lines) + "\n")
     findings = check_submission(path, TOPICS, known=in_index, **options).findings  # type: ignore[arg-type]
     assert [finding.rule for finding in findings] == list(RULES)
     return {finding.rule: (finding.broken, finding.detail) for finding in findings if finding.broken}
 
 
-def test_what_greylag_writes_follows_all_rules(lines: list[str], tmp_path: Path) -> None:
+def test_what_greylag_writes_follows_all_rules(lines, tmp_path):
     assert broken(tmp_path / "run", lines) == {}
     from_0 = [" ".join([*row[:3], str(int(row[3]) - 1), *row[4:]]) for row in map(str.split, lines)]
     assert broken(tmp_path / "run", from_0) == {}
@@ -49,10 +45,10 @@ def test_what_greylag_writes_follows_all_rules(lines: list[str], tmp_path: Path)
     assert not any(finding.broken for finding in check_submission(tmp_path / "run.gz", TOPICS).findings)
 
 
-def put(line: int, column: int, text: str) -> Callable[[list[str]], list[str]]:
+def put(line, column, text):
     """A change of a column of a line, both from 0."""
 
-    def change(lines: list[str]) -> list[str]:
+    def change(lines):
         row = lines[line].split()
         row[column] = text
         return [*lines[:line], " ".join(row), *lines[line + 1 :]]
@@ -81,9 +77,7 @@ def put(line: int, column: int, text: str) -> Callable[[list[str]], list[str]]:
         ("documents", put(2, 2, "e7"), "document 'e7' is not in the index"),
     ],
 )
-def test_each_rule_alone(
-    rule: str, change: Callable[[list[str]], list[str]], place: str, lines: list[str], tmp_path: Path
-) -> None:
+def test_each_rule_alone(rule, change, place, lines, tmp_path):
     found = broken(tmp_path / "run", change(lines))
     assert rule in found
     assert place in found[rule][1]
@@ -91,7 +85,7 @@ def test_each_rule_alone(
     assert found.keys() <= {rule} | others
 
 
-def test_every_fault_is_counted_once(lines: list[str], tmp_path: Path) -> None:
+def test_every_fault_is_counted_once(lines, tmp_path):
     found = broken(tmp_path / "run", lines, depth=3)
     assert found == {"depth": (3, f"{tmp_path / 'run'}:4: topic '1' has more than 3 documents")}
     assert broken(tmp_path / "run", lines[:1])["missing"][0] == 2
@@ -101,7 +95,7 @@ def test_every_fault_is_counted_once(lines: list[str], tmp_path: Path) -> None:
     assert {rule: count for rule, (count, _) in several.items()} == {"Q0": 12, "documents": 4}
 
 
-def test_what_is_no_run(tmp_path: Path) -> None:
+def test_what_is_no_run(tmp_path):
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "binary").write_bytes(b"1 Q0 \0 1 1 x\n")
     for name, reason in (("empty", "is empty"), ("binary", "NUL byte"), ("nowhere", "cannot be read")):

@@ -3,9 +3,6 @@
 Tests `measures`.
 """
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import pytrec_eval
@@ -21,7 +18,7 @@ FILES = [
 ]
 
 
-def printed(path: Path) -> dict[tuple[str, str], str]:
+def printed(path):
     """What trec_eval printed, by name of measure and query, with "all" for the mean."""
     return {
         (name.strip(), qid): value for name, qid, value in (line.split("\t") for line in path.read_text().splitlines())
@@ -29,7 +26,7 @@ def printed(path: Path) -> dict[tuple[str, str], str]:
 
 
 @pytest.mark.parametrize(("qrels", "results", "output"), FILES)
-def test_files_of_trec_eval_10_are_read(data: Callable[[str], Path], qrels: str, results: str, output: str) -> None:
+def test_files_of_trec_eval_10_are_read(data, qrels, results, output):
     """Lines of the first run are not sorted; the docids of the second have # in them."""
     expected = printed(data("trec_eval10") / output)
     run = read_run(data("trec_eval10") / results)
@@ -43,7 +40,7 @@ def test_files_of_trec_eval_10_are_read(data: Callable[[str], Path], qrels: str,
 
 
 @pytest.mark.parametrize(("qrels", "results", "output"), FILES)
-def test_every_figure_of_trec_eval_10(data: Callable[[str], Path], qrels: str, results: str, output: str) -> None:
+def test_every_figure_of_trec_eval_10(data, qrels, results, output):
     """To the four decimals that it prints, by query and in the mean."""
     expected = printed(data("trec_eval10") / output)
     names = [name for name, qid in expected if qid == "all" and name != "runid"]
@@ -55,7 +52,7 @@ def test_every_figure_of_trec_eval_10(data: Callable[[str], Path], qrels: str, r
             assert f"{value:.{4 if '.' in text else 0}f}" == text, (name, qid)
 
 
-def test_figures_of_trec_eval_10_on_a_small_case() -> None:
+def test_figures_of_trec_eval_10_on_a_small_case():
     """By hand: three relevant documents, of grades 2, 1 and 1, at ranks 2 and 4 of five and below; x is not judged."""
     run = Run((Ranking("q", "", ("x", "b", "n", "a", "m"), [5, 4, 3, 2, 1]),))
     judged = {"q": {"a": 2, "b": 1, "c": 1, "n": 0, "m": 0}}
@@ -86,7 +83,7 @@ def test_figures_of_trec_eval_10_on_a_small_case() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("judged_only", [False, True])
-def test_graded_measures_equal_pytrec_eval(seed: int, judged_only: bool) -> None:
+def test_graded_measures_equal_pytrec_eval(seed, judged_only):
     run, qrels = samples.random_case(np.random.default_rng(seed), relevant=(0.1, 0.4, 0.9)[seed % 3])
     order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
     names = ["G", "ndcg_rel", "Rndcg"]
@@ -99,7 +96,7 @@ def test_graded_measures_equal_pytrec_eval(seed: int, judged_only: bool) -> None
 
 
 @pytest.mark.parametrize("recall", [0.4, 0.45])
-def test_interpolated_precision_of_ir_measures_is_that_of_version_10(recall: float) -> None:
+def test_interpolated_precision_of_ir_measures_is_that_of_version_10(recall):
     run = Run((Ranking("q", "", ("a", "x", "b"), [3, 2, 1]),))
     judged = {"q": {"a": 1, "b": 1, "c": 1}}
     assert evaluate(run, judged, [samples.ir_measures().IPrec @ recall]).values.tolist() == [[1.0]]

@@ -1,8 +1,5 @@
 """CACM, which features are compared with Lucene on."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from greylag.index.lucene.build import build_index
@@ -10,12 +7,12 @@ from greylag.trec import read_topics
 
 
 @pytest.fixture(scope="package")
-def cacm(data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cacm(data, tmp_path_factory):
     index = tmp_path_factory.mktemp("cacm") / "index"
     build_index(data("cacm") / "cacm.tar.gz", index)
     return index
 
 
 @pytest.fixture(scope="package")
-def topics(data: Callable[[str], Path]) -> dict[str, str]:
+def topics(data):
     return read_topics(data("cacm") / "topics.cacm.txt")

@@ -1,11 +1,9 @@
 """Windows matched by a direct implementation of their definition."""
 
-import numpy as np
-
 from greylag.features.spec import UNLIMITED
 
 
-def ordered_matches(document: list[str | None], clique: tuple[str, ...], width: int) -> list[tuple[int, int]]:
+def ordered_matches(document, clique, width):
     """#M: from every occurrence of the first term, each next term at its first occurrence after the previous one."""
     found = []
     for begin, word in enumerate(document):
@@ -22,9 +20,7 @@ def ordered_matches(document: list[str | None], clique: tuple[str, ...], width: 
     return found
 
 
-def unordered_matches(
-    document: list[str | None], clique: tuple[str, ...], width: int, profile: str = "indri"
-) -> list[tuple[int, int]]:
+def unordered_matches(document, clique, width, profile="indri"):
     """#uw: from every occurrence of any term, the shortest span with all of them, if it is short enough."""
     found = []
     longest = width if profile == "inquery" else width * len(clique)
@@ -40,7 +36,7 @@ def unordered_matches(
     return found
 
 
-def count(matches: list[tuple[int, int]], profile: str) -> int:
+def count(matches, profile):
     if profile == "galago":
         return len(matches)
     total, free = 0, 0
@@ -50,11 +46,11 @@ def count(matches: list[tuple[int, int]], profile: str) -> int:
     return total
 
 
-def random_documents(rng: np.random.Generator, number: int) -> list[list[str | None]]:
+def random_documents(rng, number):
     """Short documents over few words, with holes, so that windows overlap, repeat and fail in every way."""
-    words: list[str | None] = ["cat", "cow", "dog", "pig", None]
+    words = ["cat", "cow", "dog", "pig", None]
     return [[words[i] for i in rng.integers(len(words), size=rng.integers(0, 40))] for _ in range(number)]
 
 
-def as_text(document: list[str | None]) -> str:
+def as_text(document):
     return " ".join("the" if word is None else word for word in document)

@@ -23,8 +23,8 @@ from greylag.ranking import Ranking
 POOL = candidate_pool()
 
 
-def test_cliques_of_new_york_city() -> None:
-    def named(dependence: str, clique_set: str) -> set[tuple[str, ...]]:
+def test_cliques_of_new_york_city():
+    def named(dependence, clique_set):
         words = ["new", "york", "city"]
         return {tuple(words[i] for i in c) for c in cliques(3, dependence, clique_set)}  # type: ignore[arg-type]
 
@@ -38,7 +38,7 @@ def test_cliques_of_new_york_city() -> None:
 
 @pytest.mark.parametrize("n", range(7))
 @pytest.mark.parametrize("max_size", [2, 3, 9])
-def test_clique_sets_nest(n: int, max_size: int) -> None:
+def test_clique_sets_nest(n, max_size):
     for dependence in ("SD", "FD"):
         ordered = cliques(n, dependence, "ordered", max_size)
         unordered = cliques(n, dependence, "unordered", max_size)
@@ -50,7 +50,7 @@ def test_clique_sets_nest(n: int, max_size: int) -> None:
 
 
 @pytest.mark.parametrize("ordered", [True, False])
-def test_distinct_cliques_have_their_multiplicity(ordered: bool) -> None:
+def test_distinct_cliques_have_their_multiplicity(ordered):
     sets = (("FI", "term"), ("SD", "ordered"), ("FD", "ordered"), ("FD", "unordered"))
     for terms in ([0, 1, 0], [0], [], [1, 1, 0, 2, 1], [0, 1, 2, 3]):
         rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)  # type: ignore[arg-type]
@@ -62,7 +62,7 @@ def test_distinct_cliques_have_their_multiplicity(ordered: bool) -> None:
             assert {c: m for c, m in zip(found, multiplicity[:, column], strict=True) if m} == expected
 
 
-def test_query_cliques_are_term_numbers_with_padding() -> None:
+def test_query_cliques_are_term_numbers_with_padding():
     index = PositionalIndex.from_texts({"d": "cat dog", **{f"d{i}": "pig" for i in range(20)}})
     ranking = Ranking("q", "dog unicorn dog", ("d",), np.zeros(1))
     query = QueryTerms.of(index, ranking, [FeatureParameters()], expand=True)
@@ -78,7 +78,7 @@ def test_query_cliques_are_term_numbers_with_padding() -> None:
     assert expansion.multiplicity.sum() == pytest.approx(1.0)
 
 
-def test_long_queries_have_the_cliques_that_fit_in_memory(caplog: pytest.LogCaptureFixture) -> None:
+def test_long_queries_have_the_cliques_that_fit_in_memory(caplog):
     assert len(cliques(181, "FD", "unordered", 3)) == comb(181, 2) + comb(181, 3)
     assert not caplog.messages
     words = [f"word{i}x" for i in range(212)]
@@ -99,7 +99,7 @@ def test_long_queries_have_the_cliques_that_fit_in_memory(caplog: pytest.LogCapt
     assert len(cliques(1000, "SD", "unordered", 10)) == 999
 
 
-def test_large_cliques_of_long_queries_are_told_apart() -> None:
+def test_large_cliques_of_long_queries_are_told_apart():
     terms = np.random.default_rng(3).integers(0, 300, size=300)
     rows, multiplicity = distinct_cliques(terms, (("FD", "ordered"),), 10, ordered=True)
     expected = Counter(tuple(terms[first : first + size]) for size in range(2, 11) for first in range(300 - size + 1))

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from math import log
 from pathlib import Path
@@ -26,7 +25,7 @@ OF_PRIORS = PositionalIndex.from_texts({"a": "cat dog", "b": "cat", "c": "dog do
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "prior.tsv"
     path.write_text("c 0.5\nelsewhere 9\na\t2\nd 8e-1\n")
     return path
@@ -42,14 +41,14 @@ def file(tmp_path: Path) -> Path:
         (":log:1e-2", [log(2), log(0.01), log(0.5), log(0.8)]),
     ],
 )
-def test_values_of_priors(file: Path, suffix: str, expected: list[float]) -> None:
+def test_values_of_priors(file, suffix, expected):
     prior = parse_feature(f" prior:{file}{suffix} ")
     assert isinstance(prior, Prior)
     assert parse_feature(str(prior)) == prior
     np.testing.assert_allclose(prior.values(OF_PRIORS), expected, rtol=1e-15)
 
 
-def test_priors_beside_other_features(file: Path) -> None:
+def test_priors_beside_other_features(file):
     extract = FeatureExtractor(OF_PRIORS, parse_features(f"FI/term/LM,prior:{file}:log,FI/term/BM25"))
     alone = FeatureExtractor(OF_PRIORS, parse_features("FI/term/LM,FI/term/BM25"))
     ranking = Ranking("q", "cat pig", ("d", "x", "a", "c"), np.zeros(4))
@@ -72,13 +71,13 @@ def test_priors_beside_other_features(file: Path) -> None:
         ("x 1\n", "", r"none of its documents is in the index \('x' first\)"),
     ],
 )
-def test_bad_files_of_priors(tmp_path: Path, text: str, suffix: str, reason: str) -> None:
+def test_bad_files_of_priors(tmp_path, text, suffix, reason):
     (tmp_path / "prior.tsv").write_text(text)
     with pytest.raises(FormatError, match=reason):
         Prior.parse(f"prior:{tmp_path}/prior.tsv{suffix}").values(OF_PRIORS)
 
 
-def trees(right: int) -> Trees:
+def trees(right):
     """A tree of a node and two leaves."""
     numbers = [np.array(n) for n in ([0], [0, LEAF, LEAF], [1, 0, 0], [right, 0, 0])]
     roots, split, left, below = numbers
@@ -103,13 +102,13 @@ def trees(right: int) -> Trees:
         (lambda: trees(0), "damaged"),
     ],
 )
-def test_refusals(make: Callable[[], object], parts: str) -> None:
+def test_refusals(make, parts):
     with pytest.raises((ModelError, ParameterError)) as error:
         make()
     assert all(part in str(error.value) for part in parts.split())
 
 
-def test_a_tree_is_whole() -> None:
+def test_a_tree_is_whole():
     assert trees(2).scores(np.ones((2, 1))).tolist() == [0.0, 0.0]
 
 
@@ -117,13 +116,13 @@ INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
 RANKING = Ranking("q", "cat", ("b", "x", "a"), [7.0, 5.0, 5.0])
 
 
-def test_scores_and_ranks_of_the_incoming_ranking(caplog: pytest.LogCaptureFixture) -> None:
+def test_scores_and_ranks_of_the_incoming_ranking(caplog):
     values = FeatureExtractor(INDEX, parse_features("score,reciprocal-rank,score@minmax"))(RANKING)
     assert values.T.tolist() == [[7.0, 5.0, 5.0], [1.0, 1 / 2, 1 / 3], [1.0, 0.0, 0.0]]
     assert not caplog.records, "x is not in the index, but these features do not need it"
 
 
-def test_scores_of_another_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_scores_of_another_run(tmp_path, caplog):
     path = tmp_path / "dense.run"
     write_run(Run((Ranking("q", "", ("a", "b", "c"), [0.75, -0.5, -2.0]),)), path)
     extractor = FeatureExtractor(INDEX, parse_features(f"run:{path},run:{path}@minmax"))
@@ -138,7 +137,7 @@ def test_scores_of_another_run(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     ]
 
 
-def test_one_warning_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_warning_a_run(tmp_path, caplog):
     path = tmp_path / "dense.run"
     write_run(Run((Ranking("q1", "", ("a",), [0.75]), Ranking("q2", "", ("b",), [0.75]))), path)
     model = RankingModel((RunScore(str(path)),), (1.0,))
@@ -149,7 +148,7 @@ def test_one_warning_a_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
     assert "4 of 4 documents of 2 queries are of queries not in" in caplog.text
 
 
-def test_files_that_are_not_runs(tmp_path: Path) -> None:
+def test_files_that_are_not_runs(tmp_path):
     extractor = FeatureExtractor(INDEX, (RunScore(str(tmp_path / "none.run")),))
     with pytest.raises(FormatError, match=r"none\.run"):
         extractor(RANKING)
@@ -160,7 +159,7 @@ QUERIES = {"q": [0.5, 2.0], "zero": [0.0, 0.0]}
 
 
 @pytest.fixture
-def spelt(tmp_path: Path) -> str:
+def spelt(tmp_path):
     """The spelling of a feature whose files exist."""
     documents, queries = tmp_path / "documents.npz", tmp_path / "queries.jsonl"
     np.savez(documents, ids=np.array(list(DOCUMENTS)), vectors=np.array(list(DOCUMENTS.values()), dtype=np.float32))
@@ -169,20 +168,20 @@ def spelt(tmp_path: Path) -> str:
     return f"vectors:(documents={documents},queries={queries})"
 
 
-def cosine(q: list[float], d: list[float]) -> float:
+def cosine(q, d):
     """The formula."""
     lengths = sum(x * x for x in q) ** 0.5 * sum(x * x for x in d) ** 0.5
     return sum(x * y for x, y in zip(q, d, strict=True)) / lengths if lengths else 0.0
 
 
-def test_values_are_cosines(spelt: str) -> None:
+def test_values_are_cosines(spelt):
     extractor = FeatureExtractor(INDEX, (parse_feature(spelt),))
     for qid, vector in QUERIES.items():
         values = extractor(Ranking(qid, "cat", tuple(DOCUMENTS), np.zeros(3)))
         assert values[:, 0] == pytest.approx([cosine(vector, own) for own in DOCUMENTS.values()])
 
 
-def test_what_has_no_vector(spelt: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_has_no_vector(spelt, caplog):
     extractor = FeatureExtractor(INDEX, parse_features(f"{spelt},{spelt}@minmax"))
     values = extractor(Ranking("q", "cat", ("a", "x", "b"), np.zeros(3)))
     assert values[1, 0] == values[2, 0] == pytest.approx(cosine(QUERIES["q"], DOCUMENTS["b"])), "the least value"
@@ -191,7 +190,7 @@ def test_what_has_no_vector(spelt: str, caplog: pytest.LogCaptureFixture) -> Non
     assert [message.split(" queries are ")[1].split(" ")[0] for message in caplog.messages] == ["not", "of"]
 
 
-def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> None:
+def test_one_spelling_in_lists_models_and_files(spelt, tmp_path):
     (feature,) = parse_features(spelt)
     assert isinstance(feature, VectorCosine)
     assert str(feature) == spelt
@@ -205,7 +204,7 @@ def test_one_spelling_in_lists_models_and_files(spelt: str, tmp_path: Path) -> N
     assert ranked.docids == ("a", "b")
 
 
-def test_bad_spellings_and_files(spelt: str, tmp_path: Path) -> None:
+def test_bad_spellings_and_files(spelt, tmp_path):
     feature = VectorCosine.parse(spelt)
     short = tmp_path / "short.jsonl"
     short.write_text('{"id": "q", "vector": [1, 2, 3]}')
@@ -215,7 +214,7 @@ def test_bad_spellings_and_files(spelt: str, tmp_path: Path) -> None:
         VectorCosine(str(tmp_path / "none.npz"), feature.queries).bind(INDEX, {})
 
 
-def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     index, docid, ranking = OF_PRIORS, "a", Ranking("q", "cat", ("a",), np.zeros(1))
     for name, line in (("a.run", "q Q0 {} 1 {} t\n"), ("a.prior", "{} {}\n")):
@@ -237,7 +236,7 @@ def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path: Path, monke
             path.write_text(content)
 
 
-def test_statistics_of_documents_are_those_of_their_definitions() -> None:
+def test_statistics_of_documents_are_those_of_their_definitions():
     texts = {
         f"d{i}": " ".join(["often", *(["rare"] * i), f"w{i}x", *([f"w{i}x", "often"] * (i % 2))]) for i in range(12)
     }

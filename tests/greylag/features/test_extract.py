@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from functools import partial
 from math import exp, log
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
 BY_POSITION = parse_features(
@@ -29,7 +28,7 @@ BY_POSITION = parse_features(
 QUERIES = ["cat dog", "cat dog pig cow", "dog cat dog", "cat unicorn dog", "unicorn", "pig", " ", "the of"]
 
 
-def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p: FeatureParameters) -> FloatArray:
+def by_hand(documents, query, spec, p):
     """A feature's value for every document, from the definitions."""
     terms = [word for word in query.split() if word not in ("the", "of")]
     lengths = [sum(word is not None for word in document) for document in documents]
@@ -69,7 +68,7 @@ def by_hand(documents: list[list[str | None]], query: str, spec: FeatureSpec, p:
     ],
 )
 @pytest.mark.parametrize("query", QUERIES)
-def test_values_are_the_formulas(query: str, parameters: FeatureParameters) -> None:
+def test_values_are_the_formulas(query, parameters):
     documents = random_documents(np.random.default_rng(5), 12)
     index = PositionalIndex.from_texts({f"{i}": as_text(document) for i, document in enumerate(documents)})
     mixed = parse_features("FD/unordered/LM-O-4,SD/ordered/BM25-U-3")
@@ -82,7 +81,7 @@ def test_values_are_the_formulas(query: str, parameters: FeatureParameters) -> N
         np.testing.assert_allclose(values[:, column], expected, rtol=1e-12, atol=1e-12, err_msg=str(spec))
 
 
-def test_sixty_terms_stay_within_the_limit() -> None:
+def test_sixty_terms_stay_within_the_limit():
     words = [f"word{i}x" for i in range(60)]
     index = PositionalIndex.from_texts({"1": " ".join(words), "2": " ".join(reversed(words)), "3": "word1x"})
     ranking = Ranking("q", " ".join(words), ("1", "2", "3"), np.zeros(3))
@@ -101,7 +100,7 @@ def test_sixty_terms_stay_within_the_limit() -> None:
     assert single[0, 0] == pytest.approx(pairs_and_triples * log(1 + 1.5 / 2.5))
 
 
-def test_documents_outside_the_index(caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_outside_the_index(caplog):
     index = PositionalIndex.from_texts({"1": "cat dog", "2": "cat cat"})
     extractor = FeatureExtractor(index, parse_features("FI/term/BM25,FI/term/LM"))
     with caplog.at_level(logging.WARNING):
@@ -115,7 +114,7 @@ def test_documents_outside_the_index(caplog: pytest.LogCaptureFixture) -> None:
     assert extractor(Ranking("q", "cat", (), np.zeros(0))).shape == (0, 2)
 
 
-def test_rankings_together_have_the_values_of_each_alone(tmp_path: Path) -> None:
+def test_rankings_together_have_the_values_of_each_alone(tmp_path):
     rng = np.random.default_rng(8)
     documents = random_documents(rng, 60)
     index = PositionalIndex.from_texts({f"{i}": as_text(document) for i, document in enumerate(documents)})
@@ -147,15 +146,15 @@ TOKENS = sum(CF.values())
 WORDY_QUERIES = ["w3x", "w1x w20x", "w7x w7x unknown w40x w2x", "unknown"]
 
 
-def ranked(query: str, seed: int = 0, size: int = 30) -> tuple[Ranking, list[int]]:
+def ranked(query, seed=0, size=30):
     order = np.random.default_rng(seed).permutation(len(DOCUMENTS))[:size].tolist()
     return Ranking("q", query, tuple(f"d{i}" for i in order), np.zeros(size)), order
 
 
-def model_by_hand(query: str, feedback: list[int], p: FeatureParameters) -> dict[str, float]:
+def model_by_hand(query, feedback, p):
     """RM1, from its definition."""
     terms = [word for word in query.split() if word in CF]
-    total: Counter[str] = Counter()
+    total = Counter()
     for d in feedback[: p.fb_docs]:
         words = Counter(DOCUMENTS[d])
         length = len(DOCUMENTS[d])
@@ -171,7 +170,7 @@ def model_by_hand(query: str, feedback: list[int], p: FeatureParameters) -> dict
 @pytest.mark.parametrize(
     "parameters", [FeatureParameters(), FeatureParameters(mu=7.0, fb_docs=3, fb_terms=5), FeatureParameters(fb_docs=99)]
 )
-def test_is_rm1(query: str, parameters: FeatureParameters) -> None:
+def test_is_rm1(query, parameters):
     ranking, order = ranked(query)
     terms, probabilities = relevance_model(INDEX, ranking, parameters)
     expected = model_by_hand(query, order, parameters)
@@ -182,7 +181,7 @@ def test_is_rm1(query: str, parameters: FeatureParameters) -> None:
 
 
 @pytest.mark.parametrize("query", WORDY_QUERIES)
-def test_features_are_the_weighted_sums(query: str) -> None:
+def test_features_are_the_weighted_sums(query):
     p = FeatureParameters(mu=30.0, k1=1.3, b=0.6, fb_docs=6, fb_terms=8)
     ranking, order = ranked(query)
     model = model_by_hand(query, order, p)
@@ -199,7 +198,7 @@ def test_features_are_the_weighted_sums(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", WORDY_QUERIES)
-def test_other_features_are_unaffected(query: str) -> None:
+def test_other_features_are_unaffected(query):
     ranking, _ = ranked(query)
     pool = candidate_pool()
     mixed = (*pool[:10], EXPANSION[1], *pool[10:], EXPANSION[0])
@@ -208,7 +207,7 @@ def test_other_features_are_unaffected(query: str) -> None:
     np.testing.assert_array_equal(values[:, columns], FeatureExtractor(INDEX, pool)(ranking))
 
 
-def test_only_the_top_documents_matter() -> None:
+def test_only_the_top_documents_matter():
     ranking, order = ranked("w1x w20x")
     p = FeatureParameters(fb_docs=10)
     swapped = Ranking("q", ranking.query, (*ranking.docids[:10], *ranking.docids[:9:-1]), np.zeros(len(order)))
@@ -219,7 +218,7 @@ def test_only_the_top_documents_matter() -> None:
     assert relevance_model(INDEX, ranking, p)[0].tolist() != relevance_model(INDEX, other, p)[0].tolist()
 
 
-def test_two_weights_are_rm3() -> None:
+def test_two_weights_are_rm3():
     """Of a query without repeated words: (1 - l) P(w|Q) + l P(w|R) over all words, with P(w|Q) = 1 / |Q|."""
     ranking, order = ranked("w1x w20x w30x")
     p, share = FeatureParameters(mu=50.0), 0.3
@@ -241,7 +240,7 @@ def test_two_weights_are_rm3() -> None:
     )
 
 
-def test_documents_outside_the_index_take_no_place() -> None:
+def test_documents_outside_the_index_take_no_place():
     two = FeatureParameters(fb_docs=2)
     mixed = relevance_model(INDEX, Ranking("q", "w1x", ("lost", "d3", "gone", "d5", "d1"), np.zeros(5)), two)
     alone = relevance_model(INDEX, Ranking("q", "w1x", ("d3", "d5", "d1"), np.zeros(3)), two)
@@ -252,6 +251,6 @@ def test_documents_outside_the_index_take_no_place() -> None:
     assert not FeatureExtractor(INDEX, EXPANSION, FeatureParameters(fb_docs=2))(ranking).any()
 
 
-def test_a_feature_alone_is_refused() -> None:
+def test_a_feature_alone_is_refused():
     with pytest.raises(ParameterError, match="FI/term/BM25 is one feature: give a tuple"):
         FeatureExtractor(PositionalIndex.from_texts({"a": "cat"}), FeatureSpec("FI", "term", "BM25"))  # type: ignore[arg-type]

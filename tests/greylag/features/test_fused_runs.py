@@ -1,7 +1,5 @@
 """Features of fused runs: values, spellings, and what is refused."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,14 +17,14 @@ POOL = Ranking("1", "", ("z", "d", "c", "b", "a"), np.arange(5.0, 0.0, -1.0))
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path):
     for run in (ONE, TWO):
         write_run(run, tmp_path / run.tag)
     return [str(tmp_path / "one"), str(tmp_path / "two")]
 
 
 @pytest.mark.parametrize("method", FUSIONS)
-def test_values_are_the_scores_of_the_fusion(method: str, files: list[str]) -> None:
+def test_values_are_the_scores_of_the_fusion(method, files):
     feature = parse_feature(f"fused:{method}({','.join(files)})")
     fused = fuse_runs([read_run(file) for file in files], method)["1"]
     expected = dict(zip(fused.docids, fused.scores.tolist(), strict=True))
@@ -35,7 +33,7 @@ def test_values_are_the_scores_of_the_fusion(method: str, files: list[str]) -> N
     assert extractor(Ranking("3", "", ("a",), [1.0])).tolist() == [[0.0]]  # a query that neither has
 
 
-def test_documents_that_no_run_has_are_reported(files: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_that_no_run_has_are_reported(files, caplog):
     feature = FusedRuns("rrf", tuple(files))
     FeatureExtractor(None, (feature,))(POOL)
     FeatureExtractor(None, (feature,))(Ranking("3", "", ("a", "b"), [2.0, 1.0]))  # of another run's topics
@@ -45,13 +43,13 @@ def test_documents_that_no_run_has_are_reported(files: list[str], caplog: pytest
         assert f"feature {feature} is 0 for them" in message
 
 
-def test_the_columns_of_one_run_by_hand(files: list[str]) -> None:
+def test_the_columns_of_one_run_by_hand(files):
     features = parse_features(f"fused:combsum({files[1]}),fused:rrf({files[1]})")
     expected = [[0, 0], [0, 1 / 63], [1, 1 / 61], [0.75, 1 / 62], [0, 0]]
     np.testing.assert_allclose(FeatureExtractor(None, features)(POOL), expected, rtol=1e-15)
 
 
-def test_files_are_replaced(files: list[str]) -> None:
+def test_files_are_replaced(files):
     feature = FusedRuns("rrf", ("x.run", "y.run"))
     assert feature.files() == ["x.run", "y.run"]
     assert feature.place_files(dict(zip(feature.runs, files, strict=True)).__getitem__).runs == tuple(files)
@@ -60,6 +58,6 @@ def test_files_are_replaced(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["fused:rrf", "fused:rrf()", "fused:borda(a)", "fused:rrf(a,,b)", "fused:rrf(a(b))"])
-def test_wrong_spellings_are_refused(text: str) -> None:
+def test_wrong_spellings_are_refused(text):
     with pytest.raises(ParameterError, match="fused:"):
         parse_feature(text)

@@ -1,7 +1,5 @@
 """The mean score of like documents, against its formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,26 +7,26 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.neighbours import NEIGHBOURS
 from greylag.features.spelling import parse_feature
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 
 TEXTS = {f"d{n}": f"w{n % 7} w{n % 5} w{n % 11} w{n * n % 13} w{n % 3}" for n in range(NEIGHBOURS + 30)}
 TEXTS |= {"alone": "only", "empty": ""}
 INDEX = PositionalIndex.from_texts(TEXTS)
 
 
-def ranking(seed: int, scale: float = 1.0) -> Ranking:
+def ranking(seed, scale=1.0):
     rng = np.random.default_rng(seed)
     docids = rng.permutation(list(TEXTS)).tolist()
     return Ranking.sort("q", "w1", docids, scale * rng.normal(size=len(docids)))
 
 
-def extract(ranked: Ranking) -> FloatArray:
+def extract(ranked):
     values = FeatureExtractor(INDEX, (parse_feature("neighbours"),))(ranked)
     return np.asarray(values[:, 0])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_value_is_the_mean_of_scores_weighted_by_the_squares_of_cosines(seed: int) -> None:
+def test_value_is_the_mean_of_scores_weighted_by_the_squares_of_cosines(seed):
     ranked = ranking(seed)
     vectors = INDEX.tfidf(INDEX.documents(ranked.docids)).toarray()
     scores = (ranked.scores - ranked.scores.min()) / (ranked.scores.max() - ranked.scores.min())
@@ -42,7 +40,7 @@ def test_value_is_the_mean_of_scores_weighted_by_the_squares_of_cosines(seed: in
         assert found[i] == pytest.approx(expected, rel=1e-9)
 
 
-def test_documents_that_are_like_none_have_the_mean_score() -> None:
+def test_documents_that_are_like_none_have_the_mean_score():
     ranked = ranking(1)
     scores = (ranked.scores - ranked.scores.min()) / (ranked.scores.max() - ranked.scores.min())
     values = dict(zip(ranked.docids, extract(ranked), strict=True))
@@ -50,11 +48,11 @@ def test_documents_that_are_like_none_have_the_mean_score() -> None:
         assert values[docid] == pytest.approx(scores[:NEIGHBOURS].mean())
 
 
-def test_units_of_scores_do_not_count() -> None:
+def test_units_of_scores_do_not_count():
     """Neither overflow nor rounding: scores may be log probabilities or huge."""
     np.testing.assert_allclose(extract(ranking(2, 1e300)), extract(ranking(2)), rtol=1e-9)
 
 
-def test_rankings_of_one_document_or_of_empty_ones_have_values() -> None:
+def test_rankings_of_one_document_or_of_empty_ones_have_values():
     assert np.isfinite(extract(ranking(3).head(1))).all()
     np.testing.assert_array_equal(extract(Ranking.sort("q", "w1", ["empty"], [1.0])), [0.0])

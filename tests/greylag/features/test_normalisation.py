@@ -3,8 +3,6 @@
 Tests `greylag.features.feature`.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -29,7 +27,7 @@ ROWS = [
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("row", ROWS)
-def test_values_of_any_magnitude_are_normalised(row: list[float]) -> None:
+def test_values_of_any_magnitude_are_normalised(row):
     exact = [Fraction(value) for value in row]
     mean, lowest, spread = sum(exact) / len(exact), min(exact), max(exact) - min(exact)
     variance = sum((value - mean) ** 2 for value in exact) / len(exact)
@@ -41,7 +39,7 @@ def test_values_of_any_magnitude_are_normalised(row: list[float]) -> None:
     np.testing.assert_allclose(z_scores(found), [z, [0.0] * len(row), [0.0] * len(row)], rtol=1e-14, atol=1e-14)
 
 
-def test_ordinary_values_keep_every_bit() -> None:
+def test_ordinary_values_keep_every_bit():
     values = np.random.default_rng(0).standard_normal((200, 30)) * 10.0 ** np.arange(-100, 100)[:, None]
     differences = values - values.mean(axis=-1, keepdims=True)
     plain = differences / np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
@@ -52,6 +50,6 @@ def test_ordinary_values_keep_every_bit() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_sums_of_the_largest_scores_are_numbers() -> None:
+def test_sums_of_the_largest_scores_are_numbers():
     runs = [Run((Ranking("q", "", ("a", "b", "c"), [LARGEST, 0.0, -LARGEST]),), tag) for tag in ("one", "two")]
     assert fuse_runs(runs, "combsum")["q"].scores.tolist() == [2.0, 1.0, 0.0]

@@ -4,7 +4,6 @@ Tests `feature`, `named_files` and `spec`.
 """
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,7 +25,6 @@ from greylag.features.feature import (
     FeatureUnion,
     Normalised,
     PythonFeature,
-    Values,
     derive,
     supply,
 )
@@ -41,17 +39,17 @@ from greylag.runtime.inputs import named_files
 
 
 @pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
-def test_spelling_round_trips(spec: str) -> None:
+def test_spelling_round_trips(spec):
     assert str(FeatureSpec.parse(spec)) == spec
 
 
-def test_the_pool() -> None:
+def test_the_pool():
     pool = candidate_pool()
     assert len(pool) == len(set(pool)) == 2 + 2 * 2 * 13
     assert sum(spec.window.width == UNLIMITED for spec in pool) == 4
 
 
-def odd(result: object) -> object:
+def odd(result):
     return FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))(RANKING)  # type: ignore[arg-type,return-value]
 
 
@@ -88,7 +86,7 @@ def odd(result: object) -> object:
         (lambda: First.parse("first:2"), "first:TERMS:SHARE:NAME"),
     ],
 )
-def test_refusals(make: Callable[[], object], parts: str) -> None:
+def test_refusals(make, parts):
     with pytest.raises(ParameterError) as error:
         make()
     assert all(part in str(error.value) for part in parts.split())
@@ -104,28 +102,28 @@ class First(Evidence):
     share: float
     name: str
 
-    def bind(self, index: PositionalIndex, shared: dict[str, object]) -> Values:
+    def bind(self, index, shared):
         raise NotImplementedError
 
 
-def test_fields_are_read_by_their_types() -> None:
+def test_fields_are_read_by_their_types():
     assert First.parse("first:2:.5:7") == First(2, 0.5, "7")
     assert str(First(2, 1.0, "x")) == "first:2:1.0:x"
 
 
-def test_windows_round_trip() -> None:
+def test_windows_round_trip():
     for text in ("O-4", "U-unlimited", "U-12"):
         assert str(Window.parse(text)) == text
     for text in ("", "O-0", "X-1", "O-04", "U-4-4"):
         assert Window.parse(text) is None
 
 
-def test_named_pools() -> None:
+def test_named_pools():
     assert {name: len(candidate_pool(name)) for name in ("sd", "fd", "full")} == {"sd": 28, "fd": 28, "full": 54}
 
 
 @pytest.mark.parametrize("width", ["1000000", "99999999999999999999", "9" * 5000, "\u0661", "01", "-1"])
-def test_widths_are_bounded(width: str) -> None:
+def test_widths_are_bounded(width):
     assert Window.parse(f"O-{width}") is None
     with pytest.raises(ParameterError):
         FeatureSpec.parse(f"SD/ordered/LM-O-{width}")
@@ -145,7 +143,7 @@ def test_widths_are_bounded(width: str) -> None:
         "SD/ordered/LM-O-4@z",
     ],
 )
-def test_features_of_all_kinds_round_trip(text: str) -> None:
+def test_features_of_all_kinds_round_trip(text):
     assert str(parse_feature(text)) == text
     assert parse_features(f"{text}, FI/term/LM") == (parse_feature(text), FeatureSpec("FI", "term", "LM"))
 
@@ -153,17 +151,17 @@ def test_features_of_all_kinds_round_trip(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["scores", "score:1", "@z", "run:", "python:", "python:a b", "runs:x", "score@", "x@z"]
 )
-def test_what_is_no_feature(text: str) -> None:
+def test_what_is_no_feature(text):
     with pytest.raises(ParameterError):
         parse_feature(text)
 
 
-def test_a_prior_whose_file_ends_like_a_normalisation_keeps_its_meaning() -> None:
+def test_a_prior_whose_file_ends_like_a_normalisation_keeps_its_meaning():
     assert parse_feature(str(Prior("a@z"))) == Prior("a@z")
     assert parse_feature("prior:a@z") == Normalised(Prior("a"), "z")
 
 
-def test_files_of_features() -> None:
+def test_files_of_features():
     features = parse_features("score,run:a.run@z,prior:b.tsv,stage:mrf(model=c.json,transfer=true),stage:mmr")
     assert [file for feature in features for file in feature.files()] == ["a.run", "b.tsv", "c.json"]
     placed = [feature.place_files("x/{}".format) for feature in features]
@@ -177,11 +175,11 @@ RANKING = Ranking("q", "york city", ("b", "c", "a"), [3.0, 2.0, 1.0])
 BM25 = FeatureSpec("FI", "term", "BM25")
 
 
-def lengths(ranking: Ranking) -> list[int]:
+def lengths(ranking):
     return [len(INDEX.query_terms(docid)) for docid in ranking.docids]
 
 
-def test_the_operator_puts_features_side_by_side() -> None:
+def test_the_operator_puts_features_side_by_side():
     stage = MMR(INDEX)
     union = Score() ** BM25**lengths
     assert isinstance(union, FeatureUnion)
@@ -192,31 +190,31 @@ def test_the_operator_puts_features_side_by_side() -> None:
         Score() ** 2
 
 
-def test_a_union_is_extracted_as_any_features() -> None:
+def test_a_union_is_extracted_as_any_features():
     values = FeatureExtractor(INDEX, Score() ** BM25**lengths)(RANKING)
     assert values[:, 0].tolist() == [3.0, 2.0, 1.0]
     assert values[:, 1:2].tolist() == FeatureExtractor(INDEX, (BM25,))(RANKING).tolist()
     assert values[:, 2].tolist() == lengths(RANKING)
 
 
-def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least() -> None:
-    def best_two(ranking: Ranking) -> Ranking:
+def test_a_stage_gives_its_scores_and_what_it_leaves_out_has_the_least():
+    def best_two(ranking):
         return ranking.rescore([1.0, 5.0, 3.0]).head(2)
 
     extractor = FeatureExtractor(INDEX, (PythonFeature("best-two", best_two),))
     assert extractor(RANKING)[:, 0].tolist() == [3.0, 5.0, 3.0]
 
 
-def test_functions_are_not_compared() -> None:
+def test_functions_are_not_compared():
     assert PythonFeature("bert") == PythonFeature("bert", lengths)
 
 
-def test_no_value_at_all_is_0() -> None:
+def test_no_value_at_all_is_0():
     extractor = FeatureExtractor(INDEX, (PythonFeature("none", lambda ranking: [np.nan] * 3),))
     assert extractor(RANKING)[:, 0].tolist() == [0.0, 0.0, 0.0]
 
 
-def normalise(values: np.ndarray, method: str) -> np.ndarray:
+def normalise(values, method):
     return derive(parse_feature(f"score@{method}"), values)
 
 
@@ -226,7 +224,7 @@ CATS = PositionalIndex.from_texts({f"d{i}": "cat " * i + "dog" for i in range(1,
 
 @settings(deadline=None)
 @given(VALUES)
-def test_other_implementations_agree(values: list[float]) -> None:
+def test_other_implementations_agree(values):
     x = np.array(values)
     lower = [sum(other < own for other in values) + 0.5 * (values.count(own) - 1) for own in values]
     assert normalise(x, "rank").tolist() == pytest.approx([count / (len(x) - 1) for count in lower])
@@ -236,7 +234,7 @@ def test_other_implementations_agree(values: list[float]) -> None:
 
 @settings(deadline=None)
 @given(VALUES, st.floats(0.1, 10), st.floats(-100, 100))
-def test_order_is_kept_and_scale_and_origin_do_not_matter(values: list[float], scale: float, origin: float) -> None:
+def test_order_is_kept_and_scale_and_origin_do_not_matter(values, scale, origin):
     x = np.array(values)
     for method in NORMALISATIONS:
         found = normalise(x, method)
@@ -245,13 +243,13 @@ def test_order_is_kept_and_scale_and_origin_do_not_matter(values: list[float], s
 
 
 @pytest.mark.parametrize(("method", "constant"), [("minmax", 0.0), ("z", 0.0), ("rank", 0.5)])
-def test_equal_values(method: str, constant: float) -> None:
+def test_equal_values(method, constant):
     assert normalise(np.full(3, 0.1), method).tolist() == [constant] * 3
     assert normalise(np.full(1, 0.1), method).tolist() == [constant]
     assert normalise(np.empty(0), method).tolist() == []
 
 
-def test_documents_without_a_value_have_no_part_and_get_the_least() -> None:
+def test_documents_without_a_value_have_no_part_and_get_the_least():
     ranking = Ranking("q", "cat", ("d1", "gone", "d2", "d3"), np.zeros(4))
     alone = Ranking("q", "cat", ("d1", "d2", "d3"), np.zeros(3))
     for method in NORMALISATIONS:
@@ -261,10 +259,10 @@ def test_documents_without_a_value_have_no_part_and_get_the_least() -> None:
         assert values[1] == own.min()
 
 
-def test_what_is_normalised_in_several_ways_is_computed_once() -> None:
-    calls: list[str] = []
+def test_what_is_normalised_in_several_ways_is_computed_once():
+    calls = []
 
-    def record(ranking: Ranking) -> list[float]:
+    def record(ranking):
         calls.append(ranking.qid)
         return list(range(len(ranking)))
 
@@ -275,7 +273,7 @@ def test_what_is_normalised_in_several_ways_is_computed_once() -> None:
     assert values.tolist() == [[-1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
 
 
-def test_functions_are_supplied_by_name() -> None:
+def test_functions_are_supplied_by_name():
     bert, plain = supply(
         (parse_feature("python:bert@z"), parse_feature("python:bert")), {"bert": lambda r: range(len(r))}
     )
@@ -284,14 +282,14 @@ def test_functions_are_supplied_by_name() -> None:
     assert FeatureExtractor(CATS, (bert, plain))(two).tolist() == [[-1.0, 0.0], [1.0, 1.0]]
 
 
-def test_files_of_features_are_named() -> None:
+def test_files_of_features_are_named():
     settings = {"index": "folder", "features": ["run:a.run@z", "prior:b.tsv:log@z", "FI/term/BM25"], "k": 3}
     assert list(named_files(list[FeatureText], settings["features"])) == ["a.run", "b.tsv"]
     assert list(named_files(dict[str, str], settings)) == []
     assert list(named_files(FeatureText | None, None)) == []
 
 
-def test_models_are_followed_and_circles_end(tmp_path: Path) -> None:
+def test_models_are_followed_and_circles_end(tmp_path):
     one, two, prior = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "prior.tsv"
     prior.write_text("a 1\n")
     RankingModel((parse_feature(f"stage:mrf(model={two})"),), (1.0,)).save(one)

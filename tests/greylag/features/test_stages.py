@@ -1,7 +1,5 @@
 """Features that are the scores of a stage."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from greylag.features.spelling import parse_feature, parse_features
 from greylag.features.stages import StageScore
 from greylag.manifold import ManifoldRanker
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from greylag.stages import StageStep, registered_stages
 from tests.greylag.diversity import samples
 
@@ -20,21 +18,21 @@ INDEX = samples.index(1, 15)
 RANKING = samples.ranking(2, 15)
 
 
-def values(text: str) -> FloatArray:
+def values(text):
     return FeatureExtractor(INDEX, (parse_feature(text),))(RANKING)[:, 0]
 
 
-def by_docid(ranking: Ranking) -> list[float]:
+def by_docid(ranking):
     scores = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
     return [scores[docid] for docid in RANKING.docids]
 
 
-def test_the_score_of_a_stage() -> None:
+def test_the_score_of_a_stage():
     stage = ManifoldRanker(INDEX, alpha=0.8, graph="full", depth=20)  # more than there are documents
     assert values("stage:manifold(depth=20,graph=full,alpha=0.8)").tolist() == by_docid(stage(RANKING))
 
 
-def test_the_score_of_a_pipeline() -> None:
+def test_the_score_of_a_pipeline():
     first, second = MMR(INDEX, relevance_weight=0.3), ManifoldRanker(INDEX, depth=8)
     ranked = second(first(RANKING))
     expected = dict(zip(ranked.docids[:8], ranked.scores[:8].tolist(), strict=True))
@@ -42,7 +40,7 @@ def test_the_score_of_a_pipeline() -> None:
     assert found == [expected.get(docid, min(expected.values())) for docid in RANKING.docids]
 
 
-def test_features_share_the_stages_that_they_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_share_the_stages_that_they_begin_with(monkeypatch):
     spelt = ("stage:rm3(k1=2.0)", "stage:rm3(k1=2.0)>>rm3", "stage:rm3(k1=2.0)>>rm3>>manifold(depth=8)")
     alone, called, rank = [values(text).tolist() for text in spelt], list[RM3Stage](), RM3Stage.__call__
     monkeypatch.setattr(RM3Stage, "__call__", lambda self, given: called.append(self) or rank(self, given))
@@ -53,10 +51,10 @@ def test_features_share_the_stages_that_they_begin_with(monkeypatch: pytest.Monk
         assert len(called) == 2
 
 
-def test_the_marginal_gain_of_a_greedy_stage() -> None:
+def test_the_marginal_gain_of_a_greedy_stage():
     gains = values("stage:coverage(depth=6)")
     order = np.argsort(-gains[:6], kind="stable")
-    covered: set[int] = set()
+    covered = set()
     for place in order:
         number = INDEX.documents([RANKING.docids[place]])
         words = set(INDEX.term_frequencies(number).indices.tolist())
@@ -70,7 +68,7 @@ def test_the_marginal_gain_of_a_greedy_stage() -> None:
     assert len(MMR(INDEX, depth=4).scored(Ranking("q", "", (), np.zeros(0)))) == 0
 
 
-def test_stages_with_models(tmp_path: Path) -> None:
+def test_stages_with_models(tmp_path):
     linear, diverse = tmp_path / "linear.json", tmp_path / "diverse.json"
     model = RankingModel(parse_features("FI/term/BM25,score"), (0.5, 2.0))
     model.save(linear)
@@ -87,7 +85,7 @@ def test_stages_with_models(tmp_path: Path) -> None:
         values("stage:mrf")
 
 
-def test_options_that_are_files(tmp_path: Path) -> None:
+def test_options_that_are_files(tmp_path):
     judged = tmp_path / "judged qrels.txt"
     judged.write_text(f"{RANKING.qid} 0 {RANKING.docids[3]} 1\n")
     stage = ManifoldRanker(INDEX, feedback={RANKING.qid: {RANKING.docids[3]: 1}})
@@ -99,7 +97,7 @@ def test_options_that_are_files(tmp_path: Path) -> None:
         values("stage:manifold(feedback=absent.txt)")
 
 
-def test_every_registered_stage_can_be_spelt() -> None:
+def test_every_registered_stage_can_be_spelt():
     for name in registered_stages():
         step = StageStep(name)
         assert ("index" in step.stage.needs) == (
@@ -111,7 +109,7 @@ def test_every_registered_stage_can_be_spelt() -> None:
     assert StageStep.parse("random(seed=3)").make(None)(RANKING).docids == RandomOrder(seed=3)(RANKING).docids
 
 
-def test_one_spelling() -> None:
+def test_one_spelling():
     for text in (
         "stage:manifold",
         "stage:mmr(depth=50,relevance_weight=0.25)",
@@ -148,12 +146,12 @@ def test_one_spelling() -> None:
         ("stage:svmdiv(titles=x)", "model=FILE"),
     ],
 )
-def test_bad_stages(text: str, reason: str) -> None:
+def test_bad_stages(text, reason):
     with pytest.raises(ParameterError, match=reason):
         values(text)
 
 
-def test_values_that_cannot_be_spelt() -> None:
+def test_values_that_cannot_be_spelt():
     for value in ("a,b", "a\nb", " a", "", "0.5", "true", "a(b)", float("nan")):
         with pytest.raises(ParameterError, match="cannot be spelt"):
             StageStep("mrf", (("model", value),))

@@ -1,12 +1,8 @@
 """Counts of windows from a file are checked, or counted again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from greylag.features import statistics
 from greylag.features.spec import Window
@@ -15,7 +11,7 @@ from greylag.index.shards import Part
 from greylag.runtime.cache import Cache
 
 
-def test_planted_counts_are_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_counts_are_counted_again(tmp_path, monkeypatch):
     monkeypatch.setattr(statistics, "_MAX_UNSAVED_POSTINGS", 0)
     index = PositionalIndex.from_texts({"a": "heat wave heat wave", "b": "heat wave", "c": "cold wave"})
     shard = replace(index.parts[0].shard, folder=tmp_path)

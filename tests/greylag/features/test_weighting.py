@@ -5,7 +5,6 @@ Tests `gains` and `statistics`.
 
 import math
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,13 @@ from greylag.ranking import Query
 from tests.greylag.index.lucene import oracle as lucene_oracle
 
 
-def quantised(lengths: np.ndarray) -> np.ndarray:
+def quantised(lengths):
     """Lengths as Lucene keeps them, in one byte."""
     small = java_class("org.apache.lucene.util.SmallFloat")
     return np.array([small.byte4ToInt(small.intToByte4(int(length))) for length in lengths], dtype=float)
 
 
-def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, str]) -> None:
+def test_bm25_is_lucenes_up_to_quantised_lengths(cacm, topics):
     lucene = LuceneIndex(cacm)
     index = PositionalIndex.from_lucene(lucene)
     extractor = FeatureExtractor(index, parse_features("FI/term/BM25"))
@@ -45,7 +44,7 @@ def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, s
         df = index.document_frequencies[terms]
         idf = np.log1p((index.n_documents - df + 0.5) / (df + 0.5))
 
-        def bm25(lengths: np.ndarray, tf: np.ndarray = tf, idf: np.ndarray = idf) -> np.ndarray:
+        def bm25(lengths, tf=tf, idf=idf):
             scale = 0.9 * (0.6 + 0.4 * lengths / index.average_length)
             return (idf * tf / (tf + scale[:, None])).sum(axis=1)  # without the factor k1 + 1, as in Lucene
 
@@ -76,19 +75,19 @@ def test_bm25_is_lucenes_up_to_quantised_lengths(cacm: Path, topics: dict[str, s
         ("k1", float("nan"), "a number >= 0"),
     ],
 )
-def test_types_and_bounds_of_parameters(name: str, value: object, domain: str) -> None:
+def test_types_and_bounds_of_parameters(name, value, domain):
     with pytest.raises(ParameterError, match=rf"{name} is .*: it must be .*{domain}"):
         FeatureParameters(**{name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("tf", [1, 2, 7])
-def test_gains_are_the_formulas(tf: int) -> None:
+def test_gains_are_the_formulas(tf):
     assert gain(0, tf, 0.3, 5.0) == pytest.approx(math.log(1 + tf / 0.3), rel=1e-15)
     assert gain(1, tf, 0.3, 5.0) == pytest.approx(0.3 * tf / (5.0 + tf), rel=1e-15)
     assert gain(2, tf, 0.3, 5.0) == pytest.approx(3 / (9 + tf), rel=1e-15)
 
 
-def test_gains_are_added_to_the_features_of_their_sets() -> None:
+def test_gains_are_added_to_the_features_of_their_sets():
     rng = np.random.default_rng(3)
     cliques, rows, widths = 6, 9, np.array([2, 5, 1 << 40])
     weightings, sets, sources = np.array([0, 1]), np.array([0, 1, 1, 0, 1]), np.array([0, 1, 5, 4, 3])
@@ -118,7 +117,7 @@ def test_gains_are_added_to_the_features_of_their_sets() -> None:
     np.testing.assert_allclose(out, expected, rtol=1e-14)
 
 
-def test_absent_values_are_those_of_the_query_and_the_document() -> None:
+def test_absent_values_are_those_of_the_query_and_the_document():
     rng = np.random.default_rng(4)
     of_cliques, totals, of_documents = rng.random((2, 2, 6)), rng.random((2, 2)), rng.random((5, 2))
     sets, sources, out = np.array([1, 0, 1]), np.array([0, 5, 2]), np.empty((5, 3))
@@ -128,7 +127,7 @@ def test_absent_values_are_those_of_the_query_and_the_document() -> None:
             assert out[row, u] == of_cliques[query, k, s] + totals[query, k] * of_documents[row, s // 3]
 
 
-def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -> None:
+def test_phrase_df_is_lucenes_phrase_query(cacm, topics):
     index = PositionalIndex.from_lucene(cacm)
     phrases = set()
     for text in topics.values():
@@ -146,18 +145,18 @@ def test_phrase_df_is_lucenes_phrase_query(cacm: Path, topics: dict[str, str]) -
 class _ClearedAfterTheFirstLook(dict[bytes, Any]):
     """Another thread clears it as soon as one has found something in it."""
 
-    def __contains__(self, key: object) -> bool:
+    def __contains__(self, key):
         found = super().__contains__(key)
         self.clear()
         return found
 
-    def get(self, key: bytes, default: Any = None) -> Any:
+    def get(self, key, default=None):
         found = super().get(key, default)
         self.clear()
         return found
 
 
-def test_other_threads_may_clear_what_is_in_memory() -> None:
+def test_other_threads_may_clear_what_is_in_memory():
     index = PositionalIndex.from_texts({"1": "new york"})
     statistics, table = WindowStatistics(index), CliqueTable(True, np.array([[0, 1]]), (SINGLE_TERM,), "indri")
     (counts,) = statistics.counts(table)
@@ -165,7 +164,7 @@ def test_other_threads_may_clear_what_is_in_memory() -> None:
     assert statistics.counts(table)[0].tolist() == counts.tolist() == [[[1]], [[1]]]
 
 
-def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_limited(monkeypatch):
     index = PositionalIndex.from_texts({str(number): f"w{number} goose" for number in range(50)})
     goose = index.term_numbers(["goos"])[0]
     pairs = [np.array([[term, goose]]) for term in range(index.n_terms) if term != goose]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from greylag.features import statistics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics
-from greylag.features.weighting import Profile
 from greylag.index.analysis import analyze
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
@@ -23,9 +21,7 @@ WIDTHS = (1, 2, 4, 8, 16, 32)
 WINDOWS_PER_PROFILE = 30_000
 
 
-def counted(
-    index: PositionalIndex, clique: tuple[str, ...], order: str, profile: Profile
-) -> tuple[list[int], list[int]]:
+def counted(index, clique, order, profile):
     """cf and df of a clique for every width, by the package."""
     widths = WIDTHS if order == "O" else (*WIDTHS, UNLIMITED)
     numbers = index.term_numbers(clique)[None, :]
@@ -37,7 +33,7 @@ def counted(
 
 
 @pytest.mark.parametrize("profile", ["indri", "galago", "inquery"])
-def test_counts_equal_the_definition(profile: Profile) -> None:
+def test_counts_equal_the_definition(profile):
     rng = np.random.default_rng(20071106)
     checked = 0
     while checked < WINDOWS_PER_PROFILE:
@@ -71,9 +67,7 @@ def test_counts_equal_the_definition(profile: Profile) -> None:
         ("bank of america", ("bank", "america"), "O", 2, 1, 1, 1),
     ],
 )
-def test_examples_by_hand(
-    text: str, clique: tuple[str, ...], order: str, width: int, indri: int, galago: int, inquery: int
-) -> None:
+def test_examples_by_hand(text, clique, order, width, indri, galago, inquery):
     index = PositionalIndex.from_texts({"1": text})
     terms = tuple(index.analyze(" ".join(clique)))
     place = ((*WIDTHS, UNLIMITED) if order == "U" else WIDTHS).index(width)
@@ -85,7 +79,7 @@ def test_examples_by_hand(
 @pytest.mark.parametrize("value", [-1, -(2**40), 10**6, 2**62])
 @pytest.mark.parametrize("name", ["postings_offsets", "block_places"])
 @pytest.mark.parametrize("spec", ["FI/term/LM", "SD/ordered/LM-O-4", "FD/unordered/BM25-U-8"])
-def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str) -> None:
+def test_nothing_is_read_outside_damaged_arrays(name, value, spec):
     texts = {f"{n}": "new york city new york" if n % 2 else "york new city" for n in range(20)}
     shard = PositionalIndex.from_texts(texts).parts[0].shard
     array = getattr(shard, name).copy()
@@ -98,7 +92,7 @@ def test_nothing_is_read_outside_damaged_arrays(name: str, value: int, spec: str
 
 
 @pytest.mark.parametrize("value", [0, 2, 3, 255])
-def test_postings_of_documents_that_cannot_be(value: int) -> None:
+def test_postings_of_documents_that_cannot_be(value):
     index = PositionalIndex.from_texts({f"{n}": "new york" for n in range(3)})
     array = index.parts[0].shard.postings_docs.copy()  # 0 1 2 0 1 2
     array[1] = value
@@ -108,7 +102,7 @@ def test_postings_of_documents_that_cannot_be(value: int) -> None:
         WindowStatistics(damaged).counts(table)
 
 
-def test_counts_of_a_collection_of_several_blocks() -> None:
+def test_counts_of_a_collection_of_several_blocks():
     rng = np.random.default_rng(11)
     words = [f"w{i}x" for i in range(60)]
     drawn = rng.integers(60, size=(1000, 4))  # more than a block
@@ -117,7 +111,7 @@ def test_counts_of_a_collection_of_several_blocks() -> None:
     pairs = [(a, b) for a in range(60) for b in range(60) if a != b]
     table = CliqueTable(True, numbers[np.array(pairs)], (Window("O", 1),), "indri")
     cf, df = WindowStatistics(index).counts(table)[0][:, :, 0]
-    expected: dict[tuple[int, int], list[int]] = {pair: [] for pair in pairs}
+    expected = {pair: [] for pair in pairs}
     for number, row in enumerate(drawn.tolist()):
         for pair in pairwise(row):
             if pair in expected:
@@ -127,9 +121,7 @@ def test_counts_of_a_collection_of_several_blocks() -> None:
 
 
 @pytest.mark.parametrize("quick", [0, 1 << 15])
-def test_counts_that_take_long_are_stored_and_read_again(
-    quick: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_that_take_long_are_stored_and_read_again(quick, tmp_path, monkeypatch):
     monkeypatch.setattr(statistics, "_MAX_UNSAVED_POSTINGS", quick)
     index = PositionalIndex.from_texts({f"{n}": "new york city" for n in range(9)})
     shard = replace(index.parts[0].shard, folder=tmp_path)

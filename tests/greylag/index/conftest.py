@@ -1,12 +1,10 @@
 """The index of the sample collection."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.greylag.index.samples import TEXTS, make_index
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path):
     return make_index(tmp_path, TEXTS)

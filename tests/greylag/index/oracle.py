@@ -1,12 +1,9 @@
 """The slow and obvious decoder of a shard's streams."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 
-from greylag.index.shards import Shard
 
-
-def numbers(stream: bytes) -> Iterator[int]:
+def numbers(stream):
     """The numbers in variable-byte code."""
     value, shift = 0, 0
     for byte in stream:
@@ -18,7 +15,7 @@ def numbers(stream: bytes) -> Iterator[int]:
     assert shift == 0
 
 
-def decode_postings(shard: Shard) -> dict[tuple[int, int], list[int]]:
+def decode_postings(shard):
     """The positions of each term in each document."""
     stream, found = numbers(shard.positions.tobytes()), {}
     width = max(1, (len(shard.document_lengths) - 1).bit_length() + 7 >> 3)
@@ -35,7 +32,7 @@ def decode_postings(shard: Shard) -> dict[tuple[int, int], list[int]]:
     return found
 
 
-def decode_entries(shard: Shard) -> dict[tuple[int, int], int]:
+def decode_entries(shard):
     """The tf of each term in each document."""
     found = {}
     for document in range(len(shard.forward_offsets) - 1):

@@ -3,8 +3,6 @@
 import itertools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from greylag.index.analysis import analyze
 from greylag.index.invert import invert
@@ -21,7 +19,7 @@ TEXTS = {
 }
 
 
-def make_index(folder: Path, texts: dict[str, str]) -> Path:
+def make_index(folder, texts):
     docs = folder / "docs.jsonl"
     docs.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
     shutil.rmtree(folder / "index", ignore_errors=True)
@@ -29,14 +27,14 @@ def make_index(folder: Path, texts: dict[str, str]) -> Path:
     return folder / "index"
 
 
-def split(texts: Mapping[str, str], cuts: Sequence[int]) -> list[dict[str, str]]:
+def split(texts, cuts):
     """Texts cut into consecutive parts."""
     places = [0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]
     pairs = list(texts.items())
     return [dict(pairs[first:end]) for first, end in itertools.pairwise(places)]
 
 
-def from_shards(collections: Sequence[Mapping[str, str]]) -> PositionalIndex:
+def from_shards(collections):
     """The index of several collections of texts as one."""
     shards = [Shard(**invert(texts)) for texts in collections]
     arrays = merge(shards, [f"shard {number}" for number in range(len(shards))])

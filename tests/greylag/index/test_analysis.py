@@ -9,8 +9,6 @@ import itertools
 import json
 import random
 import unicodedata
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,7 +38,7 @@ from greylag.ranking import Ranking
 @pytest.mark.parametrize(("name", "file", "field"), [
     ("cranfield", "docs.jsonl.gz", "contents"), ("rec_newsgroups", "newsgroups.jsonl.gz", "text"),
 ])  # fmt: skip
-def test_analysis_equals_lucenes(data: Callable[[str], Path], index: Path, name: str, file: str, field: str) -> None:
+def test_analysis_equals_lucenes(data, index, name, file, field):
     lucene = LuceneIndex(index)
     with gzip.open(data(name) / file, "rt") as lines:
         for line in itertools.islice(lines, 0, None, 5):
@@ -48,7 +46,7 @@ def test_analysis_equals_lucenes(data: Callable[[str], Path], index: Path, name:
             assert analyze(text) == lucene.analyze(text)
 
 
-def test_analysis_of_real_texts_with_signs_equals_lucenes(index: Path) -> None:
+def test_analysis_of_real_texts_with_signs_equals_lucenes(index):
     texts = [
         "within ¼ inch",
         "brand® ™ ©",
@@ -86,14 +84,14 @@ SIGNS = [
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_analysis_of_random_characters_equals_lucenes(index: Path, share: float) -> None:
+def test_analysis_of_random_characters_equals_lucenes(index, share):
     lucene, rng = LuceneIndex(index), random.Random(7)
     for _ in range(1500):
         text = "".join(rng.choice(SIGNS if rng.random() < share else OLD) for _ in range(rng.randint(1, 14)))
         assert analyze(text) == lucene.analyze(text), ascii(text)
 
 
-def test_analysis_of_each_character_equals_lucenes(index: Path) -> None:
+def test_analysis_of_each_character_equals_lucenes(index):
     lucene = LuceneIndex(index)
     for first in range(0, len(OLD), 500):
         for form in ("x{}y", "1{0}{0}2"):
@@ -103,14 +101,14 @@ def test_analysis_of_each_character_equals_lucenes(index: Path) -> None:
 
 @pytest.mark.parametrize("part", ["a", "é", "日", "𝐚", "1.", "a.", "_", "한", "🌍"])
 @pytest.mark.parametrize("language", ["en", "whitespace"])
-def test_long_tokens_are_cut_as_by_lucene(index: Path, part: str, language: str) -> None:
+def test_long_tokens_are_cut_as_by_lucene(index, part, language):
     analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(analyzer_of)(language)
     for n in (100, 127, 128, 254, 255, 256, 511, 600):
         text = part * n + " x"
         assert analysis_of(language)(text) == list(analyzer.analyze(java, text).toArray()), n
 
 
-def test_white_space_is_javas(index: Path) -> None:
+def test_white_space_is_javas(index):
     _, java = index, calls_java(analyzer_of)("whitespace")
     text = "".join(f"a{chr(c)}B" for c in range(1, 0x3100) if not 0xD800 <= c < 0xE000)
     found = list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(java, text).toArray())
@@ -126,7 +124,7 @@ OTHERS = [*"İıſﬁΩΣςΆжёЙѢ٣ⅣﬀŒﬁǅ．․＇‿：；，﹒", *
 
 
 @pytest.mark.parametrize("characters", [LATIN, LATIN + OTHERS])
-def test_analysis_of_any_characters_equals_lucenes(index: Path, characters: list[str]) -> None:
+def test_analysis_of_any_characters_equals_lucenes(index, characters):
     lucene, rng = LuceneIndex(index), random.Random(1)
     for _ in range(2000):
         text = "".join(rng.choices(characters, k=rng.randint(1, 25)))
@@ -152,28 +150,28 @@ def test_java_is_asked_beyond_ascii_and_in_other_languages(index, tmp_path, monk
     st.text(st.sampled_from("aB1_'.,:; \t\x1c\xa0\u202f\u3000\u0301\u200d\u263a\u05d0\u4e2d"), max_size=30),
     st.booleans(),
 )
-def test_what_stands_between_spaces_is_analysed_by_itself(text: str, long: bool) -> None:
+def test_what_stands_between_spaces_is_analysed_by_itself(text, long):
     text = text.replace("a", "a" * 300) if long else text
     assert [*tokens(text)] == [*greylag.index.analysis._terms.__wrapped__(text)]
 
 
-def test_stop_words_leave_gaps_in_positions() -> None:
+def test_stop_words_leave_gaps_in_positions():
     assert tokens("The Bank of America's banks") == [None, "bank", None, "america", "bank"]
 
 
 @pytest.mark.parametrize(("word", "expected"), [("geese", "gees"), ("relational", "relat"), ("possibly", "possibl")])
-def test_stems(word: str, expected: str) -> None:
+def test_stems(word, expected):
     assert stem(word) == expected
 
 
-def test_stop_lists(tmp_path: Path) -> None:
+def test_stop_lists(tmp_path):
     assert (len(read_stop_words("lucene")), len(read_stop_words("scikit-learn"))) == (33, 318)
     (tmp_path / "own.txt").write_text("The\n\n of \n")
     assert read_stop_words(tmp_path / "own.txt") == {"the", "of"}
 
 
 @pytest.mark.parametrize(("content", "reason"), [("the\nof the\n", "2: 'of the' is not one word"), ("\n", "own.txt")])
-def test_faulty_stop_lists(tmp_path: Path, content: str, reason: str) -> None:
+def test_faulty_stop_lists(tmp_path, content, reason):
     (tmp_path / "own.txt").write_text(content)
     with pytest.raises(FormatError, match=reason):
         read_stop_words(tmp_path / "own.txt")
@@ -190,11 +188,11 @@ def test_faulty_stop_lists(tmp_path: Path, content: str, reason: str) -> None:
         ("kept   as it is", set(), False, "kept as it is"),
     ],
 )
-def test_shorter_queries(text: str, stop_words: set[str], first_sentence: bool, expected: str) -> None:
+def test_shorter_queries(text, stop_words, first_sentence, expected):
     assert shorten_query(text, stop_words=stop_words, first_sentence=first_sentence) == expected
 
 
-def test_examples() -> None:
+def test_examples():
     assert doctest.testmod(greylag.index.analysis).failed == 0
 
 
@@ -208,7 +206,7 @@ PARTS = [
     st.booleans(),
     st.frozensets(st.sampled_from(["the", "b", "slabs", "it's", "x.the", "s"])),
 )
-def test_shortening_a_query_again_changes_nothing(text: str, first_sentence: bool, stop_words: frozenset[str]) -> None:
+def test_shortening_a_query_again_changes_nothing(text, first_sentence, stop_words):
     """A model shortens queries that may have been shortened before."""
     form = QueryForm(first_sentence, stop_words)
     query = form.shorten(text)
@@ -217,7 +215,7 @@ def test_shortening_a_query_again_changes_nothing(text: str, first_sentence: boo
         assert query == text
 
 
-def test_forms_of_queries_as_json() -> None:
+def test_forms_of_queries_as_json():
     for form in (QueryForm(), QueryForm(True, frozenset({"the", "of"}))):
         assert QueryForm.from_dict(json.loads(json.dumps(form.as_dict()))) == form
     words = frozenset("the of a to in is it was for on".split())
@@ -227,7 +225,7 @@ def test_forms_of_queries_as_json() -> None:
             QueryForm.from_dict(wrong)
 
 
-def test_a_form_keeps_all_of_a_ranking_but_its_query() -> None:
+def test_a_form_keeps_all_of_a_ranking_but_its_query():
     ranking = Ranking("q", "The slabs. The cones.", ("a", "b"), np.array([2.0, 1.0]))
     found = QueryForm(True, frozenset({"the"})).apply(ranking)
     assert found == Ranking("q", "slabs.", ("a", "b"), np.array([2.0, 1.0]))

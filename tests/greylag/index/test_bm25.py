@@ -1,10 +1,5 @@
 """BM25 without Java, compared with Lucene's."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -21,7 +16,7 @@ TEXTS = {"b": "goose goose duck", "a": "goose goose duck", "c": "duck " * 30, "d
 
 
 @pytest.mark.parametrize("name", ["cacm", "cranfield"])
-def test_rankings_and_scores_are_lucenes(data: Callable[[str], Path], tmp_path: Path, name: str) -> None:
+def test_rankings_and_scores_are_lucenes(data, tmp_path, name):
     docs, topics = {"cacm": ("cacm.tar.gz", "topics.cacm.txt"), "cranfield": ("docs.jsonl.gz", "topics.tsv")}[name]
     build_index(data(name) / docs, tmp_path / "index")
     lucene, queries = LuceneIndex(tmp_path / "index"), read_topics(data(name) / topics)
@@ -32,20 +27,20 @@ def test_rankings_and_scores_are_lucenes(data: Callable[[str], Path], tmp_path: 
             assert index.bm25(k, k1=k1, b=b)(query) == lucene.bm25(k, k1=k1, b=b)(query)
 
 
-def test_ties_missing_terms_and_empty_documents() -> None:
+def test_ties_missing_terms_and_empty_documents():
     bm25 = PositionalIndex.from_texts(TEXTS).bm25()
     assert bm25(Query("1", "goose")).docids == ("a", "b")
     assert bm25(Query("1", "the geese unknown")).docids == ()
     assert PositionalIndex.from_texts(TEXTS).bm25(1)(Query("1", "goose duck")).docids == ("a",)
 
 
-def test_lengths_are_those_that_lucene_keeps(index: Path) -> None:
+def test_lengths_are_those_that_lucene_keeps(index):
     _, small = index, java_class("org.apache.lucene.util.SmallFloat")
     lengths = np.array([*range(300), 1000, 12345, 2**20 - 1, 2**30, 2**31 - 1])
     assert stored_lengths(lengths).tolist() == [small.byte4ToInt(small.intToByte4(n)) for n in lengths.tolist()]
 
 
 @pytest.mark.parametrize("options", [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}])
-def test_parameters_out_of_range(options: dict[str, float]) -> None:
+def test_parameters_out_of_range(options):
     with pytest.raises(ParameterError, match="must be"):
         PositionalIndex.from_texts(TEXTS).bm25(**options)  # type: ignore[arg-type]

@@ -2,10 +2,8 @@
 
 import html
 import re
-from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,17 +22,17 @@ from greylag.index.expansion import (
 from greylag.index.lucene import build
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
-from greylag.index.lucene.lucene_index import BM25, LuceneIndex, QueryLikelihood
+from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from greylag.trec import read_topics
 from tests.greylag.index.lucene.samples import random_documents, write_json
 
 
-def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
+def with_document_vectors(documents, index):
     """An index of `documents` that `build_index` makes by an indexer that stores their vectors, too."""
 
-    def indexer(docs: Path, index: Path, collection: str, threads: int, language: str, *, texts: bool) -> Any:
+    def indexer(docs, index, collection, threads, language, *, texts):
         arguments = java_class("io.anserini.index.IndexCollection$Args")()
         arguments.input, arguments.index = str(docs), str(index)
         arguments.collectionClass, arguments.generatorClass = collection, "DefaultLuceneDocumentGenerator"
@@ -48,7 +46,7 @@ def with_document_vectors(documents: Path, index: Path) -> LuceneIndex:
     return LuceneIndex(index)
 
 
-def odd_documents() -> dict[str, str]:
+def odd_documents():
     """Terms of 1 to 24 characters, of which some are two in Java, many with the same frequencies."""
     rng = np.random.default_rng(11)
     words = ["".join(rng.choice([*"abcxyz17", "é", "ﬀ", "\U0001d49c"], rng.integers(1, 25))) for _ in range(250)]
@@ -64,9 +62,7 @@ ODD_TOPICS = {
 
 
 @pytest.fixture(scope="module")
-def collections(
-    data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[LuceneIndex, dict[str, str]]]:
+def collections(data, tmp_path_factory):
     folder, demo = tmp_path_factory.mktemp("expansion"), Path(greylag.__file__).parent / "demo"
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
@@ -81,12 +77,12 @@ def collections(
 
 
 @pytest.fixture(scope="module")
-def documents() -> dict[str, str]:
+def documents():
     return random_documents(seed=7, count=60)
 
 
 @pytest.fixture(scope="module")
-def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
+def small(documents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     build_index(write_json(folder / "docs.jsonl", documents), folder / "index")
     return LuceneIndex(folder / "index")
@@ -102,7 +98,7 @@ def small(documents: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
 )  # fmt: skip
 def test_rankings_equal_anserinis(collections, name, model, parameters):
     index, topics = collections[name]
-    first: BM25 | QueryLikelihood = index.bm25(200) if model == "bm25" else index.ql(200)
+    first = index.bm25(200) if model == "bm25" else index.ql(200)
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(index.path))
     searcher.set_bm25(0.9, 0.4) if model == "bm25" else searcher.set_qld(1000.0)
     searcher.set_rm3(*parameters)
@@ -115,12 +111,12 @@ def test_rankings_equal_anserinis(collections, name, model, parameters):
         np.testing.assert_allclose(ours.scores, [hit.score for hit in hits], atol=2e-4)
 
 
-def test_feedback_terms_equal_the_formula(small: LuceneIndex, documents: dict[str, str]) -> None:
+def test_feedback_terms_equal_the_formula(small, documents):
     """Terms of the 60 random documents are not rare, so the rule for common ones is seen at work, too."""
     first, query = small.bm25(k1=1.2, b=0.75), Query("1", "w1 w2")
     source, top = RM3Search(first, fb_terms=4, fb_docs=3, original_query_weight=0.25), first(query).head(3)
     texts = {docid: text.split() for docid, text in documents.items()}
-    model: dict[str, float] = {}
+    model = {}
     for docid, score in zip(top.docids, top.scores, strict=True):
         words = texts[docid]
         rare = {w for w in words if len(w) > 1 and sum(w in text for text in texts.values()) <= 6}
@@ -143,18 +139,18 @@ def test_other_documents_are_found_and_unions_take_them(collections):
         assert set(union[qid].docids) == {*first[qid].docids, *expanded[qid].docids}
 
 
-def test_results_do_not_depend_on_threads(collections: dict[str, tuple[LuceneIndex, dict[str, str]]]) -> None:
+def test_results_do_not_depend_on_threads(collections):
     index, topics = collections["cacm"]
     assert run_step(RM3Search(index.bm25(50)), topics, n_jobs=4) == run_step(RM3Search(index.bm25(50)), topics)
 
 
 @pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
-def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
+def test_a_query_without_index_terms_finds_nothing(small, text):
     ranking = RM3Search(small.bm25())(Query("9", text))
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
-def test_feedback_documents_that_all_score_0(tmp_path: Path) -> None:
+def test_feedback_documents_that_all_score_0(tmp_path):
     """The term's share is the same in all documents, and below its smoothed share in the collection."""
     lines = [f'{{"id": "{number}", "contents": "goose unique{number}"}}\n' for number in range(12)]
     (tmp_path / "docs.jsonl").write_text("".join(lines))
@@ -165,7 +161,7 @@ def test_feedback_documents_that_all_score_0(tmp_path: Path) -> None:
     assert source(query) == source.first(query)
 
 
-def test_sources_are_values_and_have_parameters(small: LuceneIndex) -> None:
+def test_sources_are_values_and_have_parameters(small):
     assert RM3Search(small.bm25(5)) == RM3Search(small.bm25(5)) != RM3Search(small.bm25(5), fb_terms=3)
     assert RM3Search(small.bm25(5)) != RM3Search(small.ql(5))
     assert len(RM3Search(small.bm25(5))(Query("1", "w1 w2"))) == 5
@@ -180,7 +176,7 @@ def test_parameters_outside_their_domain(small, name, value):
         RM3Search(small.bm25(), **{name: value})
 
 
-def test_ties_are_broken_by_term() -> None:
+def test_ties_are_broken_by_term():
     index = PositionalIndex.from_texts({str(number): text for number, text in enumerate(["b c a a d", *"yz" * 20])})
     assert frequent_terms(index, ["0"], 2) == [{}]  # single letters are left out
     index = PositionalIndex.from_texts({str(number): text for number, text in enumerate(["bb cc aa aa", *["yy"] * 30])})

@@ -25,17 +25,17 @@ from tests.greylag.index.samples import TEXTS, make_index
 from tests.processes import python
 
 
-def exports(index: Path) -> list[Path]:
+def exports(index):
     folder = index.with_name("index.greylag")
     return sorted(folder.iterdir()) if folder.exists() else []
 
 
-def flip(path: Path) -> None:
+def flip(path):
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
 
-def test_an_export_equals_the_index_from_texts(index: Path) -> None:
+def test_an_export_equals_the_index_from_texts(index):
     exported, made = PositionalIndex.from_lucene(index), PositionalIndex.from_texts(TEXTS)
     assert exported.fingerprint == made.fingerprint
     numbers = exported.documents(list(TEXTS))
@@ -45,7 +45,7 @@ def test_an_export_equals_the_index_from_texts(index: Path) -> None:
     assert exported.analyze("Banks of America") == made.analyze("Banks of America")
 
 
-def test_an_index_is_exported_once(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_index_is_exported_once(index, caplog):
     PositionalIndex.from_lucene(index)
     (before,) = exports(index)
     stamp = (before / "meta.json").stat().st_mtime_ns
@@ -65,7 +65,7 @@ def test_an_index_by_a_path_without_its_name(index, folder, path, monkeypatch):
     assert sorted(index.rglob("*")) == before
 
 
-def test_a_changed_index_is_exported_again_with_a_warning(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_changed_index_is_exported_again_with_a_warning(index, caplog):
     old = PositionalIndex.from_lucene(index)
     (before,) = exports(index)
     make_index(index.parent, {**TEXTS, "d4": "more"})
@@ -78,8 +78,8 @@ def test_a_changed_index_is_exported_again_with_a_warning(index: Path, caplog: p
     assert old.term_frequencies([0]).sum() > 0  # an open export stays usable
 
 
-def test_an_interrupted_export_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: LuceneIndex) -> None:
+def test_an_interrupted_export_leaves_nothing(index, monkeypatch):
+    def interrupted(self):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -90,10 +90,10 @@ def test_an_interrupted_export_leaves_nothing(index: Path, monkeypatch: pytest.M
     assert PositionalIndex.from_lucene(index).n_documents == 3
 
 
-def test_totals_must_equal_lucenes(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_must_equal_lucenes(index, monkeypatch):
     blocks = LuceneIndex.postings_blocks
 
-    def shortened(self: LuceneIndex):  # type: ignore[no-untyped-def]
+    def shortened(self):  # type: ignore[no-untyped-def]
         for block in blocks(self):
             positions = block.positions[: -block.tfs[-1]]
             yield type(block)(block.terms[:-1], block.df[:-1], block.docs[:-1], block.tfs[:-1], positions)
@@ -110,7 +110,7 @@ def test_the_cache_folder_is_used_if_the_index_folder_is_not_writable(index, tmp
     assert PositionalIndex.from_lucene(index).folder.is_relative_to(tmp_path / "cache" / "greylag")  # type: ignore[union-attr]
 
 
-def test_concurrent_exports(index: Path) -> None:
+def test_concurrent_exports(index):
     code = f"from greylag import PositionalIndex; print(PositionalIndex.from_lucene({str(index)!r}).fingerprint)"
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(python, "-c", code) for _ in "12"]
@@ -118,7 +118,7 @@ def test_concurrent_exports(index: Path) -> None:
     assert len(exports(index)) == 1
 
 
-def test_window_counts_are_stored_with_the_export(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_counts_are_stored_with_the_export(index, monkeypatch):
     monkeypatch.setattr("greylag.features.statistics._MAX_UNSAVED_POSTINGS", 0)  # or they would take too little time
     run = run_step(LuceneIndex(index).bm25(), {"1": "new york city"})
     positional = PositionalIndex.from_lucene(index)
@@ -138,7 +138,7 @@ DAMAGE = (
 )
 
 
-def test_damaged_files_are_named_and_made_again(index: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_files_are_named_and_made_again(index, caplog):
     fingerprint = PositionalIndex.from_lucene(index).fingerprint
     for number, name in enumerate(DTYPES):
         file = exports(index)[0] / f"{name}.npy"
@@ -175,7 +175,7 @@ def test_a_copied_export_is_checked_once(index, tmp_path, monkeypatch, caplog):
     assert not caplog.records
 
 
-def test_another_indexs_export_is_not_used(index: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_another_indexs_export_is_not_used(index, tmp_path, caplog):
     (tmp_path / "other").mkdir()
     other = PositionalIndex.from_lucene(make_index(tmp_path / "other", {"x": "snow goose"}))
     expected = PositionalIndex.from_lucene(index)
@@ -187,7 +187,7 @@ def test_another_indexs_export_is_not_used(index: Path, tmp_path: Path, caplog: 
     assert "it belongs to another index" in caplog.text
 
 
-def test_a_changed_lucene_file_is_checked_when_the_export_is_opened(index: Path) -> None:
+def test_a_changed_lucene_file_is_checked_when_the_export_is_opened(index):
     PositionalIndex.from_lucene(index)
     flip(next(index.glob("*.doc")))
     for _ in "12":  # with an export, and without one
@@ -197,8 +197,8 @@ def test_a_changed_lucene_file_is_checked_when_the_export_is_opened(index: Path)
     assert exports(index) == []
 
 
-def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def damaging(path: Path, **_: bool) -> None:
+def test_what_is_not_read_back_as_written_is_an_error(index, monkeypatch):
+    def damaging(path, **_):
         if path.name == "positions.npy":
             flip(path)
 
@@ -211,7 +211,7 @@ def test_what_is_not_read_back_as_written_is_an_error(index: Path, monkeypatch: 
 @pytest.mark.parametrize(
     "content", [None, "", "{}", "[]", '{"schema": 2}', '{"schema": 2, "files": 1}', '{"schema": 1}']
 )
-def test_damaged_metadata_is_made_again(index: Path, content: str | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_metadata_is_made_again(index, content, caplog):
     expected = PositionalIndex.from_lucene(index)
     assert expected.folder is not None
     if content is None:
@@ -224,7 +224,7 @@ def test_damaged_metadata_is_made_again(index: Path, content: str | None, caplog
 
 
 @pytest.mark.parametrize("change", [{"stamps": {}}, {"stamps": 1}, {"checksums": {}}, {"files": None}])
-def test_metadata_of_another_form_with_the_right_checksum_is_made_again(index: Path, change: dict[str, object]) -> None:
+def test_metadata_of_another_form_with_the_right_checksum_is_made_again(index, change):
     expected = PositionalIndex.from_lucene(index)
     assert expected.folder is not None
     meta = expected.folder / "meta.json"
@@ -232,11 +232,11 @@ def test_metadata_of_another_form_with_the_right_checksum_is_made_again(index: P
     assert PositionalIndex.from_lucene(index).fingerprint == expected.fingerprint
 
 
-def test_there_may_be_no_export_to_verify(index: Path) -> None:
+def test_there_may_be_no_export_to_verify(index):
     assert PositionalIndex.verify_export(index) == f"{index}.greylag: none yet, it is made on first use"
 
 
-def test_folders_that_greylag_did_not_make_are_kept(index: Path) -> None:
+def test_folders_that_greylag_did_not_make_are_kept(index):
     other = index.with_name("index.greylag") / "0" / "thesis.txt"
     other.parent.mkdir(parents=True)
     other.write_text("mine")
@@ -244,13 +244,13 @@ def test_folders_that_greylag_did_not_make_are_kept(index: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_no_folder_is_made_in_an_unused_cache(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_folder_is_made_in_an_unused_cache(index, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     PositionalIndex.from_lucene(index)
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_user_without_home(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_home(index, monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     assert PositionalIndex.from_lucene(index).n_documents == 3
@@ -260,8 +260,8 @@ def test_a_user_without_home(index: Path, monkeypatch: pytest.MonkeyPatch) -> No
         PositionalIndex.from_lucene(index)
 
 
-def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+def test_a_full_disk_is_one_error_and_leaves_nothing(index, monkeypatch):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
@@ -270,7 +270,7 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(index: Path, monkeypatch: p
     assert exports(index) == []
 
 
-def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     beside, cached = places("index.greylag", Path("/data"), "/data/index")
     assert beside == Path("/data/index.greylag")

@@ -3,16 +3,12 @@
 Tests `multilingual`.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
 import re
 import unicodedata
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -54,24 +50,24 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("name", ["German", "german", "GERMAN", "de", "DE", "de-DE", "de_AT", " de "])
-def test_names_as_people_write_them(name: str) -> None:
+def test_names_as_people_write_them(name):
     assert language_code(name) == "de"
     assert PositionalIndex.from_texts({"d": "Die Häuser"}, language=name).language == "de"
 
 
 @pytest.mark.parametrize("name", ["xx", "", "germanic", "-de"])
-def test_an_unknown_name_is_answered_by_the_known_ones(name: str) -> None:
+def test_an_unknown_name_is_answered_by_the_known_ones(name):
     with pytest.raises(ParameterError, match=rf"language is '{name}': .*whitespace.* German \(de\)"):
         Reranker("mmr", language=name)
 
 
-def test_names_are_those_of_anserini_and_romanian() -> None:
+def test_names_are_those_of_anserini_and_romanian():
     known = {str(code) for code in java_class("io.anserini.analysis.AnalyzerMap").analyzerMap.keySet().toArray()}
     assert known | {"en", "ro"} == NAMES.keys()
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_what_a_text_looks_like(language: str) -> None:
+def test_what_a_text_looks_like(language):
     assert likely_language([SENTENCES[language]] * 10) == language
 
 
@@ -87,11 +83,11 @@ def test_what_samples_of_a_collection_look_like(collection, language, data):
 
 
 @pytest.mark.parametrize("text", ["", "jaguar speed", "x = f(y)", "der", "des Moines, el Paso, la Jolla", "1234 5678"])
-def test_a_short_text_looks_like_nothing(text: str) -> None:
+def test_a_short_text_looks_like_nothing(text):
     assert likely_language([text]) is None
 
 
-def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+def test_texts_in_another_language_are_warned_of_once(caplog, tmp_path):
     languages._warn_of.cache_clear()
     for _ in range(2):
         rerank("Schule", [SENTENCES["de"]] * 8, method="mmr")
@@ -110,7 +106,7 @@ def test_texts_in_another_language_are_warned_of_once(caplog: pytest.LogCaptureF
     assert "look" not in caplog.text
 
 
-def lucene(language: str) -> Callable[[str], list[str]]:
+def lucene(language):
     """Return Lucene's analysis."""
     analyzer, java = java_class("io.anserini.analysis.AnalyzerUtils"), calls_java(analyzer_of)(language)
     return lambda text: list(analyzer.analyze(java, text).toArray())
@@ -122,7 +118,7 @@ CHARACTERS = [
 
 
 @pytest.mark.parametrize("language", ["zh", "ko"])
-def test_bigrams_are_lucenes(language: str) -> None:
+def test_bigrams_are_lucenes(language):
     analyze, expected, rng = analysis_of(language), lucene(language), random.Random(3)
     for sentence in SENTENCES.values():
         assert analyze(sentence) == expected(sentence)
@@ -136,7 +132,7 @@ def test_bigrams_are_lucenes(language: str) -> None:
         assert analyze(text) == expected(text), first
 
 
-def test_an_index_of_bigrams_is_lucenes(tmp_path: Path) -> None:
+def test_an_index_of_bigrams_is_lucenes(tmp_path):
     texts = {str(n): sentence for n, sentence in enumerate([*SENTENCES.values(), "the cat www 日 本"])}
     lines = (json.dumps({"id": docid, "contents": text}) for docid, text in texts.items())
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
@@ -149,7 +145,7 @@ def test_an_index_of_bigrams_is_lucenes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", sorted(multilingual._SNOWBALL))
-def test_stems_are_those_of_lucenes_snowball(language: str, data: Callable[[str], Path]) -> None:
+def test_stems_are_those_of_lucenes_snowball(language, data):
     found = re.compile(r"[^\W\d_]+")
     vocabulary = set(found.findall(" ".join(SENTENCES.values()).lower()))
     for name in ("xquad_de", "xquad_es"):
@@ -170,7 +166,7 @@ def test_stems_are_those_of_lucenes_snowball(language: str, data: Callable[[str]
     assert different <= (20 if language == "pt" else 1)  # NLTK's Portuguese drops the dots of ü
 
 
-def test_elisions_are_cut_off_and_numbers_stay() -> None:
+def test_elisions_are_cut_off_and_numbers_stay():
     assert analysis_of("fr")("L'avion, l’école d'aujourd'hui") == analysis_of("fr")("avion école hui")
     assert analysis_of("it")("dell'arte") == analysis_of("it")("arte")
     assert analysis_of("de")("Die Häuser der Stadt 1.000,5") == ["die", "haus", "der", "stadt", "1.000,5"]
@@ -178,7 +174,7 @@ def test_elisions_are_cut_off_and_numbers_stay() -> None:
     assert analysis_of("whitespace")("Die  Häuser,") == ["Die", "Häuser,"]
 
 
-def test_arabic_stems_do_not_depend_on_threads_or_order() -> None:
+def test_arabic_stems_do_not_depend_on_threads_or_order():
     texts = [SENTENCES["ar"].replace(" ", f" {n} ") for n in range(60)]
     alone = [*map(analysis_of("ar"), texts)]
     multilingual._stems_of.cache_clear()
@@ -186,12 +182,12 @@ def test_arabic_stems_do_not_depend_on_threads_or_order() -> None:
         assert [*pool.map(analysis_of("ar"), texts[::-1])] == alone[::-1]
 
 
-def test_thai_needs_lucene() -> None:
+def test_thai_needs_lucene():
     with pytest.raises(ParameterError, match="Thai words have no breaks between them; greylag index --language th"):
         PositionalIndex.from_texts({"d": "x"}, language="Thai")
 
 
-def test_passages_are_reranked_in_their_language() -> None:
+def test_passages_are_reranked_in_their_language():
     passages = ["Der Hund schläft.", "Das Haus ist alt.", "Ein Auto fährt."]
     assert rerank("alte Häuser", passages, language="german")[0].position == 1
     background = PositionalIndex.from_texts({"d": SENTENCES["de"]}, language="de")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature
 from greylag.features.spec import EXPANSION, candidate_pool
 from greylag.index import merge
 from greylag.index.expansion import RM3Search
@@ -25,20 +24,19 @@ from greylag.index.merge import merge_sorted
 from greylag.index.positional import PositionalIndex
 from greylag.index.shards import Shard
 from greylag.index.tables import offsets
-from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
 from greylag.trec import read_topics
 from tests.greylag.features.test_extract import BY_POSITION
 from tests.greylag.index.samples import from_shards, split
 
 DEMO = Path(__import__("greylag").__file__).parent / "demo"
-FEATURES: tuple[Feature, ...] = (*candidate_pool(), *EXPANSION, *BY_POSITION)
+FEATURES = (*candidate_pool(), *EXPANSION, *BY_POSITION)
 TEXTS = st.lists(st.lists(st.sampled_from(["new", "york", "city", "apple", "tower"]), max_size=6), max_size=9)
 
 
 @settings(deadline=None)
 @given(st.lists(st.lists(st.binary(max_size=3), max_size=6), min_size=1, max_size=4))
-def test_sorted_lists_are_merged(lists: list[list[bytes]]) -> None:
+def test_sorted_lists_are_merged(lists):
     texts = [text for own in lists for text in sorted(own)]
     merged, repeated = merge_sorted(
         np.frombuffer(b"".join(texts), np.uint8),
@@ -53,7 +51,7 @@ def test_sorted_lists_are_merged(lists: list[list[bytes]]) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(TEXTS, st.lists(st.integers(0, 9), min_size=1, max_size=3), st.permutations(range(9)), st.text("abc "))
-def test_shards_equal_one_index(words: list[list[str]], cuts: list[int], order: list[int], more: str) -> None:
+def test_shards_equal_one_index(words, cuts, order, more):
     texts = {f"d{n * 7 % 10}": " ".join(own) + more for n, own in enumerate(words)}
     whole, parted = PositionalIndex.from_texts(texts), from_shards(split(texts, cuts))
     assert parted.fingerprint == whole.fingerprint
@@ -79,7 +77,7 @@ def test_shards_equal_one_index(words: list[list[str]], cuts: list[int], order: 
 
 
 @pytest.mark.parametrize("cuts", [[], [1], [0, 2]])
-def test_documents_beyond_the_last_are_refused(cuts: list[int]) -> None:
+def test_documents_beyond_the_last_are_refused(cuts):
     texts = {"a": "new york", "b": "york"}
     index = from_shards(split(texts, cuts)) if cuts else PositionalIndex.from_texts(texts)
     terms = index.term_numbers(["york"])
@@ -92,12 +90,12 @@ def test_documents_beyond_the_last_are_refused(cuts: list[int]) -> None:
             read()
 
 
-def test_a_docid_in_two_shards_is_refused() -> None:
+def test_a_docid_in_two_shards_is_refused():
     with pytest.raises(CollectionError, match=r"'b' .*shard 0 .*shard 2\b"):
         from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}])
 
 
-def build(folder: Path, name: str, documents: list[dict[str, str]]) -> Path:
+def build(folder, name, documents):
     docs = folder / f"{name}.jsonl"
     docs.write_text("".join(json.dumps(document) + "\n" for document in documents))
     build_index(docs, folder / name)
@@ -105,7 +103,7 @@ def build(folder: Path, name: str, documents: list[dict[str, str]]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def demo(tmp_path_factory):
     """The demo with copies of some documents, which tie, as one index and as three."""
     folder = tmp_path_factory.mktemp("demo")
     documents = [json.loads(line) for line in (DEMO / "docs.jsonl").read_text().splitlines()]
@@ -114,7 +112,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [build(folder, name, own) for name, own in zip("wabc", (documents, *shards), strict=True)]
 
 
-def sources(index: LuceneIndex) -> dict[str, Source]:
+def sources(index):
     return {
         "bm25": index.bm25(300),
         "other parameters": index.bm25(50, k1=2.0, b=1.0),
@@ -124,7 +122,7 @@ def sources(index: LuceneIndex) -> dict[str, Source]:
     }
 
 
-def test_rankings_and_features_of_shards_equal_those_of_one_index(demo: list[Path]) -> None:
+def test_rankings_and_features_of_shards_equal_those_of_one_index(demo):
     topics = read_topics(DEMO / "topics.tsv")
     whole, parted = LuceneIndex(demo[0]), LuceneIndex(demo[1:])
     assert parted.statistics() == whole.statistics()
@@ -145,7 +143,7 @@ def test_rankings_and_features_of_shards_equal_those_of_one_index(demo: list[Pat
         assert one.tobytes() == other.tobytes()
 
 
-def test_a_growing_collection_exports_the_new_shard_only(demo: list[Path], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_growing_collection_exports_the_new_shard_only(demo, caplog):
     with caplog.at_level(logging.WARNING):
         before = PositionalIndex.from_lucene(demo[1:3])
         written = {path: path.stat().st_mtime_ns for path in demo[1].parent.rglob("positions.npy")}
@@ -157,7 +155,7 @@ def test_a_growing_collection_exports_the_new_shard_only(demo: list[Path], caplo
     assert [folder.parent.name for folder in folders if folder] == ["a.greylag", "b.greylag", "c.greylag"]
 
 
-def test_docids_are_compared_once_and_not_in_every_process(demo: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docids_are_compared_once_and_not_in_every_process(demo, monkeypatch):
     compared = []
     check = lucene_index.check_docids
     monkeypatch.setattr(lucene_index, "check_docids", lambda *given: compared.append(1) or check(*given))
@@ -169,7 +167,7 @@ def test_docids_are_compared_once_and_not_in_every_process(demo: list[Path], mon
     assert len(compared) == 1
 
 
-def test_tables_are_verified_and_those_of_other_sets_are_named(demo: list[Path]) -> None:
+def test_tables_are_verified_and_those_of_other_sets_are_named(demo):
     tables = PositionalIndex.from_lucene(demo[1:]).folder
     other = PositionalIndex.from_lucene(demo[1:3]).folder
     assert tables is not None
@@ -187,7 +185,7 @@ def test_tables_are_verified_and_those_of_other_sets_are_named(demo: list[Path])
         PositionalIndex.verify_export(demo[1:])
 
 
-def test_tables_of_shards_that_changed_are_merged_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tables_of_shards_that_changed_are_merged_again(tmp_path, caplog):
     shards = [build(tmp_path, name, [{"id": name, "contents": "x y"}]) for name in "ab"]
     tables = PositionalIndex.from_lucene(shards).folder
     assert tables is not None
@@ -213,7 +211,7 @@ def test_damaged_numbers_of_terms_are_refused(demo, numbers, monkeypatch):
         merge.open_merged(LuceneIndex(demo[1:3]), shards)
 
 
-def test_shards_pickle_by_reference(demo: list[Path]) -> None:
+def test_shards_pickle_by_reference(demo):
     index = PositionalIndex.from_lucene(demo[1:])
     pickled = pickle.dumps((LuceneIndex(demo[1:]).bm25(10), index))
     assert len(pickled) < 2000
@@ -221,7 +219,7 @@ def test_shards_pickle_by_reference(demo: list[Path]) -> None:
     assert (source.index.paths, opened.fingerprint) == (tuple(demo[1:]), index.fingerprint)
 
 
-def test_what_cannot_be_one_collection(demo: list[Path], tmp_path: Path) -> None:
+def test_what_cannot_be_one_collection(demo, tmp_path):
     with pytest.raises(ParameterError, match="a is given twice: name each index once"):
         LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
     with pytest.raises(CollectionError, match=r"'no/a\\x00' .*null"):

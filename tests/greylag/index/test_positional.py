@@ -22,11 +22,11 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def index() -> PositionalIndex:
+def index():
     return PositionalIndex.from_texts(TEXTS)
 
 
-def test_statistics_equal_counting(index: PositionalIndex) -> None:
+def test_statistics_equal_counting(index):
     documents = [analysis.analyze(text) for text in TEXTS.values()]
     assert index.n_documents == len(TEXTS)
     assert index.n_tokens == sum(map(len, documents))
@@ -40,7 +40,7 @@ def test_statistics_equal_counting(index: PositionalIndex) -> None:
     assert index.average_length == index.n_tokens / 3
 
 
-def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
+def test_token_streams_equal_the_documents(index):
     for number, text in enumerate(TEXTS.values()):
         terms, positions = index.token_stream(number)
         expected = [(term, place) for place, term in enumerate(analysis.tokens(text)) if term]
@@ -48,14 +48,14 @@ def test_token_streams_equal_the_documents(index: PositionalIndex) -> None:
         assert positions.tolist() == [position for _, position in expected]
 
 
-def test_entries_without_their_postings_are_damage(index: PositionalIndex) -> None:
+def test_entries_without_their_postings_are_damage(index):
     docs = np.full_like(index.parts[0].shard.postings_docs, 200)
     damaged = PositionalIndex.of_shard(replace(index.parts[0].shard, postings_docs=docs), index.analyze)
     with pytest.raises(CollectionError, match="the exported positions are damaged"):
         damaged.token_stream(0)
 
 
-def test_postings_and_entries_agree(index: PositionalIndex) -> None:
+def test_postings_and_entries_agree(index):
     by_document = index.term_frequencies(np.arange(index.n_documents)).toarray()
     by_term = np.zeros_like(by_document)
     for (term, document), positions in decode_postings(index.parts[0].shard).items():
@@ -63,7 +63,7 @@ def test_postings_and_entries_agree(index: PositionalIndex) -> None:
     np.testing.assert_array_equal(by_document, by_term)
 
 
-def test_documents_and_terms_are_found(index: PositionalIndex) -> None:
+def test_documents_and_terms_are_found(index):
     docids = list(TEXTS)
     assert index.documents(docids).tolist() == [0, 1, 2, 3, 4]
     assert index.documents(["zz", "é", "", "b-2", "b-22", "long-docid-and-more"]).tolist() == [-1, 2, -1, 0, -1, -1]
@@ -73,7 +73,7 @@ def test_documents_and_terms_are_found(index: PositionalIndex) -> None:
     assert index.term_numbers([*terms, "nowhere", ""]).tolist() == [*range(index.n_terms), -1, -1]
 
 
-def test_tfidf_equals_its_formula_with_unit_length(index: PositionalIndex) -> None:
+def test_tfidf_equals_its_formula_with_unit_length(index):
     rows = index.tfidf([0, 1, -1, 2, 3]).toarray()
     tf = index.term_frequencies([0, 1]).toarray()
     weights = np.where(tf > 0, 1 + np.log(np.maximum(tf, 1)), 0) * np.log(5 / index.document_frequencies)
@@ -81,7 +81,7 @@ def test_tfidf_equals_its_formula_with_unit_length(index: PositionalIndex) -> No
     assert not rows[2:].any()
 
 
-def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: PositionalIndex) -> None:
+def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index):
     assert PositionalIndex.from_texts(dict(reversed(TEXTS.items()))).fingerprint == index.fingerprint
     assert PositionalIndex.from_texts({**TEXTS, "c-3": "changed"}).fingerprint != index.fingerprint
     assert (
@@ -91,7 +91,7 @@ def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index: Posit
 
 
 @pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])
-def test_collections_without_terms(texts: dict[str, str]) -> None:
+def test_collections_without_terms(texts):
     index = PositionalIndex.from_texts(texts)
     assert (index.n_documents, index.n_terms, index.n_tokens) == (len(texts), 0, 0)
     assert index.documents(["1", "2"]).tolist() == [0 if texts else -1, -1]
@@ -115,7 +115,7 @@ def test_refuses_what_has_no_order(index, call, message):
         call(index)
 
 
-def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch):
     monkeypatch.setattr("greylag.index.positional._CACHED_DOCIDS", 1)
     index = PositionalIndex.from_texts({str(number): "x" for number in range(200)})
     wanted = [[str(number), str(199 - number), "absent"] for number in range(200)] * 20

@@ -8,16 +8,15 @@ import pytest
 from greylag.index import row_caches
 from greylag.index.row_caches import Entries, EntryCache, RowCache
 from greylag.index.tables import offsets, ranges
-from greylag.ranking import FloatArray, IntArray
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_rows_are_those_that_were_computed(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_those_that_were_computed(kept, monkeypatch):
     if not kept:
         monkeypatch.setattr(row_caches, "MAX_BYTES", 8 * 50 * 3 - 1)
     table, computed = np.random.default_rng(0).standard_normal((50, 3)), list[int]()
 
-    def compute(documents: IntArray) -> FloatArray:
+    def compute(documents):
         computed.extend(documents.tolist())
         return table[documents]
 
@@ -35,13 +34,13 @@ STARTS = offsets(SIZES)
 NUMBERS = np.arange(STARTS[-1], dtype=np.int32)
 
 
-def compute_entries(documents: IntArray) -> Entries:
+def compute_entries(documents):
     own = NUMBERS[ranges(STARTS[documents], SIZES[documents])]
     starts = offsets(SIZES[documents])
     return Entries(np.array([starts[:-1], starts[1:]]), own, own / 7)
 
 
-def check_entries(found: Entries, documents: IntArray) -> None:
+def check_entries(found, documents):
     for document, first, end in zip(documents, *found.bounds, strict=True):
         expected = NUMBERS[STARTS[document] : STARTS[document + 1]]
         np.testing.assert_array_equal(found.numbers[first:end], expected)
@@ -49,12 +48,12 @@ def check_entries(found: Entries, documents: IntArray) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_entries_are_those_that_were_computed(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_those_that_were_computed(kept, monkeypatch):
     size = 16 * 50 + 12 * len(NUMBERS)
     monkeypatch.setattr(row_caches, "MAX_BYTES", size if kept else size - 1)
     computed = list[int]()
 
-    def compute(documents: IntArray) -> Entries:
+    def compute(documents):
         computed.extend(documents.tolist())
         return compute_entries(documents)
 
@@ -65,7 +64,7 @@ def test_entries_are_those_that_were_computed(kept: bool, monkeypatch: pytest.Mo
     assert len(computed) == (50 if kept else 57)
 
 
-def test_threads_share_entries() -> None:
+def test_threads_share_entries():
     for seed in range(50):
         entries = EntryCache(50, len(NUMBERS), compute_entries)
         asked = [np.random.default_rng([seed, n]).integers(0, 50, 30) for n in range(16)]

@@ -5,8 +5,6 @@ Tests `shards`.
 
 from dataclasses import replace
 from itertools import chain, pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +27,11 @@ POSTINGS = st.dictionaries(
 )
 
 
-def shard_of(postings: Postings, n_terms: int = 9, parts: int = 1) -> Shard:
+def shard_of(postings, n_terms=9, parts=1):
     """A shard with these positions of terms in documents, encoded in parts."""
     df = [sum(term == own for own, _ in postings) for term in range(n_terms)]
     ordered = sorted(postings.items())
-    written: list[tuple[Any, ...]] = []
+    written = []
     done = place = 0
     for group in np.array_split(np.arange(len(ordered)), parts):
         own = [ordered[posting][1] for posting in group]
@@ -61,7 +59,7 @@ def shard_of(postings: Postings, n_terms: int = 9, parts: int = 1) -> Shard:
 
 @settings(deadline=None)
 @given(POSTINGS, st.integers(1, 4))
-def test_what_is_written_is_decoded(postings: Postings, parts: int) -> None:
+def test_what_is_written_is_decoded(postings, parts):
     shard = shard_of(postings, parts=parts)
     assert decode_postings(shard) == postings
     assert decode_entries(shard) == {key: len(places) for key, places in postings.items()}
@@ -74,7 +72,7 @@ def test_what_is_written_is_decoded(postings: Postings, parts: int) -> None:
 @settings(deadline=None)
 @given(POSTINGS, st.sets(st.integers(0, N_DOCUMENTS - 1)), st.lists(st.integers(-1, 8)))
 @example({(0, 0): [7]}, {0}, [0, 0])
-def test_terms_are_located(postings: Postings, documents: set[int], terms: list[int]) -> None:
+def test_terms_are_located(postings, documents, terms):
     shard, asked = shard_of(postings), sorted(documents)
     found = shard.locate(np.array(terms, dtype=np.int64), np.array(asked, dtype=np.int64))
     for t, term in enumerate(terms):
@@ -90,14 +88,14 @@ def test_terms_are_located(postings: Postings, documents: set[int], terms: list[
     assert len(found.positions) == found.starts[-1]
 
 
-def sole(places: list[int]) -> int:
+def sole(places):
     """What `Located.sole` has for a term at these places of a document."""
     return places[0] if len(places) == 1 else -1 if places else -2
 
 
-def documents_of(located: Located) -> list[list[list[int]]]:
+def documents_of(located):
     """The positions of each term in each document, read in two ways."""
-    found: list[list[list[int]]] = [[[] for _ in located.offsets[1:]] for _ in range(located.sole.shape[1])]
+    found = [[[] for _ in located.offsets[1:]] for _ in range(located.sole.shape[1])]
     for t, (begin, end) in enumerate(pairwise(located.offsets.tolist())):
         for posting, d in enumerate(located.having[begin:end].tolist(), begin):
             found[d][t] = located.positions[located.starts[posting] : located.starts[posting + 1]].tolist()
@@ -109,7 +107,7 @@ def documents_of(located: Located) -> list[list[list[int]]]:
 
 @settings(deadline=None)
 @given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 3), st.integers(1, 300))
-def test_terms_are_located_jointly_in_parts(postings: Postings, terms: list[int], least: int, size: int) -> None:
+def test_terms_are_located_jointly_in_parts(postings, terms, least, size):
     shard, asked = shard_of(postings), np.array(terms, dtype=np.int64)
     places = np.zeros(len(terms), np.int64)
     of_stream = *shard._documents, shard.block_places, shard.positions, asked, least, places
@@ -126,7 +124,7 @@ def test_terms_are_located_jointly_in_parts(postings: Postings, terms: list[int]
 
 @settings(deadline=None)
 @given(POSTINGS, st.lists(st.integers(-1, N_DOCUMENTS - 1)), st.sets(st.integers(0, 8)))
-def test_entries_and_frequencies_of_documents(postings: Postings, documents: list[int], terms: set[int]) -> None:
+def test_entries_and_frequencies_of_documents(postings, documents, terms):
     shard, asked, of = shard_of(postings), np.array(documents, dtype=np.int64), sorted(terms)
     at, found, tf = shard.entries(asked)
     for i, document in enumerate(documents):
@@ -138,7 +136,7 @@ def test_entries_and_frequencies_of_documents(postings: Postings, documents: lis
     assert dense.tolist() == [[len(postings.get((term, doc), [])) for doc in known] for term in of]
 
 
-def test_entries_need_memory_for_what_they_are_and_not_for_where_they_are(tmp_path: Path) -> None:
+def test_entries_need_memory_for_what_they_are_and_not_for_where_they_are(tmp_path):
     with (tmp_path / "forward").open("wb") as file:
         file.truncate(1 << 40)  # which takes no space
     forward = np.memmap(tmp_path / "forward", np.uint8, "r")
@@ -147,7 +145,7 @@ def test_entries_need_memory_for_what_they_are_and_not_for_where_they_are(tmp_pa
 
 
 @pytest.mark.parametrize("positions", [[-1], [3, 2]])
-def test_positions_that_cannot_be_written(positions: list[int]) -> None:
+def test_positions_that_cannot_be_written(positions):
     with pytest.raises(CollectionError, match="not in ascending order"):
         streams.encode_positions(0, 0, np.array([len(positions)], np.int32), np.array(positions, np.int32))
 
@@ -156,7 +154,7 @@ def test_positions_that_cannot_be_written(positions: list[int]) -> None:
     ("n_documents", "width"),
     [(0, 1), (1, 1), (256, 1), (257, 2), (1 << 16, 2), ((1 << 16) + 1, 3), (1 << 24, 3), ((1 << 24) + 1, 4)],
 )
-def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width: int) -> None:
+def test_documents_have_as_many_bytes_as_the_last_needs(n_documents, width):
     assert streams.document_bytes(n_documents) == width
     docs = np.array([0, max(0, n_documents - 1)], dtype=np.int32)
     written = streams.encode_documents(docs, width).tobytes()
@@ -168,7 +166,7 @@ def test_documents_have_as_many_bytes_as_the_last_needs(n_documents: int, width:
 
 
 @pytest.mark.parametrize("bytes_of_posting", ["fe ff ff ff 1f", "01 02 fe ff ff ff 0f"])
-def test_positions_beyond_lucenes_are_damage(bytes_of_posting: str) -> None:
+def test_positions_beyond_lucenes_are_damage(bytes_of_posting):
     tf = 1 + (bytes_of_posting[:2] == "01")
     shard = shard_of({(0, 0): [2**31 - 129] * tf})
     assert shard.locate(np.array([0]), np.array([0])).positions.tolist() == [2**31 - 129] * tf
@@ -177,7 +175,7 @@ def test_positions_beyond_lucenes_are_damage(bytes_of_posting: str) -> None:
         damaged.locate(np.array([0]), np.array([0]))
 
 
-def test_a_stream_that_ends_before_a_number_is_damage() -> None:
+def test_a_stream_that_ends_before_a_number_is_damage():
     three = np.array([5, 128, 1, 7], np.uint8)  # the second number has two bytes
     assert [streams._skip(three, 0, n) for n in range(4)] == [0, 1, 3, 4]
     for n in (4, 5):
@@ -185,7 +183,7 @@ def test_a_stream_that_ends_before_a_number_is_damage() -> None:
             streams._skip(three, 0, n)
 
 
-def test_frequencies_beyond_int32_are_damage() -> None:
+def test_frequencies_beyond_int32_are_damage():
     shard = replace(shard_of({(0, 0): [1, 2]}), forward=np.frombuffer(bytes.fromhex("01 80 80 80 80 08"), np.uint8))
     shard = replace(shard, forward_offsets=np.array([0] + [6] * N_DOCUMENTS))
     for read in (lambda: shard.entries(np.array([0])), lambda: shard.frequencies(np.array([0]), np.array([0]))):
@@ -193,7 +191,7 @@ def test_frequencies_beyond_int32_are_damage() -> None:
             read()
 
 
-def test_entries_that_do_not_end_with_their_document_are_damage() -> None:
+def test_entries_that_do_not_end_with_their_document_are_damage():
     shard = shard_of({(0, 0): [1], (0, 1): [1]})
     assert shard.forward.tolist() == [0, 0]
     damaged = replace(shard, forward=np.array([128, 0], np.uint8))
@@ -242,7 +240,7 @@ print(min(refused.values()) > 0)
 """
 
 
-def test_nothing_is_read_outside_damaged_arrays() -> None:
+def test_nothing_is_read_outside_damaged_arrays():
     # Without compilation, what is outside an array is an IndexError.
     done = python("-c", FUZZ.replace("ROUNDS", "400"))
     assert done.stdout == "True\n", done.stderr

@@ -4,10 +4,8 @@ Tests `renumber`.
 """
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,13 +18,13 @@ from greylag.index import analysis
 from greylag.index.invert import invert
 from greylag.index.renumber import drop_empty_columns, renumber
 from greylag.index.shards import Part, Shard
-from greylag.index.tables import DTYPES, Tables, find, fingerprint, join, numbered, offsets
+from greylag.index.tables import DTYPES, find, fingerprint, join, numbered, offsets
 from tests.greylag.index.samples import from_shards
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
 
 
-def plain_fingerprint(texts: dict[str, str]) -> str:
+def plain_fingerprint(texts):
     """The definition of the fingerprint, over Python's own sets and counts."""
     tokens = {docid: analysis.analyze(text) for docid, text in texts.items()}
     docids = sorted(texts, key=str.encode)
@@ -44,7 +42,7 @@ def plain_fingerprint(texts: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("texts", [{}, {"a": ""}, TEXTS, {"é-12345": "x y", "b": "y", "": "z"}])
-def test_fingerprint_equals_its_definition(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprint_equals_its_definition(texts, monkeypatch):
     texts = {docid or "c": text for docid, text in texts.items()}
     assert fingerprint(invert(texts)) == plain_fingerprint(texts)
     monkeypatch.setattr("greylag.index.tables._BLOCK_DOCUMENTS", 1)
@@ -53,7 +51,7 @@ def test_fingerprint_equals_its_definition(texts: dict[str, str], monkeypatch: p
 
 @settings(deadline=None)
 @given(st.sets(st.binary(max_size=5)), st.lists(st.binary(max_size=5)), st.randoms(use_true_random=False))
-def test_texts_are_found(texts: set[bytes], more: list[bytes], rng: Any) -> None:
+def test_texts_are_found(texts, more, rng):
     table, wanted = list(texts), [*texts, *more]
     rng.shuffle(table)
     order = np.array(sorted(range(len(table)), key=table.__getitem__), dtype=np.int32)
@@ -68,11 +66,11 @@ NUMBERED = {f"d{n}": "new york " + "city " * (n % 3) + f"w{n}x" for n in range(1
 
 
 @pytest.fixture(scope="module")
-def tables() -> Shard:
+def tables():
     return Shard(**invert(NUMBERED))
 
 
-def test_documents_and_terms_by_name(tables: Tables) -> None:
+def test_documents_and_terms_by_name(tables):
     assert tables.docids_of(np.arange(100)) == list(NUMBERED)
     assert tables.find_docids([b"d99", b"x", b"d0"]).tolist() == [99, -1, 0]
     numbers = tables.find_terms([b"york", b"x", b"w7x"])
@@ -82,8 +80,8 @@ def test_documents_and_terms_by_name(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize(("place", "value"), [(3, -1), (3, 10**6), (4, 0), (4, 2**62)])
-def test_names_outside_the_arrays_are_damage(tables: Tables, place: int, value: int) -> None:
-    uses: dict[str, Callable[[Tables], Any]] = {
+def test_names_outside_the_arrays_are_damage(tables, place, value):
+    uses = {
         "docid_offsets": lambda tables: tables.docids_of(np.array([3])),
         "term_offsets": lambda tables: tables.terms_of(np.array([3])),
     }
@@ -94,7 +92,7 @@ def test_names_outside_the_arrays_are_damage(tables: Tables, place: int, value: 
             use(replace(tables, **{name: array}))
 
 
-def test_arrays_of_a_small_collection() -> None:
+def test_arrays_of_a_small_collection():
     arrays = invert({"2": "york, new york", "1": "new"})
     assert bytes(arrays["docids"]) == b"21"
     assert arrays["docid_offsets"].tolist() == [0, 1, 2]
@@ -113,14 +111,14 @@ def test_arrays_of_a_small_collection() -> None:
 
 
 @pytest.mark.parametrize("texts", [{}, {"1": "the"}, {"1": "goose"}])
-def test_types_do_not_depend_on_the_texts(texts: dict[str, str]) -> None:
+def test_types_do_not_depend_on_the_texts(texts):
     arrays = invert(texts)
     assert {name: str(arrays[name].dtype) for name in DTYPES} == DTYPES
     assert not any(arrays[name].flags.writeable for name in DTYPES)
 
 
 @given(st.lists(st.integers(0, 999)), st.sampled_from([np.int32, np.int64]))
-def test_numbers_are_places_among_the_distinct_ones(numbers: list[int], dtype: type) -> None:
+def test_numbers_are_places_among_the_distinct_ones(numbers, dtype):
     distinct, places = np.unique(np.array(numbers, dtype=dtype), return_inverse=True)
     found, n = renumber(np.array(numbers, dtype=dtype), 1000)
     assert found.tolist() == places.tolist()
@@ -128,14 +126,14 @@ def test_numbers_are_places_among_the_distinct_ones(numbers: list[int], dtype: t
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, -2.0]), min_size=130, max_size=130), min_size=1, max_size=3))
-def test_empty_columns_are_dropped(rows: list[list[float]]) -> None:
+def test_empty_columns_are_dropped(rows):
     dense = np.array(rows)
     found = drop_empty_columns(csr_matrix(dense))
     kept = dense[:, (dense != 0).any(axis=0)]
     assert found.toarray().tolist() == (kept if kept.shape[1] else np.zeros((len(rows), 1))).tolist()
 
 
-def test_joint_documents_come_in_parts(tables: Shard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_documents_come_in_parts(tables, monkeypatch):
     new, york, city = tables.find_terms([b"new", b"york", b"citi"])
     monkeypatch.setattr("greylag.index.shards._MIN_SCANNED", 48)
     monkeypatch.setattr("greylag.index.shards._BLOCK_DOCUMENTS", 1)
@@ -146,7 +144,7 @@ def test_joint_documents_come_in_parts(tables: Shard, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("numbers", [None, [0, 2, 3], [0, 1, 4]])
-def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
+def test_terms_that_a_shard_lacks(numbers):
     shard = Shard(**invert({"1": "apple city york"}))
     part = Part(shard, 5, None if numbers is None else np.array(numbers, np.int32))
     asked = np.array([[-2, -1, 0], [2, 3, 1]])
@@ -159,7 +157,7 @@ def test_terms_that_a_shard_lacks(numbers: list[int] | None) -> None:
     assert part.has(np.array([-1, 4, 5, 6])).tolist() == [False, False, True, False]
 
 
-def test_located_terms_of_several_shards() -> None:
+def test_located_terms_of_several_shards():
     index = from_shards([{"a": "york new york", "b": "new"}, {}, {"c": "york"}, {"d": "city", "e": "new york"}])
     terms = np.append(index.term_numbers(["new", "york"]), -1)
     located = index.parts.locate(terms, np.array([0, 2, 4]))
@@ -175,7 +173,7 @@ def test_located_terms_of_several_shards() -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 40).map(lambda n: 64 * n))), st.randoms())
-def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows: list[list[int]], random: Any) -> None:
+def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows, random):
     """Also where the rows are not in their order in the array."""
     order = random.sample(range(len(rows)), len(rows))
     ends = offsets([len(rows[row]) for row in order])
@@ -188,6 +186,6 @@ def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows: lis
 
 
 @pytest.mark.parametrize("entry", [-1, 3])
-def test_an_entry_outside_a_table_is_damage(entry: int) -> None:
+def test_an_entry_outside_a_table_is_damage(entry):
     with pytest.raises(CollectionError, match="damaged"):
         numbered(3, np.array([[0], [2]]), 2, np.array([0, entry], dtype=np.int32))

@@ -11,19 +11,18 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData, positive_grades
 from greylag.learning.extraction import training_data
 from greylag.learning.greedy import GreedySelection
-from greylag.rankers.model import RankingModel
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from greylag.recipes.recipe import train_on_data
 
 WORDS = ["cat", "dog", "pig", "cow", "hen", "fox"]
 
 
-def collection(seed: int = 1) -> PositionalIndex:
+def collection(seed=1):
     rng = np.random.default_rng(seed)
     return PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(WORDS, size=12)) for i in range(40)})
 
 
-def rankings(index: PositionalIndex) -> tuple[list[Ranking], dict[str, dict[str, int]]]:
+def rankings(index):
     """Queries of two words, the documents that have them side by side being relevant."""
     docids = tuple(f"d{i}" for i in range(40))
     queries = [f"{a} {b}" for a in WORDS[:4] for b in WORDS[:4] if a != b]
@@ -33,16 +32,14 @@ def rankings(index: PositionalIndex) -> tuple[list[Ranking], dict[str, dict[str,
     return ranked, qrels
 
 
-def trained(index: PositionalIndex, n_jobs: int = 1, retrain: bool = False) -> RankingModel:
+def trained(index, n_jobs=1, retrain=False):
     ranked, qrels = rankings(index)
     extractor = FeatureExtractor(index, candidate_pool("sd"))
     learner = GreedySelection("AP", max_features=3, retrain=retrain)
     return train_on_data(training_data(ranked, qrels, extractor), learner, n_jobs=n_jobs, provenance={"seed": 1})
 
 
-def random_data(
-    seed: int, *, queries: int = 5, documents: int = 12, features: int = 3, levels: int | None = None
-) -> RankingData:
+def random_data(seed, *, queries=5, documents=12, features=3, levels=None):
     """Rankings with ties (scores on few `levels`), graded judgements and unretrieved relevant documents.
 
     Rows are in descending order of docid, which is how trec_eval breaks ties.
@@ -73,7 +70,7 @@ def random_data(
     )
 
 
-def spreads(data: RankingData) -> FloatArray:
+def spreads(data):
     """The root mean squares of features around their query means."""
     rows = [data.features[a:b] - data.features[a:b].mean(axis=0) for a, b in pairwise(data.offsets)]
     return np.asarray(np.sqrt(np.mean(np.concatenate(rows) ** 2, axis=0)))

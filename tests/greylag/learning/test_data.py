@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ RANKINGS = [Ranking(qid, "cat dog", ("d2", "d1", "d3"), np.zeros(3)) for qid in 
 QRELS = {"1": {"d1": 2, "lost": 1, "d3": -1}, "2": {"d1": 0}, "3": {"d3": 1}}
 
 
-def test_rankings_become_rows_with_their_origin() -> None:
+def test_rankings_become_rows_with_their_origin():
     data = training_data(RANKINGS, QRELS, EXTRACTOR)
     assert data.qids == ("1", "3")
     assert data.offsets.tolist() == [0, 3, 6]
@@ -46,7 +45,7 @@ def test_rankings_become_rows_with_their_origin() -> None:
     assert data.origin.fingerprint == INDEX.fingerprint
 
 
-def test_selections_keep_the_origin() -> None:
+def test_selections_keep_the_origin():
     data = training_data(RANKINGS, QRELS, EXTRACTOR)
     part = data.select_queries(["3", "unknown"]).select_features([4, 0])
     assert (part.qids, part.origin) == (("3",), data.origin)
@@ -56,14 +55,14 @@ def test_selections_keep_the_origin() -> None:
     np.testing.assert_array_equal(part.features, data.features[3:, [4, 0]])
 
 
-def test_no_training_queries() -> None:
+def test_no_training_queries():
     with pytest.raises(ParameterError, match="none of 1 topics has a relevant document"):
         training_data(RANKINGS[1:2], QRELS, EXTRACTOR)
     with pytest.raises(ParameterError, match="none of the queries 7, 8 has training data"):
         random_data(1).select_queries(["7", "8"])
 
 
-def test_invalid_features() -> None:
+def test_invalid_features():
     data = random_data(1)
     with pytest.raises(ParameterError, match=r"for .* documents and 1 names"):
         replace(data, specs=("a",))
@@ -76,13 +75,13 @@ def test_invalid_features() -> None:
         replace(data, features=broken)
 
 
-def test_weighted_sums() -> None:
+def test_weighted_sums():
     data, weights = random_data(3, features=4), np.array([0.5, -2.0])
     np.testing.assert_allclose(linear_scores(data, [2, 0], weights), data.features[:, [2, 0]] @ weights)
     np.testing.assert_array_equal(weighted_sum(data.features[:, [2, 0]], weights), linear_scores(data, [2, 0], weights))
 
 
-def test_spreads_are_standard_deviations_around_the_means_of_queries() -> None:
+def test_spreads_are_standard_deviations_around_the_means_of_queries():
     values, offsets = np.random.default_rng(5).standard_normal((9, 3)), np.array([0, 4, 4, 5, 9])  # one without rows
     away = np.concatenate([values[:4] - values[:4].mean(axis=0), values[4:5] * 0, values[5:] - values[5:].mean(axis=0)])
     np.testing.assert_allclose(measure_spreads(values, offsets), np.sqrt((away**2).mean(axis=0)))
@@ -91,7 +90,7 @@ def test_spreads_are_standard_deviations_around_the_means_of_queries() -> None:
     assert measure_spreads(values[:0], np.array([0, 0])).tolist() == [0.0] * 3
 
 
-def test_trivial_and_duplicate_features_are_reported() -> None:
+def test_trivial_and_duplicate_features_are_reported():
     data = random_data(4, features=4)
     shift = np.repeat(np.arange(len(data.qids)), np.diff(data.offsets)).astype(float)
     columns = np.stack([data.columns[0], shift, 3 * data.columns[0] + shift, data.columns[1], -data.columns[0]], axis=1)
@@ -114,7 +113,7 @@ SETTINGS = (
 SIZES = (2, 3), (2, 1), (5, 3), (5, 100), (1, 2)
 
 
-def test_the_data_is_that_of_extraction() -> None:
+def test_the_data_is_that_of_extraction():
     index = collection()
     ranked, qrels = rankings(index)
     ranked.append(Ranking("unjudged", "cat", ranked[0].docids, ranked[0].scores))
@@ -140,7 +139,7 @@ def test_the_data_is_that_of_extraction() -> None:
 @pytest.mark.parametrize(
     ("features", "counts"), [("SD/ordered/LM-O-1,FI/term/BM25", 3), ("FI/expansion/BM25", 5), ("FI/term/LM", 3)]
 )
-def test_only_what_changes_counts_is_counted_again(features: str, counts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changes_counts_is_counted_again(features, counts, monkeypatch):
     index = collection()
     ranked, qrels = rankings(index)
     made, count = [], FeatureExtractor.count
@@ -151,7 +150,7 @@ def test_only_what_changes_counts_is_counted_again(features: str, counts: int, m
     assert len(made) == counts
 
 
-def test_expansions_of_several_sizes_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expansions_of_several_sizes_are_counted_once(monkeypatch):
     rng = np.random.default_rng(0)
     # Words in less than a tenth of the documents, as relevance models have
     index = PositionalIndex.from_texts(
@@ -173,7 +172,7 @@ def test_expansions_of_several_sizes_are_counted_once(monkeypatch: pytest.Monkey
     assert len({array.tobytes() for array in expected}) == len(settings)
 
 
-def test_folds_partition_the_queries_evenly() -> None:
+def test_folds_partition_the_queries_evenly():
     qids = [str(i) for i in range(23)]
     folds = split_folds(qids, 5, seed=3)
     assert sorted(qid for fold in folds for qid in fold) == sorted(qids)
@@ -183,7 +182,7 @@ def test_folds_partition_the_queries_evenly() -> None:
         split_folds(qids, 24, seed=0)
 
 
-def qrels_of(data: RankingData) -> dict[str, dict[str, int]]:
+def qrels_of(data):
     """Judgements of the ranked documents, and one unretrieved document for each remaining grade."""
     qrels = {}
     for i, qid in enumerate(data.qids):
@@ -213,7 +212,7 @@ def qrels_of(data: RankingData) -> dict[str, dict[str, int]]:
     ],
 )
 @pytest.mark.parametrize("levels", [None, 2, 4])
-def test_equals_trec_eval(objective: str, measure: str, levels: int | None) -> None:
+def test_equals_trec_eval(objective, measure, levels):
     rel = Objective.parse(objective).rel
     for seed in range(40):
         data = random_data(seed, levels=levels)
@@ -227,7 +226,7 @@ def test_equals_trec_eval(objective: str, measure: str, levels: int | None) -> N
         np.testing.assert_allclose(ours, expected, atol=1e-9, rtol=0)
 
 
-def err(grades: list[int], cutoff: int, max_grade: int) -> float:
+def err(grades, cutoff, max_grade):
     """Chapelle et al. (2009), Algorithm 2, as printed."""
     chance, total = 1.0, 0.0
     for rank, grade in enumerate(grades[:cutoff], 1):
@@ -238,7 +237,7 @@ def err(grades: list[int], cutoff: int, max_grade: int) -> float:
 
 
 @pytest.mark.parametrize("cutoff", [1, 3, 20])
-def test_err_is_the_published_algorithm(cutoff: int) -> None:
+def test_err_is_the_published_algorithm(cutoff):
     for seed in range(40):
         data = random_data(seed, levels=5)
         ours = Objective("ERR", cutoff, max_grade=4).evaluate(data, data.features[:, 0])
@@ -266,13 +265,13 @@ def test_err_is_the_published_algorithm(cutoff: int) -> None:
         ("P(rel=3)@10", "P(rel=3)@10"),
     ],
 )
-def test_spellings(text: str, spelt: str) -> None:
+def test_spellings(text, spelt):
     assert str(Objective.parse(text)) == spelt
     assert Objective.parse(spelt) == Objective.parse(text) == Objective.parse(Objective.parse(text))
     assert str(parse_measure(text)) == spelt
 
 
-def test_every_objective_is_a_measure() -> None:
+def test_every_objective_is_a_measure():
     for name in MEASURES:
         assert str(parse_measure(f"{name}@10")) == str(Objective.parse(f"{name}@10")) == f"{name}@10"
 
@@ -288,12 +287,12 @@ def test_every_objective_is_a_measure() -> None:
         ("AP(judged_only=True)", "cannot be optimised: leave judged_only out"),
     ],
 )
-def test_invalid_objectives(text: str, reason: str) -> None:
+def test_invalid_objectives(text, reason):
     with pytest.raises(ParameterError, match=reason):
         Objective.parse(text)
 
 
-def test_max_grade_below_the_judgements() -> None:
+def test_max_grade_below_the_judgements():
     with pytest.raises(ParameterError, match="judgements reach 3"):
         Objective("ERR", 20, max_grade=2).evaluate(random_data(1), random_data(1).features[:, 0])
 
@@ -308,12 +307,12 @@ def test_max_grade_below_the_judgements() -> None:
         ("ERR", None, 2, "no relevance level"),
     ],
 )
-def test_invalid_fields(name: str, cutoff: int | None, rel: int, reason: str) -> None:
+def test_invalid_fields(name, cutoff, rel, reason):
     with pytest.raises(ParameterError, match=reason):
         Objective(name, cutoff, rel=rel)
 
 
-def data_of(columns: dict[str, list[float]], grades: list[int], sizes: list[int]) -> RankingData:
+def data_of(columns, grades, sizes):
     return RankingData(
         specs=tuple(columns),
         qids=tuple(f"q{i}" for i in range(len(sizes))),
@@ -327,7 +326,7 @@ def data_of(columns: dict[str, list[float]], grades: list[int], sizes: list[int]
 
 @pytest.mark.parametrize("levels", [None, 2, 5])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_feature_holds_in_the_first_tenth_by_itself(seed: int, levels: int | None) -> None:
+def test_a_feature_holds_in_the_first_tenth_by_itself(seed, levels):
     data = random_data(seed, queries=8, documents=45, levels=levels)
     holds = binarise(data)
     for q in range(len(data.qids)):
@@ -341,14 +340,14 @@ def test_a_feature_holds_in_the_first_tenth_by_itself(seed: int, levels: int | N
             assert holds[list(rows), feature].sum() <= tenth
 
 
-def test_the_rule_on_an_example() -> None:
+def test_the_rule_on_an_example():
     falling, tied = list(range(20, 0, -1)), [9, 9, 9, *[0] * 17]
     data = data_of({"falling": [*falling, 5], "tied": [*tied, 5], "flat": [1.0] * 21}, [1] * 21, [20, 1])
     np.testing.assert_array_equal(binarise(data).sum(axis=0), [2, 0, 0])
     np.testing.assert_array_equal(np.flatnonzero(binarise(data)[:, 0]), [0, 1])
 
 
-def test_queries_scales_do_not_matter() -> None:
+def test_queries_scales_do_not_matter():
     data = random_data(3, queries=6, documents=30)
     scale = np.repeat(np.arange(1.0, 7.0), np.diff(data.offsets))[:, np.newaxis]
     moved = replace(data, features=7 * scale**2 * data.features - scale)
@@ -356,7 +355,7 @@ def test_queries_scales_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize("weight", [0.3, 0.5, 1.0])
-def test_what_is_kept_is_mmrs_choice_in_the_pools_order(weight: float) -> None:
+def test_what_is_kept_is_mmrs_choice_in_the_pools_order(weight):
     data = random_data(2, queries=20, documents=40, features=12)
     narrowed = MMRPreselection(5, relevance_weight=weight).select(data)
     selector = MMRFeatureSelection(5, relevance_weight=weight).fit(binarise(data), data.grades > 0)
@@ -365,7 +364,7 @@ def test_what_is_kept_is_mmrs_choice_in_the_pools_order(weight: float) -> None:
     assert narrowed.qids == data.qids
 
 
-def planted() -> RankingData:
+def planted():
     """Relevant documents of two kinds: three features find the one kind, a weaker one the other, two nothing."""
     rng = np.random.default_rng(0)
     n, sizes = 40, [40] * 30
@@ -377,7 +376,7 @@ def planted() -> RankingData:
     return data_of(dict(zip(names, map(list, columns), strict=True)), (kind > 0).astype(int).tolist(), sizes)
 
 
-def test_redundant_features_give_way_to_another_kind() -> None:
+def test_redundant_features_give_way_to_another_kind():
     data = planted()
     selector = MMRFeatureSelection(1, relevance_weight=1.0).fit(binarise(data), data.grades > 0)
     gain = dict(zip(data.names, selector.information_gain_, strict=True))
@@ -386,7 +385,7 @@ def test_redundant_features_give_way_to_another_kind() -> None:
     assert "second" in MMRPreselection(3, relevance_weight=0.5).select(data).names
 
 
-def test_trivial_and_duplicate_features_are_no_candidates() -> None:
+def test_trivial_and_duplicate_features_are_no_candidates():
     data = planted()
     twin = np.column_stack([data.features, 3 * data.features[:, 1] + 2, np.ones(len(data.docids))])
     doubled = replace(data, specs=(*data.specs, "twin", "flat"), features=twin)
@@ -394,7 +393,7 @@ def test_trivial_and_duplicate_features_are_no_candidates() -> None:
     assert MMRPreselection(3).select(doubled).names == MMRPreselection(3).select(data).names
 
 
-def test_where_nothing_tells_features_apart_all_are_kept() -> None:
+def test_where_nothing_tells_features_apart_all_are_kept():
     data = planted()
     assert MMRPreselection(6).select(data).names == data.names
     assert MMRPreselection(60).select(data).names == data.names
@@ -410,12 +409,12 @@ def test_where_nothing_tells_features_apart_all_are_kept() -> None:
         ({"n_features": 16, "relevance_weight": 1.5}, r"in \[0, 1\], not 1.5"),
     ],
 )
-def test_bad_options_of_preselection(options: dict[str, Any], reason: str) -> None:
+def test_bad_options_of_preselection(options, reason):
     with pytest.raises(ParameterError, match=reason):
         MMRPreselection(**options)
 
 
-def test_arrays_become_the_data_that_they_were_taken_from() -> None:
+def test_arrays_become_the_data_that_they_were_taken_from():
     data = replace(random_data(3, queries=4), specs=("a", "b", "c"))
     again = RankingData.from_arrays(data.X, data.y.tolist(), data.groups, names=("a", "b", "c"))
     assert repr(again) == f"<RankingData of 4 queries, {len(data.docids)} documents, 3 features>"
@@ -441,6 +440,6 @@ def test_arrays_become_the_data_that_they_were_taken_from() -> None:
         ([[1.0], [np.nan]], [0, 1], [2], "feature 1 of document 2 is nan"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(X: object, y: object, groups: object, message: str) -> None:
+def test_arrays_that_do_not_fit_are_refused(X, y, groups, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         RankingData.from_arrays(X, y, groups)  # type: ignore[arg-type]

@@ -4,14 +4,13 @@ Tests `coordinate_ascent`, `extraction`, `greedy` and `learner`.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from greylag.errors import ParameterError
 from greylag.learning.coordinate_ascent import CoordinateAscent, _axes, coordinate_ascent
-from greylag.learning.data import RankingData, centred, linear_scores
+from greylag.learning.data import centred, linear_scores
 from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Selection, after_each_round
 from greylag.learning.linesearch.line_search import line_search, prepare
@@ -21,11 +20,11 @@ from tests.greylag.learning.samples import random_data
 AP = Objective("AP")
 
 
-def plain_greedy(data: RankingData, rounds: int) -> tuple[list[int], list[float]]:
+def plain_greedy(data, rounds):
     """Algorithm 1 of Metzler (2007), spelt out."""
     problem = prepare(data, AP)
-    columns: list[int] = []
-    weights: list[float] = []
+    columns = []
+    weights = []
     for _ in range(rounds):
         scores = sum(
             (w * data.features[:, c] for c, w in zip(columns, weights, strict=True)), np.zeros(len(data.docids))
@@ -39,7 +38,7 @@ def plain_greedy(data: RankingData, rounds: int) -> tuple[list[int], list[float]
 
 @pytest.mark.parametrize("levels", [None, 2, 4])
 @pytest.mark.parametrize("seed", range(5))
-def test_follows_the_algorithm(seed: int, levels: int | None) -> None:
+def test_follows_the_algorithm(seed, levels):
     data = random_data(seed, queries=10, documents=30, features=6, levels=levels)
     selection = GreedySelection(AP, max_features=3).fit(data)
     columns, weights = plain_greedy(data, len(selection.columns))
@@ -49,7 +48,7 @@ def test_follows_the_algorithm(seed: int, levels: int | None) -> None:
 
 @pytest.mark.parametrize("name", ["AP", "nDCG@10", "RR", "P@5", "ERR@20"])
 @pytest.mark.parametrize("retrain", [False, True])
-def test_each_round_raises_the_training_score_and_reports_it(name: str, retrain: bool) -> None:
+def test_each_round_raises_the_training_score_and_reports_it(name, retrain):
     objective = Objective.parse(name)
     data = random_data(11, queries=12, documents=30, features=8)
     selection = GreedySelection(objective, max_features=8, retrain=retrain).fit(data)
@@ -59,7 +58,7 @@ def test_each_round_raises_the_training_score_and_reports_it(name: str, retrain:
     assert selection.training_scores[-1] == pytest.approx(np.mean(objective.evaluate(data, scores)), abs=1e-12)
 
 
-def test_the_first_round_takes_the_best_single_feature() -> None:
+def test_the_first_round_takes_the_best_single_feature():
     data = random_data(5, queries=10, documents=30, features=6)
     single = [max(np.mean(AP.evaluate(data, s * column)) for s in (1, -1)) for column in data.columns]
     selection = GreedySelection(AP, max_features=1).fit(data)
@@ -67,7 +66,7 @@ def test_the_first_round_takes_the_best_single_feature() -> None:
     assert selection.training_scores[0] == pytest.approx(max(single), abs=1e-12)
 
 
-def test_retraining_does_not_lower_the_training_score() -> None:
+def test_retraining_does_not_lower_the_training_score():
     for seed in range(5):
         data = random_data(seed, queries=10, documents=30, features=6)
         plain = GreedySelection(AP, max_features=2).fit(data)
@@ -75,7 +74,7 @@ def test_retraining_does_not_lower_the_training_score() -> None:
         assert retrained.training_scores[-1] >= plain.training_scores[-1] - 1e-12
 
 
-def test_stopping_criteria() -> None:
+def test_stopping_criteria():
     data = random_data(11, queries=12, documents=30, features=8)
     full = GreedySelection(AP, max_features=8).fit(data)
     gains = np.diff([0.0, *full.training_scores])
@@ -84,13 +83,13 @@ def test_stopping_criteria() -> None:
     assert GreedySelection(AP, max_features=2).fit(data).columns == full.columns[:2]
 
 
-def test_is_deterministic_over_threads() -> None:
+def test_is_deterministic_over_threads():
     data = random_data(7, queries=15, documents=40, features=10)
     learner = GreedySelection(AP, max_features=4, retrain=True)
     assert learner.fit(data, n_jobs=1) == learner.fit(data, n_jobs=2) == learner.fit(data, n_jobs=3)
 
 
-def test_no_useful_feature() -> None:
+def test_no_useful_feature():
     data = random_data(1, levels=1)
     lost = replace(data, grades=np.zeros_like(data.grades))
     with pytest.raises(ParameterError, match="no feature raises AP above 0"):
@@ -107,12 +106,12 @@ def test_no_useful_feature() -> None:
         (CoordinateAscent, {"seed": -1}),
     ],
 )
-def test_bad_options(learner: Any, options: dict[str, float]) -> None:
+def test_bad_options(learner, options):
     with pytest.raises(ParameterError, match=next(iter(options))):
         learner(AP, **options)
 
 
-def test_values_after_each_round_are_those_of_shorter_selections() -> None:
+def test_values_after_each_round_are_those_of_shorter_selections():
     data, other = random_data(3, queries=10, documents=30, features=6), random_data(4, queries=7, features=6)
     for retrain in (False, True):
         learner = GreedySelection(AP, max_features=4, retrain=retrain)
@@ -128,7 +127,7 @@ ROUNDS = Selection((4, 1, 2), ((1.0,), (0.9, 0.1), (0.8, 0.1, 0.1)), (0.3, 0.4, 
 AT_ONCE = Selection((0, 1, 2), ((0.2, 0.3, 0.5),), (0.6,))
 
 
-def test_head_is_the_selection_after_fewer_rounds() -> None:
+def test_head_is_the_selection_after_fewer_rounds():
     assert ROUNDS.head(2) == Selection((4, 1), ((1.0,), (0.9, 0.1)), (0.3, 0.4))
     assert ROUNDS.head(9) == ROUNDS
     assert AT_ONCE.head(1) == AT_ONCE.head(2) == AT_ONCE
@@ -137,12 +136,12 @@ def test_head_is_the_selection_after_fewer_rounds() -> None:
         ROUNDS.head(0)
 
 
-def test_scores_by_feature() -> None:
+def test_scores_by_feature():
     assert ROUNDS.entry_scores == (0.3, 0.4, 0.5)
     assert AT_ONCE.entry_scores == (0.6, 0.6, 0.6)
 
 
-def test_stops_at_a_local_optimum() -> None:
+def test_stops_at_a_local_optimum():
     data = random_data(2, queries=10, documents=30, features=4)
     columns = list(range(4))
     weights = coordinate_ascent(data, AP, columns, np.ones(4), tolerance=0.0)
@@ -153,7 +152,7 @@ def test_stops_at_a_local_optimum() -> None:
     assert reached >= np.mean(AP.evaluate(data, linear_scores(data, columns, np.ones(4))))
 
 
-def test_weights_keep_their_total_magnitude() -> None:
+def test_weights_keep_their_total_magnitude():
     data = random_data(2, queries=10, documents=30, features=4)
     weights = coordinate_ascent(data, AP, [2, 0, 3], np.array([5.0, -2.0, 1.0]))
     assert np.abs(weights).sum() == pytest.approx(8.0)
@@ -161,7 +160,7 @@ def test_weights_keep_their_total_magnitude() -> None:
 
 
 @pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])
-def test_keeps_the_best_start(name: str) -> None:
+def test_keeps_the_best_start(name):
     objective = Objective.parse(name)
     data = random_data(15, queries=12, documents=30, features=5)
     found = CoordinateAscent(objective, restarts=4, seed=3).fit(data)
@@ -177,7 +176,7 @@ def test_keeps_the_best_start(name: str) -> None:
     assert found != CoordinateAscent(objective, restarts=4, seed=4).fit(data)
 
 
-def test_axes_are_uncorrelated_and_in_descending_order_of_variance() -> None:
+def test_axes_are_uncorrelated_and_in_descending_order_of_variance():
     data = random_data(21, queries=12, documents=40, features=5)
     data = replace(data, features=data.features @ np.random.default_rng(1).standard_normal((5, 5)))
     _, axes = _axes(data)
@@ -189,7 +188,7 @@ def test_axes_are_uncorrelated_and_in_descending_order_of_variance() -> None:
     assert variances.sum() == pytest.approx(5 * len(data.docids))
 
 
-def test_no_axis_and_no_weight_improves_the_result() -> None:
+def test_no_axis_and_no_weight_improves_the_result():
     data = random_data(21, queries=12, documents=40, features=5)
     found = CoordinateAscent(AP, restarts=1, tolerance=0.0).fit(data)
     scores, problem = linear_scores(data, found.columns, np.array(found.weights)), prepare(data, AP)
@@ -197,13 +196,13 @@ def test_no_axis_and_no_weight_improves_the_result() -> None:
     assert max(line_search(problem, scores, line).value for line in directions) <= found.training_scores[-1] + 1e-9
 
 
-def test_is_invariant_to_feature_scales() -> None:
+def test_is_invariant_to_feature_scales():
     data = random_data(17, queries=12, documents=30, features=4)
     scaled = replace(data, features=data.features * 2.0 ** np.array([0, 9, -9, 3]))
     assert CoordinateAscent(AP).fit(scaled).training_scores == CoordinateAscent(AP).fit(data).training_scores
 
 
-def test_a_selection_predicts() -> None:
+def test_a_selection_predicts():
     selection = Selection((2, 0), ((1.0,), (3.0, -0.5)), (0.1, 0.2))
     X = np.array([[1.0, 9.0, 2.0], [4.0, 9.0, 1.0]])
     np.testing.assert_array_equal(selection.predict(X), [5.5, 1.0])

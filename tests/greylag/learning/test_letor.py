@@ -1,8 +1,5 @@
 """Feature files: lossless round trips, and the format of the LETOR collections."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from fastrank import CDataset
@@ -23,7 +20,7 @@ from greylag.runtime import files
 
 @pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
 @pytest.mark.parametrize("with_qrels", [False, True])
-def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool) -> None:
+def test_reads_back_what_was_written(tmp_path, name, with_qrels):
     rng = np.random.default_rng(2)
     words = ["cat", "dog", "pig", "cow"]
     index = PositionalIndex.from_texts({f"d{i}": " ".join(rng.choice(words, size=9)) for i in range(30)})
@@ -48,7 +45,7 @@ def test_reads_back_what_was_written(tmp_path: Path, name: str, with_qrels: bool
         assert learner.fit(data) == learner.fit(expected)
 
 
-def test_an_archive_has_the_same_with_grade_0_for_what_is_not_judged(tmp_path: Path) -> None:
+def test_an_archive_has_the_same_with_grade_0_for_what_is_not_judged(tmp_path):
     rankings = [Ranking("q1", "", ("a", "b", "c"), np.zeros(3)), Ranking("q2", "", ("a",), np.zeros(1))]
     values = [np.array([[1.0], [2.0], [3.0]]), np.array([[4.0]])]
     write_features(tmp_path / "x.npz", ["f"], zip(rankings, values, strict=True), {"q1": {"b": 2, "c": -1}})
@@ -59,7 +56,7 @@ def test_an_archive_has_the_same_with_grade_0_for_what_is_not_judged(tmp_path: P
     }  # fmt: skip
 
 
-def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
+def test_reads_the_format_of_the_letor_collections(tmp_path):
     path = tmp_path / "letor.txt"
     path.write_text(
         "2 qid:10032 1:0.056537 3:0.666667 #docid = GX029-35-5894638 inc = 0.0119 prob = 0.139842\n"
@@ -72,7 +69,7 @@ def test_reads_the_format_of_the_letor_collections(tmp_path: Path) -> None:
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
 
-def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path: Path) -> None:
+def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path):
     path = tmp_path / "letor.txt"
     path.write_text("# made by hand\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n# 2=later\n0 qid:7 1:8 # e 2=x\n")
     assert read_features(path).names == ("bm25", "2", "years")
@@ -81,7 +78,7 @@ def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path: Path) 
         read_features(path)
 
 
-def test_blank_lines_are_skipped(tmp_path: Path) -> None:
+def test_blank_lines_are_skipped(tmp_path):
     path = tmp_path / "letor.txt"
     path.write_text("\n1 qid:7 1:5\n \t\n0 qid:7 1:6\n\n")
     data = read_features(path)
@@ -91,7 +88,7 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
         read_features(path)
 
 
-def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
+def test_lines_may_end_in_cr_lf(tmp_path):
     path = tmp_path / "letor.txt"
     path.write_bytes(b"1 qid:7 1:5 # d 1=a\r\n")
     data = read_features(path)
@@ -141,7 +138,7 @@ def test_lines_may_end_in_cr_lf(tmp_path: Path) -> None:
         ("1 qid:1 1:2\r0 qid:1 1:3\r\n", ":1: has a carriage return"),
     ],
 )
-def test_bad_files(tmp_path: Path, text: str, reason: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_files(tmp_path, text, reason, block, monkeypatch):
     monkeypatch.setattr(letor, "BLOCK_BYTES", block)
     monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     (tmp_path / "f.txt").write_bytes(text.encode())
@@ -150,7 +147,7 @@ def test_bad_files(tmp_path: Path, text: str, reason: str, block: int, monkeypat
 
 
 @pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
-def test_names_with_odd_characters_are_read_back(tmp_path: Path, name: str) -> None:
+def test_names_with_odd_characters_are_read_back(tmp_path, name):
     ranking = Ranking(name.replace("#", ""), "x", (name, "d"), np.array([2.0, 1.0]))
     write_features(tmp_path / "f.txt", [name, "b"], [(ranking, np.eye(2))])
     data = read_features(tmp_path / "f.txt")
@@ -160,19 +157,19 @@ def test_names_with_odd_characters_are_read_back(tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize(
     ("qid", "docid", "name"), [("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f")]
 )
-def test_names_that_cannot_be_read_back_are_refused(tmp_path: Path, qid: str, docid: str, name: str) -> None:
+def test_names_that_cannot_be_read_back_are_refused(tmp_path, qid, docid, name):
     with pytest.raises(ParameterError, match="rename it"):
         write_features(tmp_path / "f.txt", [name], [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))])
     assert not list(tmp_path.iterdir())
 
 
-def test_more_values_than_fit_in_memory_are_refused(tmp_path: Path) -> None:
+def test_more_values_than_fit_in_memory_are_refused(tmp_path):
     (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
     with pytest.raises(FormatError, match=r"\b50000\b.*\b100000\b.*memory"):
         read_features(tmp_path / "f.txt")
 
 
-def test_fastrank_reads_what_was_written(tmp_path: Path) -> None:
+def test_fastrank_reads_what_was_written(tmp_path):
     path = tmp_path / "letor.txt"
     rankings = [Ranking(qid, "x", ("d1", "d2"), np.array([2.0, 1.0])) for qid in ("7", "8")]
     features = np.array([[1.5, -2.0], [0.0, 1e-9]])
@@ -204,9 +201,7 @@ LINES = st.tuples(
 @pytest.mark.parametrize("block", [1, 100, letor.BLOCK_BYTES])
 @given(lines=st.lists(LINES, min_size=1, max_size=8), ended=st.booleans(), remark=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_reads_what_a_split_at_spaces_gives(
-    *, tmp_path: Path, block: int, lines: list[Any], ended: bool, remark: bool
-) -> None:
+def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, lines, ended, remark):
     text, rows = "# remark\n" if remark else "", []
     for number, (grade, cells, space, comment) in enumerate(lines):
         words = [grade, f"qid:{number // 3}", *(f"{feature}:{value}" for feature, value in cells)]
@@ -228,13 +223,13 @@ def test_reads_what_a_split_at_spaces_gives(
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
 
 
-def test_features_are_held_once(tmp_path: Path) -> None:
+def test_features_are_held_once(tmp_path):
     (tmp_path / "f.txt").write_text("1 qid:1 1:2 2:3\n0 qid:1 1:4\n")
     data = read_features(tmp_path / "f.txt")
     assert np.shares_memory(data.features, data.columns)
 
 
-def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Path) -> None:
+def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
     """scikit-learn, an independent reader, takes the file; greylag has the names back."""
     from sklearn.datasets import load_svmlight_file
 
@@ -255,7 +250,7 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path: Pat
 
 
 @pytest.fixture(params=["features.txt", "features.npz"])
-def scored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+def scored(request, tmp_path):
     """The features of two queries, one of them without a number."""
     rankings = [Ranking("q1", "", ("b", "a", "c"), [3.0, 2.0, 1.0]), Ranking("7", "", ("a", "d"), [2.0, 1.0])]
     write_features(tmp_path / str(request.param), ["x"], ((one, np.zeros((len(one), 1))) for one in rankings))
@@ -270,7 +265,7 @@ def scored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         "q1 0 0.5\nq1 1 0.5\nq1 2 2\n7 0 -1\n7 1 1e-3\n",
     ],
 )
-def test_scores_of_other_programs_are_a_run(scored: Path, text: str) -> None:
+def test_scores_of_other_programs_are_a_run(scored, text):
     path = scored.with_name("trees.scores")
     path.write_text(text)
     run = read_scores(path, scored)
@@ -293,14 +288,14 @@ def test_scores_of_other_programs_are_a_run(scored: Path, text: str) -> None:
         ("d1 Q0 a 1 2.0 t\n", "trees:1: 6 columns"),
     ],
 )
-def test_scores_of_other_documents_are_refused(scored: Path, text: str, reason: str) -> None:
+def test_scores_of_other_documents_are_refused(scored, text, reason):
     (scored.parent / "trees").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_scores(scored.parent / "trees", scored)
 
 
 @pytest.mark.parametrize("qids", [None, ["1", "2", "1"]])
-def test_other_arrays_are_refused(tmp_path: Path, qids: list[str] | None) -> None:
+def test_other_arrays_are_refused(tmp_path, qids):
     (tmp_path / "scores").write_text("1\n2\n3\n")
     path = tmp_path / "x.npz"
     np.savez(path, docids=["a", "b", "c"], **({} if qids is None else {"qids": np.array(qids)}))

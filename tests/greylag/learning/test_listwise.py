@@ -1,7 +1,5 @@
 """Listwise regression, against the function that it minimises, written out document by document."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,22 +8,21 @@ import pytest
 from scipy.optimize import check_grad
 
 from greylag.errors import ParameterError
-from greylag.learning import ListwiseRegression, RankingData, listwise
+from greylag.learning import ListwiseRegression, listwise
 from greylag.learning.linesearch import Objective
 from greylag.learning.listwise import _curvature, _loss, _minimum, _Problem
-from greylag.ranking import FloatArray
 from tests.greylag.learning.samples import random_data, spreads
 
 AP = Objective.parse("AP")
 
 
-def sample() -> RankingData:
+def sample():
     """Features of unlike scales."""
     data = random_data(3, queries=12, documents=30, features=5)
     return replace(data, features=data.features * [1.0, 30.0, 0.02, 4.0, 0.5])
 
 
-def by_definition(weights: FloatArray, data: RankingData, penalty: float, centre: FloatArray | float = 0.0) -> float:
+def by_definition(weights, data, penalty, centre=0.0):
     """The function that listwise regression minimises, document by document."""
     away = weights - centre
     values, total = data.features / spreads(data), penalty / 2 * float(away @ away)
@@ -37,7 +34,7 @@ def by_definition(weights: FloatArray, data: RankingData, penalty: float, centre
 
 
 @pytest.mark.parametrize("penalty", [0.3, 30.0])
-def test_listwise_regression_is_at_the_minimum(penalty: float) -> None:
+def test_listwise_regression_is_at_the_minimum(penalty):
     data = sample()
     found = np.array(ListwiseRegression("AP", penalty=penalty).fit(data).weights) * spreads(data)
     least, rng = by_definition(found, data, penalty), np.random.default_rng(0)
@@ -51,7 +48,7 @@ def test_listwise_regression_is_at_the_minimum(penalty: float) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 40, 1000])
-def test_the_curvature_is_the_derivative_of_the_gradient(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_curvature_is_the_derivative_of_the_gradient(rows, monkeypatch):
     monkeypatch.setattr(listwise, "BLOCK_ROWS", rows)
     data = sample()
     scale, weights = 1 / spreads(data), np.array([0.5, -0.2, 1.0, 0.0, 2.0])
@@ -71,14 +68,14 @@ def test_the_curvature_is_the_derivative_of_the_gradient(rows: int, monkeypatch:
     np.testing.assert_allclose(found, columns, rtol=1e-6, atol=1e-6)
 
 
-def test_the_minimum_is_found_from_afar() -> None:
+def test_the_minimum_is_found_from_afar():
     data, penalty = sample(), 1e-3  # Newton's first steps would lead away
     given = problem(data, penalty, 1 / spreads(data))
     near, far = (_minimum(start, given) for start in (np.zeros(5), np.array([30.0, -80.0, 50.0, 9.0, -70.0])))
     np.testing.assert_allclose(far, near, atol=1e-9)
 
 
-def problem(data: RankingData, penalty: float, scale: FloatArray) -> _Problem:
+def problem(data, penalty, scale):
     """What `_loss` takes beside the weights, with the centre 0."""
     gains, filled = AP.gains(data), np.diff(data.offsets) > 0
     totals = np.zeros(len(filled))
@@ -87,7 +84,7 @@ def problem(data: RankingData, penalty: float, scale: FloatArray) -> _Problem:
 
 
 @pytest.mark.parametrize("penalty", [3.0, 300.0])
-def test_the_penalty_has_a_centre(penalty: float) -> None:
+def test_the_penalty_has_a_centre(penalty):
     data = sample()
     centre = dict(zip(data.names, np.array([0.5, -0.2, 3.0, 0.0, 1.0]).tolist(), strict=True))
     learner = ListwiseRegression("AP", penalty=penalty, centre={**centre, "a feature that the data lacks": 9.0})
@@ -105,7 +102,7 @@ def test_the_penalty_has_a_centre(penalty: float) -> None:
         replace(learner, centre={"x": np.nan})
 
 
-def test_a_path_of_penalties_is_each_by_itself() -> None:
+def test_a_path_of_penalties_is_each_by_itself():
     data, penalties = sample(), (100.0, 10.0, 1.0)
     for most in (None, 2):
         learner = ListwiseRegression("AP", max_features=most)
@@ -115,7 +112,7 @@ def test_a_path_of_penalties_is_each_by_itself() -> None:
             np.testing.assert_allclose(selection.weights, alone.weights, rtol=1e-3)
 
 
-def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none() -> None:
+def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none():
     data = sample()
     sizes = [
         np.linalg.norm(np.array(ListwiseRegression("AP", penalty=p).fit(data).weights) * spreads(data))
@@ -132,7 +129,7 @@ def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none() -> 
         ListwiseRegression("AP").fit(replace(data, grades=np.zeros_like(data.grades)))
 
 
-def test_features_with_small_weights_are_dropped_by_halves() -> None:
+def test_features_with_small_weights_are_dropped_by_halves():
     data = random_data(10, queries=12, documents=30, features=9)
     everything = ListwiseRegression("AP", penalty=2.0).fit(data)
     order = np.argsort(-np.abs(np.array(everything.weights) * spreads(data)))

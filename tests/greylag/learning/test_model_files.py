@@ -1,10 +1,7 @@
 """Model files: kind, schema, entries and malformed content."""
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +20,7 @@ from greylag.index.analysis import QueryForm
 from greylag.learning.model_files import Provenance, SavedModel, check_collection
 from greylag.rankers.model import RankingModel
 
-CONTENT: dict[str, Any] = {"weight": 1.5, "fingerprint": "f", "provenance": {"queries": ["1"], "mine": [None]}}
+CONTENT = {"weight": 1.5, "fingerprint": "f", "provenance": {"queries": ["1"], "mine": [None]}}
 
 
 class Layout(TypedDict):
@@ -43,17 +40,17 @@ class Weight(SavedModel):
 
     content: dict[str, Any]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self):
         return self.content
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Weight:
+    def from_dict(cls, content):
         if content["weight"] < 0:
             raise ParameterError(f"weight is {content['weight']}")
         return cls({name: content[name] for name in CONTENT})
 
 
-def test_round_trip(tmp_path: Path) -> None:
+def test_round_trip(tmp_path):
     for name in ("model.json", "model.json.gz"):
         Weight(CONTENT).save(tmp_path / name)
         assert Weight.load(tmp_path / name) == Weight(CONTENT)
@@ -73,27 +70,27 @@ def test_round_trip(tmp_path: Path) -> None:
         ({"weight": -1}, "weight is -1"),
     ],
 )
-def test_entries_are_checked(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_entries_are_checked(tmp_path, change, message):
     Weight({**CONTENT, **change}).save(tmp_path / "model.json")
     with pytest.raises(ModelError, match=message):
         Weight.load(tmp_path / "model.json")
 
 
 @pytest.mark.parametrize("name", CONTENT)
-def test_no_entry_may_be_missing(tmp_path: Path, name: str) -> None:
+def test_no_entry_may_be_missing(tmp_path, name):
     Weight({key: value for key, value in CONTENT.items() if key != name}).save(tmp_path / "model.json")
     with pytest.raises(ModelError, match=f"the model lacks '{name}'"):
         Weight.load(tmp_path / "model.json")
 
 
-def test_no_entry_may_be_given_twice(tmp_path: Path) -> None:
+def test_no_entry_may_be_given_twice(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps({"kind": "kind", "schema": 3, **CONTENT})[:-1] + ', "weight": 2}')
     with pytest.raises(ModelError, match="duplicate key 'weight'"):
         Weight.load(path)
 
 
-ODD: tuple[Any, ...] = (
+ODD = (
     None, True, -1, 0, 3, 10**400, 1e308, float("nan"), float("inf"), "", "x\ny", [], [[]], [None, 1], {}, {"a": 1},
     {"documents": "x"}, [{"feature": 1}], {"first_sentence": 1},
 )  # fmt: skip
@@ -103,7 +100,7 @@ GONE = object()
 """In place of a value, that its entry is deleted."""
 
 
-def places(content: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places(content, at=()):
     """Where values are in JSON."""
     yield at
     pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
@@ -111,7 +108,7 @@ def places(content: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value, (*at, key))
 
 
-def outcome(kind: type[SavedModel], path: Path) -> str | None:
+def outcome(kind, path):
     """The message of the error, or None if a file is read and can be used."""
     try:
         model = kind.load(path)
@@ -147,7 +144,7 @@ def outcome(kind: type[SavedModel], path: Path) -> str | None:
     ],
     ids=["linear", "fusion", "diversity"],
 )  # fmt: skip
-def test_odd_values_are_one_line_or_harmless(model: SavedModel, tmp_path: Path) -> None:
+def test_odd_values_are_one_line_or_harmless(model, tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     content = json.loads(path.read_text())
@@ -180,7 +177,7 @@ def test_odd_values_are_one_line_or_harmless(model: SavedModel, tmp_path: Path) 
         ("", "is empty"),
     ],
 )
-def test_content_that_is_no_model(tmp_path: Path, text: str, message: str) -> None:
+def test_content_that_is_no_model(tmp_path, text, message):
     path = tmp_path / "model.json"
     path.write_text(text)
     with pytest.raises(ModelError, match=message) as caught:
@@ -190,7 +187,7 @@ def test_content_that_is_no_model(tmp_path: Path, text: str, message: str) -> No
     assert "\n" not in str(caught.value)
 
 
-def test_a_model_is_for_its_collection() -> None:
+def test_a_model_is_for_its_collection():
     index = PositionalIndex.from_texts({"1": "goose"})
     check_collection("", index, transfer=False)
     check_collection(index.fingerprint, index, transfer=False)
@@ -199,7 +196,7 @@ def test_a_model_is_for_its_collection() -> None:
         check_collection("other", index, transfer=False)
 
 
-def test_a_learned_feature_with_the_entries_of_another_kind(tmp_path: Path) -> None:
+def test_a_learned_feature_with_the_entries_of_another_kind(tmp_path):
     table = {"mu": 1.0, "own": 0.5, "table": {"a": {"b": 0.5}}}
     RankingModel(parse_features("score"), (1.0,)).save(tmp_path / "model.json")
     content = json.loads((tmp_path / "model.json").read_text()) | {"learned": {"trees:0123456789ab": table}}
@@ -208,7 +205,7 @@ def test_a_learned_feature_with_the_entries_of_another_kind(tmp_path: Path) -> N
         RankingModel.load(tmp_path / "model.json")
 
 
-def test_a_model_is_read_from_a_pipe(tmp_path: Path) -> None:
+def test_a_model_is_read_from_a_pipe(tmp_path):
     model = RankingModel(parse_features("score"), (1.0,))
     model.save(tmp_path / "model.json")
     reader, writer = os.pipe()

@@ -3,9 +3,6 @@
 Tests `products`.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -122,17 +119,17 @@ def test_more_duplicates_than_neighbours():
     assert W[[30]].nnz == 3
 
 
-def sparse_points(seed: int, n: int = 80, m: int = 60, density: float = 0.3) -> sparse.csr_array:
+def sparse_points(seed, n=80, m=60, density=0.3):
     points = sparse.random_array((n, m), density=density, format="csr", rng=np.random.default_rng(seed))
     points.sort_indices()
     return points
 
 
-def arrays(points: sparse.csr_array | sparse.csc_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def arrays(points):
     return points.indptr, points.indices, points.data
 
 
-def test_distances_of_sparse_points_are_those_of_dense_ones() -> None:
+def test_distances_of_sparse_points_are_those_of_dense_ones():
     points = sparse_points(3)
     np.testing.assert_allclose(_sparse_distances(points), pdist(points.toarray()), atol=1e-9)
     equal = sparse.csr_array(np.array([[0.1, 0.7], [0.1, 0.7], [0.7, 0.1]]))
@@ -142,7 +139,7 @@ def test_distances_of_sparse_points_are_those_of_dense_ones() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("k", [1, 7, 79])
-def test_neighbours_are_those_of_scikit_learn(seed: int, k: int) -> None:
+def test_neighbours_are_those_of_scikit_learn(seed, k):
     points = sparse_points(seed)
     found, squares = np.empty((80, k), dtype=np.int64), np.full((80, k), np.inf)
     nearest(arrays(points), arrays(points.tocsc()), (points * points).sum(axis=1), found, squares)
@@ -154,9 +151,7 @@ def test_neighbours_are_those_of_scikit_learn(seed: int, k: int) -> None:
 @pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [1, 3, 10])
-def test_of_points_at_equal_distances_the_first_are_neighbours(
-    k: int, seed: int, form: Callable[[Any], Any], block_numbers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_points_at_equal_distances_the_first_are_neighbours(k, seed, form, block_numbers, monkeypatch):
     """By sorting all distances, which are exact for small whole numbers."""
     monkeypatch.setattr("greylag.manifold.graph.BLOCK_NUMBERS", block_numbers)
     rng = np.random.default_rng(seed)
@@ -171,7 +166,7 @@ def test_of_points_at_equal_distances_the_first_are_neighbours(
 
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 @pytest.mark.parametrize("m", [2, 50])
-def test_neighbours_of_dense_points_are_those_of_scikit_learn(m: int, shift: float) -> None:
+def test_neighbours_of_dense_points_are_those_of_scikit_learn(m, shift):
     """Far from the origin, too, where products lose digits that differences keep."""
     points = np.random.default_rng(m).standard_normal((200, m)) + shift
     neighbours = NearestNeighbors(n_neighbors=7, algorithm="kd_tree").fit(points).kneighbors_graph()
@@ -180,7 +175,7 @@ def test_neighbours_of_dense_points_are_those_of_scikit_learn(m: int, shift: flo
 
 
 @pytest.mark.parametrize("density", [0.05, 0.9])
-def test_terms_of_pairs_have_the_bits_of_scipy_when_summed(density: float) -> None:
+def test_terms_of_pairs_have_the_bits_of_scipy_when_summed(density):
     points = sparse_points(1, m=300, density=density)
     points.data[::7] = 0.0
     rows, columns = np.triu_indices(80, 1)

@@ -21,12 +21,12 @@ from greylag.ranking import Ranking, Run
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 
 
-def collection(seed: int, n: int) -> dict[str, str]:
+def collection(seed, n):
     rng = np.random.default_rng(seed)
     return {f"d{i}": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))) for i in range(n)}
 
 
-def vectors(texts: dict[str, str], query: str, docids: list[str]) -> np.ndarray:
+def vectors(texts, query, docids):
     """(1 + log tf) log(N / df), of unit length: the query's row, then the documents'."""
     counts = {docid: Counter(analyze(text)) for docid, text in texts.items()}
     vocabulary = sorted(set().union(*counts.values()))
@@ -38,14 +38,14 @@ def vectors(texts: dict[str, str], query: str, docids: list[str]) -> np.ndarray:
     return np.array(rows).reshape(len(rows), -1)
 
 
-def closed_form(W: np.ndarray, y: np.ndarray, alpha: float) -> np.ndarray:
+def closed_form(W, y, alpha):
     np.fill_diagonal(W, 0)
     degree = np.where(W.sum(axis=1) > 1e-14, W.sum(axis=1), 1.0)
     S = W / np.sqrt(np.outer(degree, degree))
     return (1 - alpha) * np.linalg.solve(np.eye(len(W)) - alpha * S, y)
 
 
-def check(result: Ranking, ranking: Ranking, f: np.ndarray, depth: int) -> None:
+def check(result, ranking, f, depth):
     """`result` is the ranking's first `depth` by `f`, equal ones in their order, and then the others."""
     n = min(depth, len(ranking))
     places = [ranking.docids.index(docid) for docid in result.docids]
@@ -61,9 +61,7 @@ def check(result: Ranking, ranking: Ranking, f: np.ndarray, depth: int) -> None:
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 12), alpha=st.sampled_from([0.0, 0.3, 0.9, 0.99]),
        depth=st.integers(1, 15), confidence=st.sampled_from(["query", "scores"]), tied=st.booleans(),
        query=st.sampled_from(["cat", "cat dog dog", "hen unheard", "unheard", ""]))  # fmt: skip
-def test_is_the_closed_form_and_a_permutation(
-    seed: int, n: int, alpha: float, depth: int, confidence: str, tied: bool, query: str
-) -> None:
+def test_is_the_closed_form_and_a_permutation(seed, n, alpha, depth, confidence, tied, query):
     texts = collection(seed, max(n, 2))
     rng = np.random.default_rng(seed)
     scores = np.sort(rng.integers(3, size=n).astype(float) if tied else rng.standard_normal(n))[::-1]
@@ -81,7 +79,7 @@ def test_is_the_closed_form_and_a_permutation(
 
 @pytest.mark.parametrize("graph", ["knn", "mutual_knn"])
 @pytest.mark.parametrize("seed", range(5))
-def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
+def test_graphs_join_the_query_and_its_documents(graph, seed):
     rng = np.random.default_rng(seed)
     words = [f"w{i}" for i in range(60)]
     texts = {f"d{i}": " ".join(rng.choice(words, size=25)) for i in range(40)}
@@ -96,7 +94,7 @@ def test_graphs_join_the_query_and_its_documents(graph: str, seed: int) -> None:
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("sigma", [None, 0.7])
-def test_exponent_steps_and_sigma(exponent: float, sigma: float | None) -> None:
+def test_exponent_steps_and_sigma(exponent, sigma):
     texts = collection(5, 9)
     docids = [*texts]
     ranking = Ranking("1", "cat dog", tuple(docids), np.arange(9.0, 0, -1))
@@ -118,7 +116,7 @@ def test_exponent_steps_and_sigma(exponent: float, sigma: float | None) -> None:
         check(stage(ranking), ranking, expected[1:], 100)
 
 
-def test_feedback_adds_points_and_overrides_scores() -> None:
+def test_feedback_adds_points_and_overrides_scores():
     texts = {"a": "cat dog", "b": "cat pig", "c": "cow hen", "d": "cow pig dog", "e": "hen dog", "far": "cow cow pig"}
     ranking = Ranking("q", "cat", ("a", "b", "c", "d", "e"), np.array([5.0, 4, 3, 2, 1]))
     feedback = {"q": {"a": 0, "c": 1, "far": 2, "nowhere": 0, "d": -1}, "other": {"e": 3}}
@@ -131,7 +129,7 @@ def test_feedback_adds_points_and_overrides_scores() -> None:
     assert stage(unjudged) == without(unjudged)
 
 
-def test_grades_without_a_relevant_document_remove_confidence() -> None:
+def test_grades_without_a_relevant_document_remove_confidence():
     texts = {"a": "cat dog", "b": "cat pig", "c": "hen cow"}
     ranking = Ranking("q", "cat", ("a", "b"), np.array([2.0, 1]))
     options = {"alpha": 0.5, "graph": "full", "confidence": "scores"}
@@ -141,7 +139,7 @@ def test_grades_without_a_relevant_document_remove_confidence() -> None:
     check(result, ranking, closed_form(X @ X.T, np.array([1.0, 0, 0]), 0.5)[1:], 2)
 
 
-def test_isolated_points_keep_their_order() -> None:
+def test_isolated_points_keep_their_order():
     """Documents without terms or a path do, and all documents if no query term is known; unknown ones their ranks."""
     texts = {"a": "the", "b": "cat dog", "c": "", "d": "dog cat", "e": "hen pig"}
     index = PositionalIndex.from_texts(texts)
@@ -153,19 +151,19 @@ def test_isolated_points_keep_their_order() -> None:
     assert ManifoldRanker(index, confidence="query")(unknown).docids == ranking.docids
 
 
-def test_a_collection_without_terms() -> None:
+def test_a_collection_without_terms():
     ranking = Ranking("q", "cat", ("a", "b"), np.array([2.0, 1]))
     result = ManifoldRanker(PositionalIndex.from_texts({"a": "", "b": "the"}), alpha=0.75)(ranking)
     assert result == Ranking("q", "cat", ("a", "b"), np.array([0.25, 0]))
 
 
-def test_alpha_0_with_scores_keeps_the_order() -> None:
+def test_alpha_0_with_scores_keeps_the_order():
     texts = collection(1, 30)
     ranking = Ranking("q", "cat", tuple(texts), np.linspace(3, 1, 30))
     assert ManifoldRanker(PositionalIndex.from_texts(texts), alpha=0.0)(ranking).docids == ranking.docids
 
 
-def test_equal_documents_stay_in_their_order() -> None:
+def test_equal_documents_stay_in_their_order():
     texts = {f"d{i}": text for i, text in enumerate(["cat dog pig", "cow hen", "dog cat pig", "pig hen cat"] * 5)}
     index = PositionalIndex.from_texts(texts)
     ranking = Ranking("q", "cat pig", tuple(texts), np.full(20, 1.0))
@@ -176,7 +174,7 @@ def test_equal_documents_stay_in_their_order() -> None:
             assert same == sorted(same)
 
 
-def test_is_deterministic_over_threads() -> None:
+def test_is_deterministic_over_threads():
     texts = collection(3, 200)
     index = PositionalIndex.from_texts(texts)
     rng = np.random.default_rng(0)
@@ -204,14 +202,14 @@ def test_is_deterministic_over_threads() -> None:
         ({"relevance_level": 0}, "level 0"),
     ],
 )
-def test_refusals(options: dict[str, object], parts: str) -> None:
+def test_refusals(options, parts):
     with pytest.raises(ParameterError) as error:
         ManifoldRanker(PositionalIndex.from_texts(collection(1, 3)), **options)  # type: ignore[arg-type]
     assert all(part in str(error.value) for part in parts.split())
 
 
 @pytest.mark.parametrize("graph", ["knn", "full"])
-def test_dense_vectors_of_documents_and_queries(graph: str) -> None:
+def test_dense_vectors_of_documents_and_queries(graph):
     rng = np.random.default_rng(4)
     rows = rng.standard_normal((20, 5)).astype(np.float32)
     docids = tuple(f"d{i}" for i in range(19))
@@ -223,7 +221,7 @@ def test_dense_vectors_of_documents_and_queries(graph: str) -> None:
     check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 19)
 
 
-def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative() -> None:
+def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative():
     texts = collection(1, 12)
     ranking = Ranking("q", "cat", tuple(texts), np.arange(12.0, 0, -1))
     index = PositionalIndex.from_texts(texts)
@@ -238,6 +236,6 @@ def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative() -
         ManifoldRanker(vectors=ArrayVectors(ranking.docids, -rows, lambda text: query[0]), affinity="cosine")(ranking)
 
 
-def test_refuses_queries_without_a_vector() -> None:
+def test_refuses_queries_without_a_vector():
     with pytest.raises(ParameterError, match="give queries="):
         ManifoldRanker(vectors=ArrayVectors(["a"], [[1.0]]))(Ranking("q", "", ("a",), np.ones(1)))

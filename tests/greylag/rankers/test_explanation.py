@@ -1,7 +1,5 @@
 """Explanations: contributions that add up to the score, and counts by definition."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,7 @@ DOCIDS = tuple(f"d{i}" for i in range(15))
         FeatureParameters(profile="inquery"),
     ],
 )
-def test_contributions_add_up_to_the_score(tmp_path: Path, query: str, parameters: FeatureParameters) -> None:
+def test_contributions_add_up_to_the_score(tmp_path, query, parameters):
     (tmp_path / "prior.tsv").write_text("d1 3\nd2 7\n")
     features = (*candidate_pool(), Prior(f"{tmp_path}/prior.tsv", "log"), *EXPANSION, *BY_POSITION)
     weights = tuple(np.random.default_rng(1).standard_normal(len(features)).tolist())
@@ -56,7 +54,7 @@ def test_contributions_add_up_to_the_score(tmp_path: Path, query: str, parameter
                 assert sum(c.contribution for c in share.cliques) == pytest.approx(share.contribution, abs=1e-9)
 
 
-def test_counts_are_the_definitions() -> None:
+def test_counts_are_the_definitions():
     query = "dog cat dog pig"
     model = RankingModel(candidate_pool(), (1.0,) * 54)
     for d in (0, 3, 9):
@@ -65,7 +63,7 @@ def test_counts_are_the_definitions() -> None:
             assert isinstance(spec, FeatureSpec)
             words = query.split()
             matches = ordered_matches if spec.window.order == "O" else unordered_matches
-            expected: dict[tuple[str, ...], list[int]] = {}
+            expected = {}
             for places in cliques(len(words), spec.dependence, spec.cliques, 3):
                 clique = tuple(words[place] for place in places)
                 if spec.window.order == "U":
@@ -86,7 +84,7 @@ def test_counts_are_the_definitions() -> None:
 
 
 @pytest.mark.parametrize("query", WORDY_QUERIES)
-def test_expansions_show_their_terms(query: str) -> None:
+def test_expansions_show_their_terms(query):
     model = RankingModel((*EXPANSION, *parse_features("FI/term/LM")), (0.7, -1.2, 0.1), FeatureParameters(fb_terms=6))
     ranking = wordy_ranking(query)[0]
     for docid in ranking.docids[:4]:
@@ -104,19 +102,19 @@ def test_expansions_show_their_terms(query: str) -> None:
                 )
 
 
-def test_only_expansion_depends_on_other_documents() -> None:
+def test_only_expansion_depends_on_other_documents():
     model = RankingModel(parse_features("FI/term/LM,SD/unordered/BM25-U-4"), (1.0, 2.0))
     whole = explain(model, INDEX, Ranking("q", "cat dog", DOCIDS, np.zeros(15)), "d3")
     assert explain(model, INDEX, Ranking("q", "cat dog", ("d3",), np.zeros(1)), "d3") == whole
 
 
-def test_terms_that_the_collection_lacks() -> None:
+def test_terms_that_the_collection_lacks():
     model = RankingModel(parse_features("FI/term/LM"), (1.0,))
     found = explain(model, INDEX, Ranking("q", "unicorn cat", ("d3",), np.zeros(1)), "d3")
     assert {clique.terms for clique in found.features[0].cliques} == {(None,), ("cat",)}
 
 
-def test_invalid_arguments() -> None:
+def test_invalid_arguments():
     model = RankingModel(parse_features("FI/term/LM"), (1.0,))
     ranking = Ranking("q", "cat", ("d1", "lost"), np.zeros(2))
     with pytest.raises(ParameterError, match="'d2' is not ranked for query q"):
@@ -127,7 +125,7 @@ def test_invalid_arguments() -> None:
         explain(RankingModel(model.features, (1.0,), fingerprint="0" * 64), INDEX, ranking, "d1")
 
 
-def test_a_summary_has_the_largest_differences_first() -> None:
+def test_a_summary_has_the_largest_differences_first():
     """One of a hundredth of the largest is left out; cliques that do not occur are not named."""
     shares = [
         CliqueShare((term,), 1.0, tf, 1, 1, 1.0, contribution) for term, tf, contribution in (("a", 2, 1), ("b", 0, 9))
@@ -144,7 +142,7 @@ def test_a_summary_has_the_largest_differences_first() -> None:
     assert found.summary(average, features=9).endswith("; +0.5 score; +0.041 reciprocal-rank")
 
 
-def test_a_model_of_runs_has_features_of_its_runs_alone() -> None:
+def test_a_model_of_runs_has_features_of_its_runs_alone():
     fused = parse_features("fused:combsum(a),fused:rrf(a,b)")
     assert RankingModel(fused, (1.0, 2.0), runs=("a", "b")).runs == ("a", "b")
     for features, runs in ((fused, ("a", "c")), (parse_features("score"), ("a", "b"))):

@@ -1,11 +1,7 @@
 """Linear models for search engines, against Lucene's scores and the forms that the engines' parsers take."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,15 +28,15 @@ QUERIES = "heat flow", "wing wing boundary", "cats and dogs", "goose"
 class Column(Feature):
     """A feature that the engine has logged."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name):
         self.name = name
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"column:{self.name}"
 
 
 @pytest.mark.parametrize("engine", ["opensearch", "elasticsearch"])
-def test_the_plugins_of_opensearch_and_elasticsearch(engine: str) -> None:
+def test_the_plugins_of_opensearch_and_elasticsearch(engine):
     """The keys are those that StoredFeature, StoredFeatureSet, StoredLtrModel and LinearRankerParser read."""
     requests = json.loads(engine_model(MODEL, engine, "text"))
     body = requests[SET]["featureset"]
@@ -64,7 +60,7 @@ def test_the_plugins_of_opensearch_and_elasticsearch(engine: str) -> None:
     assert requests["PUT /INDEX"]["settings"]["index"]["similarity"]["greylag"] == {"type": "BM25", "k1": 0.9, "b": 0.4}
 
 
-def test_solr() -> None:
+def test_solr():
     requests = json.loads(engine_model(MODEL, "solr"))
     features = requests["PUT /solr/COLLECTION/schema/feature-store"]
     model = requests["PUT /solr/COLLECTION/schema/model-store"]
@@ -83,7 +79,7 @@ def test_solr() -> None:
     assert feature["params"]["q"] == "{!func}ln(def(a,0.1))"
 
 
-def test_vespa() -> None:
+def test_vespa():
     lines = [line.strip() for line in engine_model(MODEL, "vespa").splitlines()]
     assert lines == [
         "rank-profile greylag inherits FIRST {",
@@ -107,7 +103,7 @@ def test_vespa() -> None:
     assert alone.count("{") == alone.count("}")
 
 
-def test_logged_features_are_those_that_the_engine_has() -> None:
+def test_logged_features_are_those_that_the_engine_has():
     model = RankingModel((Column("title_bm25"), Column("age")), (0.5, 2.0))
     for engine in ("opensearch", "elasticsearch"):
         requests = json.loads(engine_model(model, engine))
@@ -119,7 +115,7 @@ def test_logged_features_are_those_that_the_engine_has() -> None:
     assert "0.5 * title_bm25 +" in engine_model(model, "vespa")
 
 
-def model_of(spelling: str, *weights: float, **options: Any) -> RankingModel:
+def model_of(spelling, *weights, **options):
     features = parse_features(spelling)
     return RankingModel(features, weights or (1.0,) * len(features), **options)
 
@@ -146,7 +142,7 @@ def model_of(spelling: str, *weights: float, **options: Any) -> RankingModel:
         ("prior:3d.tsv:0.5", "begins with a letter"),
     ],
 )
-def test_all_others_are_refused_by_name(feature: str, reason: str) -> None:
+def test_all_others_are_refused_by_name(feature, reason):
     for engine in ENGINES:
         with pytest.raises(ParameterError) as error:
             engine_model(model_of(f"FI/term/BM25,{feature}"), engine)
@@ -154,7 +150,7 @@ def test_all_others_are_refused_by_name(feature: str, reason: str) -> None:
         assert (first, reason in why) == (f"{engine} has no same value for 1 of the model's 2 features", True)
 
 
-def test_each_reason_is_given_once_with_three_of_its_features() -> None:
+def test_each_reason_is_given_once_with_three_of_its_features():
     names = [f"FI/term/BM25@{kind}" for kind in ("z", "minmax", "rank")]
     with pytest.raises(ParameterError) as error:
         engine_model(model_of(",".join(["FI/term/BM25", *names, "score@z", "latent"])), "solr")
@@ -175,13 +171,13 @@ def test_each_reason_is_given_once_with_three_of_its_features() -> None:
           for engine in ("opensearch", "elasticsearch") for form in ("-1", "log:0.1")),
     ],
 )  # fmt: skip
-def test_refusals(model: RankingModel, engine: str, parts: str) -> None:
+def test_refusals(model, engine, parts):
     with pytest.raises(ParameterError) as error:
         engine_model(model, engine)
     assert all(part in str(error.value) for part in parts.split())
 
 
-def test_what_one_engine_refuses_another_takes() -> None:
+def test_what_one_engine_refuses_another_takes():
     for form in ("-1", "log:0.1"):
         assert engine_model(model_of(f"prior:a.tsv:{form}"), "solr")
     elastic = json.loads(engine_model(model_of("FI/term/BM25", 1.7e308), "elasticsearch"))
@@ -191,8 +187,8 @@ def test_what_one_engine_refuses_another_takes() -> None:
 
 
 @pytest.fixture(scope="module")
-def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
-    folder: Path = tmp_path_factory.mktemp("engines")
+def lucene(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines")
     lines = [json.dumps({"id": docid, "contents": text}) for docid, text in TEXTS.items()]
     (folder / "docs.jsonl").write_text("\n".join(lines))
     build_index(folder / "docs.jsonl", folder / "index")
@@ -200,7 +196,7 @@ def lucene(tmp_path_factory: pytest.TempPathFactory) -> LuceneIndex:
 
 
 @pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (0.0, 0.0)])
-def test_lucenes_scores_times_the_weight_are_the_models(lucene: LuceneIndex, k1: float, b: float) -> None:
+def test_lucenes_scores_times_the_weight_are_the_models(lucene, k1, b):
     """Of documents below 24 tokens, whose lengths Lucene keeps; OpenSearch 3 and Solr score by its BM25Similarity."""
     model = RankingModel(parse_features("FI/term/BM25"), (0.7,), FeatureParameters(k1=k1, b=b))
     weight = json.loads(engine_model(model, "opensearch"))[CREATE]["model"]["model"]["definition"]["bm25"]
@@ -211,12 +207,12 @@ def test_lucenes_scores_times_the_weight_are_the_models(lucene: LuceneIndex, k1:
         np.testing.assert_allclose(weight * ranking.scores, ranker.scores(ranking), rtol=2e-6)
 
 
-def test_vespas_formula_is_the_features(lucene: LuceneIndex) -> None:
+def test_vespas_formula_is_the_features(lucene):
     """Sum of idf tf (k1 + 1) / (tf + k1 (1 - b + b |D| / averageFieldLength)), by hand."""
     index = PositionalIndex.from_lucene(lucene)
     model = RankingModel(parse_features("FI/term/BM25"), (0.7,)).for_collection(index)
     profile = engine_model(model, "vespa")
-    value: dict[str, Any] = {name: float(number) for name, number in re.findall(r"\)\.(\w+): (\S+)", profile)}
+    value = {name: float(number) for name, number in re.findall(r"\)\.(\w+): (\S+)", profile)}
     (weight,) = map(float, re.findall(r"(\S+) \* bm25", profile))
     ranking = lucene.bm25(len(TEXTS))(Query("q", "wing wing flow"))
     expected = []
@@ -234,7 +230,7 @@ def test_vespas_formula_is_the_features(lucene: LuceneIndex) -> None:
 @pytest.mark.parametrize(
     "name", ["39", "click-rate", "a+b", "if", "a b", "x}", "2nd", "bm25(title", "f(a))", "a;b", "é"]
 )
-def test_names_that_vespa_would_read_as_something_else_are_refused(name: str) -> None:
+def test_names_that_vespa_would_read_as_something_else_are_refused(name):
     """As numbers, differences, or the end of the profile: every document would have one score, or none."""
     with pytest.raises(ParameterError, match=re.escape(f"column:{name}: ")):
         engine_model(RankingModel((Column(name),), (0.5,)), "vespa")
@@ -243,10 +239,10 @@ def test_names_that_vespa_would_read_as_something_else_are_refused(name: str) ->
 @pytest.mark.parametrize(
     "name", ["clicks", "attribute(age)", "fieldMatch(title).proximity", "closeness(field,e)", "_x1"]
 )
-def test_names_of_rank_features_stand_in_vespas_expression(name: str) -> None:
+def test_names_of_rank_features_stand_in_vespas_expression(name):
     assert f"            0.5 * {name}\n" in engine_model(RankingModel((Column(name),), (0.5,)), "vespa")
 
 
-def test_numbered_columns_are_names_in_json() -> None:
+def test_numbered_columns_are_names_in_json():
     requests = json.loads(engine_model(RankingModel((Column("39"), Column("click-rate")), (0.5, 2.0)), "solr"))
     assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}

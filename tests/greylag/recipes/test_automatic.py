@@ -5,8 +5,6 @@ Tests `choice`.
 
 import re
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +12,14 @@ import pytest
 from greylag.evaluation import evaluate, split_folds
 from greylag.evaluation.significance import holm, p_text
 from greylag.features import FeatureParameters
-from greylag.learning import GreedySelection, ListwiseRegression, RankingData
+from greylag.learning import GreedySelection, ListwiseRegression
 from greylag.learning.data import linear_scores
 from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage, explain
 from greylag.ranking import Run
 from greylag.recipes import Automatic, AutomaticRecipe, cross_validate, train
 from greylag.recipes.automatic import INCUMBENT
-from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, Choice, System, choose, cross_folds, learners, title
+from greylag.recipes.choice import LEAD_IN_ERRORS, Candidate, System, choose, cross_folds, learners, title
 from greylag.recipes.general import GeneralRanker, general_model
 from greylag.recipes.sources import TunedRM3
 from greylag.recipes.spelling import RANKERS
@@ -36,15 +34,15 @@ GENERAL = general_model(texts=INDEX.words is not None).at_length(INDEX.average_l
 RECIPE = AutomaticRecipe(sources=SOURCES, folds=2)
 
 
-def sample() -> RankingData:
+def sample():
     return random_data(3, queries=12, documents=30, features=5)
 
 
-def chosen(data: RankingData, candidates: list[Candidate], **options: Any) -> Choice:
+def chosen(data, candidates, **options):
     return choose(cross_folds(data, split_folds(data.qids, 3, 1)), data.qids, candidates, AP, **options)
 
 
-def test_candidates_are_scored_on_queries_that_they_have_not_seen() -> None:
+def test_candidates_are_scored_on_queries_that_they_have_not_seen():
     data = sample()
     learned = {"greedy": GreedySelection(AP), "listwise": ListwiseRegression(AP)}
     candidates = [Candidate(System("first"), (data.names[0],), (1.0,))]
@@ -61,7 +59,7 @@ def test_candidates_are_scored_on_queries_that_they_have_not_seen() -> None:
     assert [*map(len, choice.values)] == [1, 1, 1, 2, 3]
 
 
-def test_of_each_family_the_best_is_averaged_in_the_order_of_their_means() -> None:
+def test_of_each_family_the_best_is_averaged_in_the_order_of_their_means():
     """Fixed weights are the same in all folds, so that averages are sums of scaled features."""
     data = sample()
     names = [System("a", "one"), System("a", "two"), System("b"), System("c, not a label")]
@@ -78,7 +76,7 @@ def test_of_each_family_the_best_is_averaged_in_the_order_of_their_means() -> No
         np.testing.assert_allclose(choice.values[tuple(best)][rows], AP.evaluate(held, np.asarray(scores)))
 
 
-def test_what_cannot_be_learned_is_left_out() -> None:
+def test_what_cannot_be_learned_is_left_out():
     data = sample()
     hopeless = System("hopeless")
     candidates = [
@@ -95,14 +93,14 @@ def test_what_cannot_be_learned_is_left_out() -> None:
     assert not chosen(data, candidates).left_out
 
 
-def test_the_learner_gives_the_scores_of_what_it_chose() -> None:
+def test_the_learner_gives_the_scores_of_what_it_chose():
     data = sample()
     found = Automatic("AP", folds=3).fit(data)
     assert found.training_scores[-1] == AP.evaluate(data, linear_scores(data, found.columns, found.weights)).mean()
     assert Automatic("AP", folds=3).fit(data, n_jobs=2) == found
 
 
-def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: Path) -> None:
+def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path):
     validated = cross_validate(RECIPE, RUN, QRELS, INDEX, folds=2, seed=1)
     for fitted, part in zip(validated.fitted, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
@@ -149,14 +147,14 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path: 
             assert scores["tuned BM25"].values[scores["tuned BM25"].qids.index(qid), 0] == value
 
 
-def test_a_pool_without_the_features_of_sdm_has_no_sdm() -> None:
+def test_a_pool_without_the_features_of_sdm_has_no_sdm():
     recipe = replace(RECIPE, sources=replace(SOURCES, pool="fd"))
     tuned = TunedRM3(FeatureParameters(), 0.5)
     candidates = recipe.candidates(tuned, GENERAL, recipe.features(RUN, QRELS, INDEX).data(tuned).names)
     assert [str(candidate.system) for candidate in candidates][:4] == ["BM25", "QL", "RM3", "general"]
 
 
-def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None:
+def test_one_judged_topic_adapts_the_general_model_and_none_is_refused():
     result = train(RUN, {"q1": QRELS["q1"]}, INDEX, RECIPE)
     assert (result.choice, result.fitted.queries, result.fitted.baselines) == (None, ("q1",), {})
     assert result.fitted.chosen == (title(INCUMBENT),)
@@ -175,7 +173,7 @@ def test_one_judged_topic_adapts_the_general_model_and_none_is_refused() -> None
     np.testing.assert_allclose(linear_scores(rows, columns, np.array(list(learned.values()))), total)
 
 
-def test_a_system_named_beforehand_stays_unless_another_leads_clearly() -> None:
+def test_a_system_named_beforehand_stays_unless_another_leads_clearly():
     data = sample()
     candidates = [Candidate(System(name), (name,), (1.0,)) for name in data.names]
     free = chosen(data, candidates)
@@ -188,7 +186,7 @@ def test_a_system_named_beforehand_stays_unless_another_leads_clearly() -> None:
     assert len(set(kept)) == 2, "both cases occur"
 
 
-def test_others_are_compared_with_the_best_of_the_baselines() -> None:
+def test_others_are_compared_with_the_best_of_the_baselines():
     data = sample()
     candidates = [Candidate(System(name), (name,), (1.0,)) for name in data.names]
     systems = [candidate.system for candidate in candidates[:3]]
@@ -198,7 +196,7 @@ def test_others_are_compared_with_the_best_of_the_baselines() -> None:
     assert choice.table().header[2] == f"minus {choice.baseline}"
 
 
-def test_the_table_and_the_sentence_are_of_the_choice() -> None:
+def test_the_table_and_the_sentence_are_of_the_choice():
     result = train(RUN, QRELS, INDEX, RECIPE)
     choice = result.choice
     assert choice is not None
@@ -222,7 +220,7 @@ def test_the_table_and_the_sentence_are_of_the_choice() -> None:
     assert "judging more pays" in result.advice
 
 
-def test_the_default_is_the_automatic_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_the_automatic_choice(monkeypatch):
     monkeypatch.setattr("greylag.recipes.training.AutomaticRecipe", lambda: RECIPE)
     assert train(RUN, QRELS, INDEX).fitted == RECIPE.fit(RUN, QRELS, INDEX)
 
@@ -233,15 +231,15 @@ class Memory:
 
     kept: dict[str, bytes] = field(default_factory=dict)
 
-    def load_result(self, key: str) -> Any:
+    def load_result(self, key):
         return decode(self.kept[key]) if key in self.kept else None
 
-    def save_result(self, key: str, result: Any) -> bool:
+    def save_result(self, key, result):
         self.kept[key] = encode(result)
         return True
 
 
-def test_an_interrupted_choice_computes_no_features_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_choice_computes_no_features_again(monkeypatch):
     """Of a command that was killed in its last fold, everything is kept but the folds from then on."""
     memory, expected = Memory(), train(RUN, QRELS, INDEX, RECIPE, folds=3)
     with keeping(memory):
@@ -255,7 +253,7 @@ def test_an_interrupted_choice_computes_no_features_again(monkeypatch: pytest.Mo
     assert again == expected.held_out
 
 
-def test_learners_have_families_and_labels() -> None:
+def test_learners_have_families_and_labels():
     assert [candidate.system.family for candidate in learners(AP)] == ["listwise", "greedy"]
     data, (listwise, _) = sample(), learners(AP)
     fitted = listwise.fit(data)

@@ -1,7 +1,5 @@
 """The general model: its scores by the definition, odd queries, and its files."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path
@@ -15,7 +13,7 @@ from greylag.features.written import WrittenForm
 from greylag.index.lucene import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.rankers import LengthSlopes, ModelRanker, RankingModel
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker, general_model
 from greylag.recipes.general import general_model_for
 from tests.greylag.diversity import samples
@@ -24,17 +22,17 @@ INDEX = samples.index(4, 30)
 CRANFIELD = Path(os.environ.get("GREYLAG_DATA", "../shared/data")) / "cranfield" / "docs.jsonl.gz"
 
 
-def ranked(query: str, n: int = 30) -> Ranking:
+def ranked(query, n=30):
     return Ranking("q", query, tuple(f"d{i}" for i in range(n)), np.linspace(9.0, 1.0, n))
 
 
-def z(values: list[float]) -> FloatArray:
+def z(values):
     spread = np.std(values)
     return (np.array(values) - np.mean(values)) / spread if spread > 1e-12 else np.zeros(len(values))
 
 
 @pytest.mark.parametrize("texts", [True, False])
-def test_features_are_normalised_within_the_query_and_weights_are_shares(texts: bool) -> None:
+def test_features_are_normalised_within_the_query_and_weights_are_shares(texts):
     model = general_model(texts=texts)
     assert all(isinstance(feature, Normalised) and feature.method == "z" for feature in model.features)
     assert np.abs(model.weights).sum() == pytest.approx(1.0, abs=1e-3)
@@ -44,7 +42,7 @@ def test_features_are_normalised_within_the_query_and_weights_are_shares(texts: 
     assert model.provenance["indexes"].keys() == model.provenance["collections"].keys()
 
 
-def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
+def test_a_score_is_the_weighted_sum_of_z_scores():
     """Of two terms in documents of one field, with the formulas written out."""
     contents, _ = samples.texts(4, 30)
     words = {docid: text.split() for docid, text in contents.items()}
@@ -68,7 +66,7 @@ def test_a_score_is_the_weighted_sum_of_z_scores() -> None:
 
 @pytest.mark.parametrize("query", [" ", "the of and", "w1x", "unheard", " ".join(["w1x w2x unheard"] * 200)])
 @pytest.mark.parametrize("n", [0, 1, 30])
-def test_odd_queries_and_few_candidates_keep_all_documents(query: str, n: int) -> None:
+def test_odd_queries_and_few_candidates_keep_all_documents(query, n):
     ranking = ranked(query, n)
     reranked = GeneralRanker(INDEX)(ranking)
     assert sorted(reranked.docids) == sorted(ranking.docids)
@@ -81,7 +79,7 @@ def test_odd_queries_and_few_candidates_keep_all_documents(query: str, n: int) -
         assert reranked.docids == ranking.rescore(values @ [weights[name] for name in names]).docids
 
 
-def test_a_constant_first_stage_has_no_part_and_its_scale_does_not_count() -> None:
+def test_a_constant_first_stage_has_no_part_and_its_scale_does_not_count():
     ranking = ranked("w1x w2x")
     constant = Ranking("q", ranking.query, ranking.docids, np.full(30, 7.0))
     assert GeneralRanker(INDEX)(constant).scores.tolist() == pytest.approx(
@@ -91,7 +89,7 @@ def test_a_constant_first_stage_has_no_part_and_its_scale_does_not_count() -> No
     assert GeneralRanker(INDEX)(shifted).docids == GeneralRanker(INDEX)(ranking).docids
 
 
-def test_documents_that_the_index_lacks_keep_their_ranks_and_change_no_others() -> None:
+def test_documents_that_the_index_lacks_keep_their_ranks_and_change_no_others():
     known = ranked("w1x w2x", 20)
     docids = [docid for pair in zip(known.docids, (f"unknown{i}" for i in range(20)), strict=True) for docid in pair]
     mixed = GeneralRanker(INDEX)(Ranking("q", known.query, tuple(docids), np.linspace(9.0, 1.0, 40)))
@@ -100,12 +98,12 @@ def test_documents_that_the_index_lacks_keep_their_ranks_and_change_no_others() 
     assert mixed.docids[::2] == GeneralRanker(INDEX)(alone).docids
 
 
-def test_only_unknown_documents_stay_as_they_are() -> None:
+def test_only_unknown_documents_stay_as_they_are():
     ranking = Ranking("q", "w1x", ("x", "y"), np.array([2.0, 1.0]))
     assert GeneralRanker(INDEX)(ranking).docids == ("x", "y")
 
 
-def test_an_empty_document_has_finite_scores_and_comes_last() -> None:
+def test_an_empty_document_has_finite_scores_and_comes_last():
     texts = {"a": "heat transfer", "empty": "", "b": "cold slabs", "c": "heat"}
     ranking = Ranking("q", "heat", ("a", "b", "empty", "c"), np.array([2.0, 1.0, 1.0, 0.5]))
     reranked = GeneralRanker(PositionalIndex.from_texts(texts))(ranking)
@@ -113,13 +111,13 @@ def test_an_empty_document_has_finite_scores_and_comes_last() -> None:
     assert {"b", "empty"} == set(reranked.docids[2:])
 
 
-def test_equal_documents_keep_the_incoming_order() -> None:
+def test_equal_documents_keep_the_incoming_order():
     texts = {f"d{i}": "heat transfer in slabs" for i in range(5)}
     ranking = Ranking("q", "heat", ("d3", "d1", "d4", "d0", "d2"), np.ones(5))
     assert GeneralRanker(PositionalIndex.from_texts(texts))(ranking).docids == ranking.docids
 
 
-def test_ranks_turned_round_are_scores_as_others() -> None:
+def test_ranks_turned_round_are_scores_as_others():
     """As in runs whose scores are 1000, 999, 998, ...: only their order and distances count."""
     ranking = ranked("w1x w2x")
     turned = Ranking("q", ranking.query, ranking.docids, np.arange(1000.0, 970.0, -1))
@@ -128,7 +126,7 @@ def test_ranks_turned_round_are_scores_as_others() -> None:
     assert first.scores == pytest.approx(second.scores)
 
 
-def test_a_query_is_ranked_alone_as_in_a_batch() -> None:
+def test_a_query_is_ranked_alone_as_in_a_batch():
     rankings = [ranked("w1x w2x"), Ranking("r", "w2x", ("d3", "d4", "d5"), np.array([3.0, 2.0, 1.0]))]
     batch = GeneralRanker(INDEX).run(rankings)
     assert [batch["q"], batch["r"]] == [GeneralRanker(INDEX)(ranking) for ranking in rankings]
@@ -137,7 +135,7 @@ def test_a_query_is_ranked_alone_as_in_a_batch() -> None:
 FEATURES = parse_features("score@z,FI/term/early@z,document:length@z")
 
 
-def test_weights_follow_the_length_of_documents_between_two_lengths() -> None:
+def test_weights_follow_the_length_of_documents_between_two_lengths():
     model = RankingModel(FEATURES, (0.5, 0.3, -0.2), by_length=LengthSlopes((0.1, -0.1, 0.0), 10, 1000))
     for length, steps in ((1, -1), (10, -1), (100, 0), (1000, 1), (5000, 1), (10**2.5, 0.5)):
         weights = np.array([0.5, 0.3, -0.2]) + steps * np.log(10) * np.array([0.1, -0.1, 0.0])
@@ -148,7 +146,7 @@ def test_weights_follow_the_length_of_documents_between_two_lengths() -> None:
     assert ModelRanker(model, INDEX).model == model.at_length(INDEX.average_length)
 
 
-def test_a_line_of_collections_with_other_lengths_goes_between_their_weights() -> None:
+def test_a_line_of_collections_with_other_lengths_goes_between_their_weights():
     """The penalty of the slope as a row of its own, in another solver."""
     random = np.random.default_rng(3)
     learned, lengths = list(random.normal(size=(5, 4))), [3.0, 9.0, 26.0, 70.0, 400.0]
@@ -158,13 +156,13 @@ def test_a_line_of_collections_with_other_lengths_goes_between_their_weights() -
     np.testing.assert_allclose(LengthSlopes.line(learned, lengths), expected)
 
 
-def test_models_by_length_survive_their_files(tmp_path: Path) -> None:
+def test_models_by_length_survive_their_files(tmp_path):
     model = general_model()
     model.save(tmp_path / "model.json")
     assert RankingModel.load(tmp_path / "model.json") == model
 
 
-def test_related_collections_are_left_out_together() -> None:
+def test_related_collections_are_left_out_together():
     provenance = general_model().provenance
     assert set(provenance["related"]) == {name for name in provenance["weights"] if name.startswith("xquad")}
     without = general_model(without="xquad_de")
@@ -177,7 +175,7 @@ def test_related_collections_are_left_out_together() -> None:
     np.testing.assert_allclose(without.weights, line[0] / np.abs(line[0]).sum(), atol=6e-5)
 
 
-def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch):
     with_texts = GeneralRanker(INDEX)(ranked("w1x w2x"))
     monkeypatch.setattr(PositionalIndex, "words", None)
     without = GeneralRanker(samples.index(4, 30))
@@ -185,9 +183,7 @@ def test_an_index_without_texts_is_ranked_by_the_model_without_them(monkeypatch:
     assert without(ranked("w1x w2x")).scores.tolist() != with_texts.scores.tolist()
 
 
-def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(monkeypatch, caplog):
     caplog.set_level("INFO")
     of_all, of_others = general_model(texts=True), general_model(without="cranfield")
     known = of_all.provenance["indexes"]["cranfield"]
@@ -206,7 +202,7 @@ def test_a_collection_that_was_learned_from_is_ranked_by_weights_of_the_others(
 
 
 @pytest.mark.skipif(not CRANFIELD.exists(), reason="needs the collection")
-def test_the_fingerprint_of_a_collection_is_that_of_its_index(tmp_path: Path) -> None:
+def test_the_fingerprint_of_a_collection_is_that_of_its_index(tmp_path):
     build_index(CRANFIELD, tmp_path / "index")
     index = PositionalIndex.from_lucene(tmp_path / "index")
     assert general_model_for(index) == general_model(without="cranfield").at_length(index.average_length)
@@ -220,7 +216,7 @@ def test_the_fingerprint_of_a_collection_is_that_of_its_index(tmp_path: Path) ->
         (False, "f05f376024fa283f", [0.6207510137, -0.5045972659, 0.5807421766, -0.6968959244]),
     ],
 )
-def test_weights_and_values_are_those_that_the_study_measured(texts: bool, weights: str, scores: list[float]) -> None:
+def test_weights_and_values_are_those_that_the_study_measured(texts, weights, scores):
     """Whoever changes a feature or a weight has to run the study `general` again, and to write its figures."""
     model = general_model(texts=texts)
     assert model.by_length is not None

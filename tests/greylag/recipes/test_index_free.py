@@ -3,8 +3,6 @@
 Tests `index_free`, `source_gains`, `greylag.features.column`.
 """
 
-from __future__ import annotations
-
 import logging
 import pickle
 from dataclasses import replace
@@ -25,7 +23,6 @@ from greylag.index.positional import PositionalIndex
 from greylag.learning import (
     CoordinateAscent,
     GreedySelection,
-    Learner,
     ListwiseRegression,
     RankingData,
     read_features,
@@ -45,7 +42,7 @@ from tests.greylag.learning.samples import random_data
 NDCG = Objective("nDCG", 10)
 
 
-def listed(seed: int = 3, *, queries: int = 12, features: int = 5, names: tuple[str, ...] = ()) -> RankingData:
+def listed(seed=3, *, queries=12, features=5, names=()):
     """Data as it is read from a file, in which the first two columns tell something of relevance."""
     rng, sizes = np.random.default_rng(seed), np.full(queries, 20)
     y = rng.choice(3, p=[0.6, 0.3, 0.1], size=sizes.sum())
@@ -55,12 +52,12 @@ def listed(seed: int = 3, *, queries: int = 12, features: int = 5, names: tuple[
     return RankingData.from_arrays(values, y, sizes, names=names or None)
 
 
-def rank(model: RankingModel, data: RankingData) -> Run:
+def rank(model, data):
     return ModelRanker(model.with_columns(data)).run(listed_run(data, "listed"))
 
 
 @pytest.mark.parametrize("learner", [ListwiseRegression(NDCG), GreedySelection(NDCG, max_features=2), Automatic(NDCG)])
-def test_a_model_of_columns_is_that_of_the_learner_and_ranks_by_a_product(learner: Learner, tmp_path: Path) -> None:
+def test_a_model_of_columns_is_that_of_the_learner_and_ranks_by_a_product(learner, tmp_path):
     data, other = listed(), listed(4)
     result = train(listed_run(data, "first"), listed_grades(data), None, IndexFreeRecipe.of_data(data, learner))
     result.model.save(tmp_path / "m.json")
@@ -79,7 +76,7 @@ def test_a_model_of_columns_is_that_of_the_learner_and_ranks_by_a_product(learne
         np.testing.assert_allclose(ranking.scores, scores[expected], rtol=1e-12, atol=1e-12)
 
 
-def test_trees_of_columns_are_those_of_lightgbm(tmp_path: Path) -> None:
+def test_trees_of_columns_are_those_of_lightgbm(tmp_path):
     lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
     data, other = listed(queries=30), listed(4, queries=9)
     learner = LambdaMART(NDCG, trees=40, leaves=4, learning_rate=0.3, min_documents=5)
@@ -106,7 +103,7 @@ def test_trees_of_columns_are_those_of_lightgbm(tmp_path: Path) -> None:
             assert model.provenance["validation_score"] == pytest.approx(max(means), abs=1e-12)
 
 
-def test_as_many_rounds_as_are_best_for_validation() -> None:
+def test_as_many_rounds_as_are_best_for_validation():
     data, other = listed(1, features=8), listed(2)
     wide = RankingData.from_arrays(
         np.hstack([other.X, np.random.default_rng(0).normal(size=(len(other.y), 3))]), other.y, other.groups
@@ -123,7 +120,7 @@ def test_as_many_rounds_as_are_best_for_validation() -> None:
     assert f"{max(means):.4f} on 12 queries for validation" in model.summary()
 
 
-def test_validation_chooses_in_place_of_cross_validation() -> None:
+def test_validation_chooses_in_place_of_cross_validation():
     data, other = listed(1), listed(2, queries=7)
     recipe = IndexFreeRecipe.of_data(data, Automatic(NDCG), validation=other)
     choice = train(listed_run(data, "first"), listed_grades(data), None, recipe).choice
@@ -139,9 +136,7 @@ def test_validation_chooses_in_place_of_cross_validation() -> None:
     assert str(alone) == f"column:{int(np.argmax(means)) + 1} alone"
 
 
-def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(caplog):
     data, learner = listed(), ListwiseRegression(NDCG)
     empty = data.y.copy()
     for first, end in (data.spans["3"], data.spans["8"]):
@@ -169,7 +164,7 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(
 
 
 @pytest.mark.parametrize("learner", [ListwiseRegression(NDCG), LambdaMART(NDCG, trees=3)])
-def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner: Learner | LambdaMART) -> None:
+def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner):
     data = listed(queries=40, features=30)
     recipe = IndexFreeRecipe.of_data(data, learner)
     fitted = recipe.prepare(listed_run(data, "x"), listed_grades(data))(data.qids)
@@ -180,7 +175,7 @@ def test_what_is_kept_of_a_fold_has_no_values_of_the_file(learner: Learner | Lam
         assert ModelRanker(model).run(listed_run(data, "listed")).rankings == rank(model, data).rankings
 
 
-def test_columns_other_than_the_model_s_are_refused() -> None:
+def test_columns_other_than_the_model_s_are_refused():
     data = listed()
     model = train(
         listed_run(data, "x"), listed_grades(data), None, IndexFreeRecipe.of_data(data, ListwiseRegression("AP"))
@@ -204,7 +199,7 @@ def test_columns_other_than_the_model_s_are_refused() -> None:
         IndexFreeRecipe.of_data(listed(features=2, names=("a", "a")), ListwiseRegression("AP"))
 
 
-def test_too_few_topics() -> None:
+def test_too_few_topics():
     data = listed(queries=2)
     for learner in (ListwiseRegression("AP"), Automatic("AP")):
         with pytest.raises(ParameterError, match=r"^.*2 topics .*too few"):
@@ -215,7 +210,7 @@ def test_too_few_topics() -> None:
         assert train(listed_run(data, "x"), listed_grades(data), None, recipe, folds=8).scores
 
 
-def test_values_are_those_of_the_documents_in_any_order() -> None:
+def test_values_are_those_of_the_documents_in_any_order():
     """A document that the file lacks has the least value of the others."""
     data = listed()
     model = train_on_data(data, ListwiseRegression("AP")).with_columns(data)
@@ -234,15 +229,15 @@ def test_values_are_those_of_the_documents_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["score@minmax", "a", "a:b", "7", "x y"])
-def test_any_name_of_a_column_is_a_feature(name: str, tmp_path: Path) -> None:
+def test_any_name_of_a_column_is_a_feature(name, tmp_path):
     assert parse_feature(str(Column(name))) == Column(name)
     assert parse_features("7,column:a") == (Column("7"), Column("a"))
 
 
-def runs(folder: Path) -> tuple[Run, dict[str, dict[str, int]], list[str]]:
+def runs(folder):
     """A first stage, judgements, and the files of two other runs, which lack some documents; the first is good."""
     rng, rankings, qrels = np.random.default_rng(5), [], {}
-    others: dict[str, list[Ranking]] = {"good": [], "bad": []}
+    others = {"good": [], "bad": []}
     for number in range(10):
         qid, docids = str(number), [f"d{n:02d}" for n in range(20)]
         y = rng.choice(2, p=[0.7, 0.3], size=20)
@@ -258,7 +253,7 @@ def runs(folder: Path) -> tuple[Run, dict[str, dict[str, int]], list[str]]:
     return Run(tuple(rankings), "first"), qrels, [str(folder / "good.run"), str(folder / "bad.run")]
 
 
-def test_runs_give_the_model_that_they_give_beside_an_index(tmp_path: Path) -> None:
+def test_runs_give_the_model_that_they_give_beside_an_index(tmp_path):
     """Nothing of an index is used: one that has no word of any query makes no difference."""
     first, qrels, files = runs(tmp_path)
     features = with_runs(parse_features(",".join(f"run:{file}" for file in files)))
@@ -280,7 +275,7 @@ def test_runs_give_the_model_that_they_give_beside_an_index(tmp_path: Path) -> N
     assert f"run:{files[0]}" in alone.verdict, "the best run is what it is held against"
 
 
-def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path: Path) -> None:
+def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path):
     first, qrels, files = runs(tmp_path)
     named = parse_features(",".join(f"run:{file}" for file in files))
     result = train(first, qrels, None, IndexFreeRecipe(with_runs(named), Automatic("AP")))
@@ -312,7 +307,7 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path: Path)
     assert gains["without"][f"run:{files[0]}"]["difference"] < -0.1
 
 
-def test_sources_of_the_features_of_an_index() -> None:
+def test_sources_of_the_features_of_an_index():
     named = (
         "score,score@minmax,reciprocal-rank,stage:rm3(original_weight=1.0),stage:rm3(original_weight=1.0)>>rm3@minmax,"
         "FI/expansion/LM,stage:rm3>>manifold@minmax,SD/ordered/LM-O-4,FI/term/early,latent,written:words,"
@@ -325,7 +320,7 @@ def test_sources_of_the_features_of_an_index() -> None:
     }  # fmt: skip
 
 
-def test_runs_that_cannot_be_learned_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_runs_that_cannot_be_learned_from(tmp_path, caplog):
     first, qrels, (good, bad) = runs(tmp_path)
     write_run(Run(tuple(Ranking(f"9{r.qid}", "", r.docids, r.scores) for r in first.rankings), "x"), tmp_path / "other")
     write_run(Run(first.rankings, "x"), tmp_path / "same")
@@ -333,7 +328,7 @@ def test_runs_that_cannot_be_learned_from(tmp_path: Path, caplog: pytest.LogCapt
     lines = [line.split() for line in Path(good).read_text().splitlines()]
     (tmp_path / "flat").write_text("".join(f"{' '.join(words[:4])} 1 x\n" for words in lines))
 
-    def learned(*names: str, first: Run = first) -> RankingModel:
+    def learned(*names, first=first):
         features = with_runs([parse_feature(f"run:{tmp_path / name}") for name in names])
         return train(first, qrels, None, IndexFreeRecipe(features, ListwiseRegression("AP"))).model
 
@@ -351,12 +346,12 @@ def test_runs_that_cannot_be_learned_from(tmp_path: Path, caplog: pytest.LogCapt
     assert "its scores and ranks are left out" in caplog.text
 
 
-def test_a_feature_that_needs_an_index_is_named() -> None:
+def test_a_feature_that_needs_an_index_is_named():
     with pytest.raises(ParameterError, match="feature SD/ordered/LM-O-4 needs an index"):
         FeatureExtractor(None, parse_features("score,SD/ordered/LM-O-4@z"))
 
 
-def test_a_file_that_was_read_makes_the_same_model(tmp_path: Path) -> None:
+def test_a_file_that_was_read_makes_the_same_model(tmp_path):
     data = random_data(3, queries=8, documents=20)
     rows = [(Ranking(qid, "", data.docids[a:b], np.zeros(b - a)), data.X[a:b]) for qid, (a, b) in data.spans.items()]
     write_features(tmp_path / "f.txt", data.names, rows, listed_grades(data))

@@ -6,8 +6,6 @@ Tests `greylag.features.learned.trees`.
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +13,8 @@ import pytest
 from greylag.errors import DependencyError, ModelError
 from greylag.features import FeatureExtractor, FeatureParameters, parse_features
 from greylag.features.learned.trees import LEAF, Trees
-from greylag.learning.data import RankingData
 from greylag.rankers import ModelRanker, RankingModel, explain
-from greylag.ranking import FloatArray, Run
+from greylag.ranking import Run
 from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, random_data, rankings
@@ -26,12 +23,12 @@ from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 
 
-def random_trees(seed: int, n_trees: int = 7) -> Trees:
+def random_trees(seed, n_trees=7):
     """Trees whose splits and values are random numbers."""
     rng = np.random.default_rng(seed)
-    rows: list[list[float]] = []
+    rows = []
 
-    def grow(depth: int) -> int:
+    def grow(depth):
         number = len(rows)
         rows.append([LEAF, 0, 0, 0, rng.normal()])
         if depth and rng.random() < 0.8:
@@ -46,10 +43,10 @@ def random_trees(seed: int, n_trees: int = 7) -> Trees:
     return Trees(FEATURES, FeatureParameters(mu=50.0), roots, split, threshold, left, right, value, gains)
 
 
-def by_definition(trees: Trees, row: FloatArray) -> float:
+def by_definition(trees, row):
     """The values of the leaves less those of the roots."""
 
-    def leaf(node: int) -> float:
+    def leaf(node):
         if trees.split[node] == LEAF:
             return float(trees.value[node])
         side = trees.left if row[trees.split[node]] <= trees.threshold[node] else trees.right
@@ -58,7 +55,7 @@ def by_definition(trees: Trees, row: FloatArray) -> float:
     return sum(leaf(int(root)) - float(trees.value[root]) for root in trees.roots)
 
 
-def test_scores_are_those_of_the_leaves_and_add_up_by_feature() -> None:
+def test_scores_are_those_of_the_leaves_and_add_up_by_feature():
     for seed in range(5):
         trees, values = random_trees(seed), np.random.default_rng(seed).normal(-3, 4, size=(40, 4))
         values[0, :] = trees.threshold[trees.split != LEAF][:4]  # values at a threshold go to the left
@@ -67,7 +64,7 @@ def test_scores_are_those_of_the_leaves_and_add_up_by_feature() -> None:
         np.testing.assert_allclose(trees.contributions(values).sum(axis=1), expected, atol=1e-12)
 
 
-def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path: Path) -> None:
+def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
     index = collection()
     model = RankingModel((random_trees(1),), (2.0,)).for_collection(index)
     model.save(tmp_path / "model.json")
@@ -87,10 +84,10 @@ def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("damage", ["loop", "feature", "short", "infinite", "kind", "text"])
-def test_damaged_trees_are_refused(damage: str, tmp_path: Path) -> None:
+def test_damaged_trees_are_refused(damage, tmp_path):
     path = tmp_path / "model.json"
     RankingModel((random_trees(1),), (1.0,)).save(path)
-    content: dict[str, Any] = json.loads(path.read_text())
+    content = json.loads(path.read_text())
     (name, trees), *_ = content["learned"].items()
     inner = next(node for node, split in enumerate(trees["split"]) if split != LEAF)
     if damage == "loop":
@@ -110,19 +107,19 @@ def test_damaged_trees_are_refused(damage: str, tmp_path: Path) -> None:
         RankingModel.load(path)
 
 
-def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
         LambdaMARTRecipe(LambdaMART("AP"))
 
 
-def graded(data: RankingData) -> RankingData:
+def graded(data):
     """The data with features and an origin, as extracted."""
     origin = FeatureExtractor(collection(), FEATURES[:3]).origin
     return replace(data, specs=FEATURES[:3], origin=origin)
 
 
-def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on() -> None:
+def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on():
     lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
     data = graded(random_data(3, queries=60, documents=30))
     data = replace(data, grades=np.maximum(0, np.digitize(data.features[:, 0] * data.features[:, 1], [0.2, 1.0])))
@@ -139,7 +136,7 @@ def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on() -> None
     np.testing.assert_allclose(differences, differences[0], atol=1e-12)  # the sum of the roots
 
 
-def test_the_recipe_sees_the_training_queries_alone() -> None:
+def test_the_recipe_sees_the_training_queries_alone():
     pytest.importorskip("lightgbm", reason="needs LightGBM")
     recipe, run = (
         LambdaMARTRecipe(LambdaMART("AP", trees=5, min_documents=2), sources=SOURCES),

@@ -3,15 +3,10 @@
 Tests `learned_fusion`, `union`.
 """
 
-from __future__ import annotations
-
 import gc
 import gzip
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -38,13 +33,11 @@ TWO = Ranking("q", "tea", ("d", "b"), [4.0, 2.0])
 NONE = Ranking("q", "tea", (), [])
 
 
-def runs_of(
-    topics: int = 30, noise: tuple[float, ...] = (0.5, 1.0), documents: int = 40
-) -> tuple[list[Run], dict[str, dict[str, int]]]:
+def runs_of(topics=30, noise=(0.5, 1.0), documents=40):
     """Runs that see a document's relevance through more or less noise, each of other documents, and judgements."""
     rng = np.random.default_rng(topics)
-    rankings: list[list[Ranking]] = [[] for _ in noise]
-    qrels: dict[str, dict[str, int]] = {}
+    rankings = [[] for _ in noise]
+    qrels = {}
     for number in range(topics):
         latent = rng.standard_normal(documents)
         names = [f"d{number}.{i}" for i in range(documents)]
@@ -57,17 +50,17 @@ def runs_of(
     return [Run(tuple(own), f"run{i}") for i, own in enumerate(rankings)], qrels
 
 
-def columns_of(rankings: list[Ranking], names: tuple[str, ...]) -> tuple[list[str], np.ndarray]:
+def columns_of(rankings, names):
     """The documents of any of the rankings, and the columns that fusion is learned from."""
     pooled = PooledRankings(rankings)
     return [*pooled.rows], np.column_stack([feature.of_pooled(pooled, names) for feature in run_columns(names)])
 
 
-def fused_by(model: RankingModel, runs: list[Run]) -> Run:
+def fused_by(model, runs):
     return fuse_runs(runs, FusionRanker(model))
 
 
-def test_columns_and_a_weighted_sum_by_hand() -> None:
+def test_columns_and_a_weighted_sum_by_hand():
     names = ("one", "two")
     docids, columns = columns_of([ONE, TWO], names)
     assert docids == ["a", "b", "c", "d"]
@@ -88,7 +81,7 @@ def test_columns_and_a_weighted_sum_by_hand() -> None:
         assert FusionRanker(rule)([ONE, TWO]) == FUSIONS[method]([ONE, TWO])
 
 
-def test_weights_minimise_the_penalised_likelihood() -> None:
+def test_weights_minimise_the_penalised_likelihood():
     """Its definition, written out over rankings, minimised by another method."""
     runs, qrels = runs_of(12)
     model = learn_fusion(runs, qrels, penalty=5.0).model
@@ -98,7 +91,7 @@ def test_weights_minimise_the_penalised_likelihood() -> None:
         tables.append((columns, np.array([qrels[qid][docid] for docid in docids], dtype=float)))
     spread = np.sqrt(np.mean(np.concatenate([(x - x.mean(axis=0)) ** 2 for x, _ in tables]), axis=0))
 
-    def loss(weights: np.ndarray) -> float:
+    def loss(weights):
         total = 2.5 * weights @ weights
         for x, gains in tables:
             scores = x @ (weights / spread)
@@ -109,7 +102,7 @@ def test_weights_minimise_the_penalised_likelihood() -> None:
     np.testing.assert_allclose(model.weights, expected, rtol=1e-3, atol=2e-4)
 
 
-def test_held_out_topics_do_not_tell_of_themselves() -> None:
+def test_held_out_topics_do_not_tell_of_themselves():
     """The judgements of a fold do not change its rankings, though they change those of all other topics."""
     runs, qrels = runs_of(30)
     learned = learn_fusion(runs, qrels, folds=5)
@@ -124,7 +117,7 @@ def test_held_out_topics_do_not_tell_of_themselves() -> None:
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "P@5", "RR", "AP(rel=2)", "ERR@10"])
-def test_scores_are_those_of_the_held_out_run(measure: str) -> None:
+def test_scores_are_those_of_the_held_out_run(measure):
     runs, qrels = runs_of(20)
     learned = learn_fusion(runs, qrels, measure, folds=4)
     assert learned.held_out is not None
@@ -142,7 +135,7 @@ def test_scores_are_those_of_the_held_out_run(measure: str) -> None:
     assert learned.model.provenance["held_out"][measure] == pytest.approx(learned.scores[LEARNED].means[0])
 
 
-def test_without_folds_the_scores_are_those_of_a_cross_validation() -> None:
+def test_without_folds_the_scores_are_those_of_a_cross_validation():
     runs, qrels = runs_of(20)
     scores = learn_fusion(runs, qrels).scores[LEARNED]
     for part in split_folds(list(runs[0]), 5, 0):
@@ -152,7 +145,7 @@ def test_without_folds_the_scores_are_those_of_a_cross_validation() -> None:
             assert scores.values[scores.qids.index(qid), 0] == pytest.approx(value, abs=1e-12)
 
 
-def test_a_run_that_is_noise_gets_little_weight() -> None:
+def test_a_run_that_is_noise_gets_little_weight():
     runs, qrels = runs_of(30, (0.3, 30.0))
     learned = learn_fusion(runs, qrels, folds=5)
     means = {name: float(scores.means[0]) for name, scores in learned.scores.items()}
@@ -162,7 +155,7 @@ def test_a_run_that_is_noise_gets_little_weight() -> None:
     assert good > 5 * abs(noise)
 
 
-def top_heavy() -> tuple[list[Run], dict[str, dict[str, int]]]:
+def top_heavy():
     """A run with one relevant document, the first, and one with three others first: likelihood prefers it, RR that."""
     rng, rankings, qrels = np.random.default_rng(0), list[tuple[Ranking, Ranking]](), dict[str, dict[str, int]]()
     for qid in (f"t{number}" for number in range(25)):
@@ -175,7 +168,7 @@ def top_heavy() -> tuple[list[Run], dict[str, dict[str, int]]]:
     return [Run(of_run, f"run{number}") for number, of_run in enumerate(zip(*rankings, strict=True))], qrels
 
 
-def test_a_run_is_chosen_if_it_leads_by_two_standard_errors() -> None:
+def test_a_run_is_chosen_if_it_leads_by_two_standard_errors():
     runs, qrels = top_heavy()
     recipe = IndexFreeRecipe((), FusionWeights("RR"), runs={run.tag: run for run in runs})
     recipe, _, data = recipe.read_runs(qrels)
@@ -193,7 +186,7 @@ def test_a_run_is_chosen_if_it_leads_by_two_standard_errors() -> None:
     assert (fewer.chosen, fewer.choice) == ((LEARNED,), None)
 
 
-def test_a_rule_that_is_chosen_fuses_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_that_is_chosen_fuses_alone(monkeypatch):
     choose = module.choose
     monkeypatch.setattr(
         module, "choose", lambda *given, **options: replace(choose(*given, **options), chosen=(System("combmnz"),))
@@ -204,27 +197,27 @@ def test_a_rule_that_is_chosen_fuses_alone(monkeypatch: pytest.MonkeyPatch) -> N
     assert "fused:combmnz(run0,run1)" in model.summary()
 
 
-def test_the_penalty_is_by_the_number_of_runs() -> None:
+def test_the_penalty_is_by_the_number_of_runs():
     for noise, penalty in (((0.5, 1.0, 1.5), 5.0), ((0.5, 1.0, 1.5, 2.0), 30.0)):
         runs, qrels = runs_of(8, noise)
         assert learn_fusion(runs, qrels).model.provenance["penalty"] == penalty
 
 
-def test_runs_alone_are_scored_by_their_own_documents() -> None:
+def test_runs_alone_are_scored_by_their_own_documents():
     runs, qrels = runs_of(9)
     scores = learn_fusion(runs, qrels).scores
     for run in runs:
         assert scores[run.tag].by_query == pytest.approx(evaluate(run, qrels, ["nDCG@10"]).by_query, abs=1e-12)
 
 
-def test_all_topics_that_there_is_room_for_are_learned_from() -> None:
+def test_all_topics_that_there_is_room_for_are_learned_from():
     runs, qrels = runs_of(60, documents=20)
     known = [qid for qid in qrels if any(qrels[qid][docid] > 0 for run in runs for docid in run[qid].docids)]
     assert learn_fusion(runs, qrels).model.provenance["queries"] == known
     assert len(known) > 2 * module.MIN_TOPICS_TO_CHOOSE
 
 
-def test_with_little_room_topics_at_equal_distances_are_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_little_room_topics_at_equal_distances_are_learned_from(monkeypatch):
     runs, qrels = runs_of(120, documents=20)
     monkeypatch.setattr(module, "MAX_BYTES", 60 * 20 * 4 * 8)
     learned = learn_fusion(runs, qrels, folds=3)
@@ -237,7 +230,7 @@ def test_with_little_room_topics_at_equal_distances_are_learned_from(monkeypatch
     assert len(learned.scores[LEARNED].qids) == 120
 
 
-def test_documents_below_rank_100_are_not_learned_from() -> None:
+def test_documents_below_rank_100_are_not_learned_from():
     runs, qrels = runs_of(6, documents=200)
     deep = [Run(tuple(Ranking(r.qid, "", r.docids, r.scores) for r in run.rankings), run.tag) for run in runs]
     top = {qid: {docid for run in runs for docid in run[qid].docids[:100]} for qid in qrels}
@@ -269,19 +262,19 @@ THREE, FOUR = ({qid: GRADES[qid] for qid in list(GRADES)[:most]} for most in (3,
         (EIGHT, THREE, {"folds": 3}, "2 topics --folds"),  # of which a fold leaves one out
     ],
 )
-def test_refusals(runs: Any, qrels: dict[str, dict[str, int]], options: dict[str, int], parts: str) -> None:
+def test_refusals(runs, qrels, options, parts):
     with pytest.raises(ParameterError) as error:
         learn_fusion(runs, qrels, **options)  # type: ignore[arg-type]
     assert all(part in str(error.value) for part in parts.split())
 
 
-def test_few_topics_are_enough() -> None:
+def test_few_topics_are_enough():
     assert learn_fusion(EIGHT, THREE).held_out is None
     assert learn_fusion(EIGHT, FOUR, folds=4).held_out is not None
     assert learn_fusion(EIGHT, GRADES, folds=8).held_out is not None
 
 
-def test_a_run_that_lacks_topics_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_that_lacks_topics_is_told(caplog):
     runs, qrels = runs_of(8)
     part = Run(runs[1].rankings[:5], "run1")
     with caplog.at_level(logging.WARNING):
@@ -291,14 +284,14 @@ def test_a_run_that_lacks_topics_is_told(caplog: pytest.LogCaptureFixture) -> No
     assert set(fuse_runs([runs[0], part], learned.held_out)) == set(runs[0])
 
 
-def test_a_single_document_a_topic_is_no_constant_run() -> None:
+def test_a_single_document_a_topic_is_no_constant_run():
     runs, qrels = runs_of(8)
     top = Run(tuple(ranking.head(1) for ranking in runs[1].rankings), "top")
     _, _, of_scores, of_ranks = learn_fusion([runs[0], top], qrels).model.weights
     assert (of_scores, of_ranks > 0) == (0.0, True)
 
 
-def test_model_files(tmp_path: Path) -> None:
+def test_model_files(tmp_path):
     runs, qrels = runs_of(8)
     model = learn_fusion(runs, qrels, folds=4).model
     model.save(tmp_path / "fusion.json")
@@ -315,7 +308,7 @@ def test_model_files(tmp_path: Path) -> None:
             replace(model, **change)  # type: ignore[arg-type]
 
 
-def test_joined_runs_of_files_in_any_order(tmp_path: Path) -> None:
+def test_joined_runs_of_files_in_any_order(tmp_path):
     runs, _ = runs_of(6)
     shuffled = Run(tuple(runs[1].rankings[number] for number in (3, 0, 5, 1)), "run1")
     paths = [tmp_path / "a.run", tmp_path / "b.run.gz"]
@@ -333,7 +326,7 @@ def test_joined_runs_of_files_in_any_order(tmp_path: Path) -> None:
     assert (tmp_path / "out.run").read_bytes() == (tmp_path / "expected.run").read_bytes()
 
 
-def test_runs_are_read_a_query_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_read_a_query_at_a_time(tmp_path, monkeypatch):
     """Passes that learn, score and write have the rankings of a few queries in memory."""
     runs, qrels = runs_of(40)
     for run in runs:
@@ -341,7 +334,7 @@ def test_runs_are_read_a_query_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
     files, alive, read = [RunFile(tmp_path / run.tag) for run in runs], list[int](), RunFile.rankings.fget
     assert read is not None
 
-    def counted(self: RunFile) -> Iterator[Ranking]:
+    def counted(self):
         for number, ranking in enumerate(read(self)):
             if number % 13 == 12:
                 alive.append(sum(type(kept) is Ranking for kept in gc.get_objects()))

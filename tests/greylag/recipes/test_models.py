@@ -4,11 +4,8 @@ Tests `greylag.rankers.model` and `greylag.rankers.stages`.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,14 +27,14 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import PythonFeature
 from greylag.features.spec import FeatureSpec
 from greylag.features.spelling import parse_feature, parse_features
-from greylag.features.weighting import FeatureParameters, Profile
+from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.extraction import training_data
 from greylag.rankers.explanation import explain
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import EstimatorRanker, ModelRanker, RM3Stage
-from greylag.ranking import FloatArray, Query, Ranking
+from greylag.ranking import Query, Ranking
 from greylag.recipes.baselines import values_at_ends
 from tests.greylag.diversity import samples
 from tests.greylag.learning.samples import collection, rankings, trained
@@ -58,7 +55,7 @@ from tests.greylag.learning.samples import collection, rankings, trained
         ({"parameters": {"profile": "zettair"}}, "profile is 'zettair': it must be one of indri, galago, inquery"),
     ],
 )
-def test_loading_rejects_invalid_content(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+def test_loading_rejects_invalid_content(tmp_path, change, reason):
     path = tmp_path / "model.json"
     RankingModel((FeatureSpec("FI", "term", "LM"),), (1.0,)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -69,7 +66,7 @@ def test_loading_rejects_invalid_content(tmp_path: Path, change: dict[str, objec
 
 
 @pytest.mark.parametrize(("profile", "matched"), [("indri", 2), ("galago", 2), ("inquery", 1)])
-def test_models_rank_with_their_own_window_profile(tmp_path: Path, profile: Profile, matched: int) -> None:
+def test_models_rank_with_their_own_window_profile(tmp_path, profile, matched):
     index = PositionalIndex.from_texts({"near": "new york", "far": "new big york", "none": "york city"})
     feature = FeatureSpec.parse("SD/unordered/BM25-U-2")
     RankingModel((feature,), (1.0,), FeatureParameters(profile=profile)).save(tmp_path / "model.json")
@@ -79,7 +76,7 @@ def test_models_rank_with_their_own_window_profile(tmp_path: Path, profile: Prof
     assert np.count_nonzero(ranked.scores) == matched
 
 
-def test_files_round_trip_and_do_not_depend_on_threads(tmp_path: Path) -> None:
+def test_files_round_trip_and_do_not_depend_on_threads(tmp_path):
     index = collection()
     for name, jobs in (("one", 1), ("two", 2)):
         trained(index, jobs, retrain=True).save(tmp_path / name)
@@ -92,7 +89,7 @@ def test_files_round_trip_and_do_not_depend_on_threads(tmp_path: Path) -> None:
     assert ModelRanker(model, index)(ranking) == ModelRanker(trained(index, retrain=True), index)(ranking)
 
 
-def test_models_shorten_queries_as_in_training(tmp_path: Path) -> None:
+def test_models_shorten_queries_as_in_training(tmp_path):
     """Scores and explanations of a whole topic are those of the query that the model was trained on."""
     index = PositionalIndex.from_texts({"a": "slabs of iron", "b": "cones and slabs", "c": "what cones"})
     form = QueryForm(True, frozenset({"what", "known"}))
@@ -112,7 +109,7 @@ def test_models_shorten_queries_as_in_training(tmp_path: Path) -> None:
     assert explain(model, index, whole, "b") == explain(plain, index, short, "b")
 
 
-def test_spellings_of_one_file(tmp_path: Path) -> None:
+def test_spellings_of_one_file(tmp_path):
     names = ["run:a.run", "run:./a.run@z", "prior:x/a.tsv", "run:y/b.run", "run:x//b.run"]
     model = RankingModel(tuple(map(parse_feature, names)), (1.0,) * len(names))
     placed = model.with_files({"a.run": "new.run", "a.tsv": "new.tsv", "x/b.run": "c.run"})
@@ -134,7 +131,7 @@ QRELS = {f"q{i}": {f"d{d}": int(RNG.integers(3)) for d in range(40)} for i in ra
 
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), DecisionTreeRegressor(max_depth=4, random_state=0)])
-def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
+def test_ranks_by_the_predictions(estimator):
     data = training_data(RANKINGS, QRELS, EXTRACTOR)
     stage = EstimatorRanker(estimator.fit(data.features, data.grades), EXTRACTOR)
     for ranking in RANKINGS:
@@ -144,7 +141,7 @@ def test_ranks_by_the_predictions(estimator: LinearRegression) -> None:
         assert sorted(result.docids) == sorted(ranking.docids)
 
 
-def test_a_linear_estimator_is_a_linear_model() -> None:
+def test_a_linear_estimator_is_a_linear_model():
     data = training_data(RANKINGS, QRELS, EXTRACTOR)
     estimator = LinearRegression(fit_intercept=False).fit(data.features, data.grades)
     model = RankingModel(EXTRACTOR.specs, tuple(estimator.coef_.tolist()))
@@ -152,7 +149,7 @@ def test_a_linear_estimator_is_a_linear_model() -> None:
         assert EstimatorRanker(estimator, EXTRACTOR)(ranking).docids == ModelRanker(model, INDEX)(ranking).docids
 
 
-def boosted_trees(**options: Any) -> Any:
+def boosted_trees(**options):
     """Make a classifier of LightGBM."""
     lightgbm = pytest.importorskip("lightgbm")
     return lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=2, verbose=-1, **options)
@@ -161,7 +158,7 @@ def boosted_trees(**options: Any) -> Any:
 DATA = training_data(RANKINGS, QRELS, EXTRACTOR)
 
 
-def own_ranking(ranking: Ranking, scores: FloatArray) -> list[str]:
+def own_ranking(ranking, scores):
     """Sort by scores, ties in the incoming order, in plain Python."""
     return [ranking.docids[row] for row in sorted(range(len(ranking)), key=lambda row: -scores[row])]
 
@@ -177,7 +174,7 @@ def own_ranking(ranking: Ranking, scores: FloatArray) -> list[str]:
         boosted_trees,
     ],
 )
-def test_a_classifier_ranks_by_how_likely_documents_are_relevant(make: Callable[[], Any]) -> None:
+def test_a_classifier_ranks_by_how_likely_documents_are_relevant(make):
     """Not by its labels, of which nearly all documents have the same."""
     classifier = make().fit(DATA.features, DATA.grades > 1)
     for ranking in RANKINGS:
@@ -194,7 +191,7 @@ def test_a_classifier_ranks_by_how_likely_documents_are_relevant(make: Callable[
 
 @pytest.mark.parametrize("grades", [(0, 1, 2), (-1, 4, 9)])
 @pytest.mark.parametrize("make", [LogisticRegression, boosted_trees])
-def test_a_classifier_of_grades_ranks_by_the_expected_grade(make: Callable[[], Any], grades: tuple[int, ...]) -> None:
+def test_a_classifier_of_grades_ranks_by_the_expected_grade(make, grades):
     classifier = make().fit(DATA.features, np.array(grades)[DATA.grades])
     for ranking in RANKINGS:
         shares = classifier.predict_proba(EXTRACTOR(ranking))
@@ -205,8 +202,8 @@ def test_a_classifier_of_grades_ranks_by_the_expected_grade(make: Callable[[], A
         )
 
 
-def test_raw_scores_of_an_objective_of_ones_own_rank() -> None:
-    def squared(grades: FloatArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+def test_raw_scores_of_an_objective_of_ones_own_rank():
+    def squared(grades, scores):
         return scores - grades, np.ones(len(grades))
 
     trees = boosted_trees(objective=squared).fit(DATA.features, DATA.grades > 1)
@@ -217,10 +214,10 @@ def test_raw_scores_of_an_objective_of_ones_own_rank() -> None:
 class Fixed:
     """Predicts the given values."""
 
-    def __init__(self, *values: float) -> None:
+    def __init__(self, *values):
         self.values = values
 
-    def predict(self, X: FloatArray) -> list[float]:
+    def predict(self, X):
         return list(self.values)
 
 
@@ -249,7 +246,7 @@ TWO = np.column_stack([GRADES > 0, GRADES > 1])
         (lambda features: features[:, 0], "function <lambda> predicts nothing"),
     ],
 )
-def test_estimators_that_do_not_rank(estimator: Any, reason: str) -> None:
+def test_estimators_that_do_not_rank(estimator, reason):
     with pytest.raises(ModelError) as error:
         EstimatorRanker(estimator, EXTRACTOR)
     assert reason in str(error.value)
@@ -269,14 +266,14 @@ def test_estimators_that_do_not_rank(estimator: Any, reason: str) -> None:
         (Fixed(*[1.0] * 39, float("nan")), "shape (40,) with 39 finite"),
     ],
 )
-def test_predictions_that_do_not_rank(estimator: Any, reason: str) -> None:
+def test_predictions_that_do_not_rank(estimator, reason):
     with pytest.raises(ModelError) as error:
         EstimatorRanker(estimator, EXTRACTOR)(RANKINGS[0])
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_rankers_and_estimators_with_mixins_alone() -> None:
+def test_rankers_and_estimators_with_mixins_alone():
     lightgbm = pytest.importorskip("lightgbm")
     trees = lightgbm.LGBMRanker(n_estimators=3, min_child_samples=2, verbose=-1)
     trees.fit(DATA.features, GRADES, group=np.diff(DATA.offsets))
@@ -284,7 +281,7 @@ def test_rankers_and_estimators_with_mixins_alone() -> None:
     assert list(EstimatorRanker(trees, EXTRACTOR)(RANKINGS[0]).docids) == expected
 
     class Own(RegressorMixin):
-        def predict(self, X: FloatArray) -> FloatArray:
+        def predict(self, X):
             return -X[:, 0]
 
     first = EXTRACTOR(RANKINGS[0])[:, 0]
@@ -307,7 +304,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def constructed(kind: Any) -> Any:
+def constructed(kind):
     """Make an estimator of scikit-learn, with a classifier for what has to be named, or else a regressor."""
     required = [p.name for p in signature(kind).parameters.values() if p.default is p.empty and p.name in PARTS]
     values = {name: PARTS[name] for name in required}
@@ -320,7 +317,7 @@ def constructed(kind: Any) -> Any:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("form", ["text", "two", "three"])
 @pytest.mark.parametrize(("name", "kind"), all_estimators())
-def test_every_estimator_of_scikit_learn_ranks_best_first_or_is_refused(name: str, kind: Any, form: str) -> None:
+def test_every_estimator_of_scikit_learn_ranks_best_first_or_is_refused(name, kind, form):
     columns = (PythonFeature(str(n), lambda ranking, n=n: COLUMNS[list(map(int, ranking.docids)), n]) for n in range(3))
     target = {"text": np.where(CLEAR > 0, "good", "not"), "two": CLEAR > 0, "three": CLEAR}[form]
     try:
@@ -343,7 +340,7 @@ def test_every_estimator_of_scikit_learn_ranks_best_first_or_is_refused(name: st
     assert form == "two" or (np.diff(grades) <= 0).all() or name in {*LEARN_NOTHING_HERE, "BernoulliNB"}
 
 
-def test_composes_and_keeps_the_order_of_ties() -> None:
+def test_composes_and_keeps_the_order_of_ties():
     pipeline = (lambda query: Ranking(query.qid, query.text, ("d3", "d1", "d2"), np.zeros(3))) >> EstimatorRanker(
         Fixed(1, 2, 1), EXTRACTOR
     )
@@ -351,7 +348,7 @@ def test_composes_and_keeps_the_order_of_ties() -> None:
     assert len(EstimatorRanker(Fixed(), EXTRACTOR)(Ranking("q", "cat", (), np.zeros(0)))) == 0
 
 
-def test_a_warning_names_documents_that_the_index_lacks(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_names_documents_that_the_index_lacks(caplog):
     ranked = EstimatorRanker(Fixed(1, 2), EXTRACTOR).run([Ranking("q", "cat", ("d1", "gone", "d2"), np.zeros(3))])
     assert (ranked["q"].docids, ranked["q"].scores.tolist()) == (("d2", "d1", "gone"), [2.0, 1.0, 1.0])
     (message,) = caplog.messages
@@ -359,7 +356,7 @@ def test_a_warning_names_documents_that_the_index_lacks(caplog: pytest.LogCaptur
     assert "d1" not in message
 
 
-def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order() -> None:
+def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order():
     index = collection()
     specs = parse_features("FI/term/LM,SD/unordered/BM25-U-4")
     model = RankingModel(specs, (0.75, -2.0), FeatureParameters(mu=20.0))
@@ -372,7 +369,7 @@ def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order() -> None:
     assert tied.docids == ranking.docids
 
 
-def test_a_model_of_another_collection_needs_transfer() -> None:
+def test_a_model_of_another_collection_needs_transfer():
     model = trained(collection())
     other = collection(seed=2)
     assert len(ModelRanker(model, other, transfer=True)(rankings(other)[0][0])) == 40
@@ -382,7 +379,7 @@ SAMPLE = samples.index(1, 15)
 RANKED = samples.ranking(2, 15)
 
 
-def test_scores_are_those_of_the_expanded_query() -> None:
+def test_scores_are_those_of_the_expanded_query():
     parameters = FeatureParameters(k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
     stage = RM3Stage(SAMPLE, original_weight=0.3, k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
     terms, probabilities = relevance_model(SAMPLE, RANKED, parameters)
@@ -401,13 +398,13 @@ def test_scores_are_those_of_the_expanded_query() -> None:
     assert [found[docid] for docid in RANKED.docids] == pytest.approx(scores.tolist())
 
 
-def test_the_query_alone_is_bm25() -> None:
+def test_the_query_alone_is_bm25():
     bm25 = FeatureExtractor(SAMPLE, parse_features("FI/term/BM25"))(RANKED)[:, 0]
     assert RM3Stage(SAMPLE, original_weight=1.0)(RANKED).docids == RANKED.rescore(bm25).docids
     assert RM3Stage(SAMPLE, original_weight=0.0)(RANKED).docids != RANKED.rescore(bm25).docids
 
 
-def test_values_at_the_ends_of_what_was_tried_are_told_unless_nothing_is_beyond() -> None:
+def test_values_at_the_ends_of_what_was_tried_are_told_unless_nothing_is_beyond():
     grid = {"k1": (0.0, 0.9, 2.0), "b": (0.0, 0.4, 1.0), "mu": (500.0,), "original_weight": (0.0, 0.5, 1.0)}
     for inside in ({"k1": 0.0, "b": 0.0, "original_weight": 0.0}, {"k1": 0.9, "b": 1.0, "original_weight": 1.0}):
         assert values_at_ends(grid, {**inside, "mu": 500.0}) == {}

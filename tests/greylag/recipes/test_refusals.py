@@ -1,8 +1,6 @@
 """Refusals of extractors, recipes and spellings: one line, with the value and what works."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,32 +30,32 @@ from greylag.recipes.sources import FeatureSources
 from greylag.stages import StageStep
 from tests.greylag.learning.samples import random_data
 
-INDEX: Any = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
-FEATURES: Any = parse_features("FI/term/LM")
-RUN: Any = Run(tuple(Ranking(qid, "cat", ("a", "b"), np.zeros(2)) for qid in "12"), "first")
-QRELS: Any = {qid: {"a": 1} for qid in "12"}
-LEARNER: Any = LogisticRegression()
-EXTRACTOR: Any = FeatureExtractor(INDEX, FEATURES)
+INDEX = PositionalIndex.from_texts({"a": "cat", "b": "dog"})
+FEATURES = parse_features("FI/term/LM")
+RUN = Run(tuple(Ranking(qid, "cat", ("a", "b"), np.zeros(2)) for qid in "12"), "first")
+QRELS = {qid: {"a": 1} for qid in "12"}
+LEARNER = LogisticRegression()
+EXTRACTOR = FeatureExtractor(INDEX, FEATURES)
 DATA = random_data(2)
 
 
-def top_ten(ranking: Ranking) -> list[float]:
+def top_ten(ranking):
     return [0.0] * len(ranking)
 
 
-def without(name: str) -> dict[str, Any]:
+def without(name):
     return {key: values for key, values in baselines.GRID.items() if key != name}
 
 
 GREEDY = MRFRecipe(FEATURES, GreedySelection("AP"))
 SLOPED = RankingModel(FEATURES, (0.5,), by_length=LengthSlopes((0.1,), 10, 1000))
 FILES = RankingModel(parse_features("prior:x/a.tsv,run:y/b.run,run:x/b.run"), (1.0,) * 3)
-MODELS: list[tuple[Callable[[], object], str]] = [
+MODELS = [
     (lambda: replace(SLOPED, by_length=LengthSlopes((0.1, 0.1), 10, 1000)), "1 weights cannot have 2 slopes"),
     (lambda: LengthSlopes((0.1,), 100, 10), "the shortest below the longest"),
     (lambda: ModelRanker(replace(SLOPED, fingerprint="x", by_length=None), INDEX), "trained on another collection"),
 ]
-CALLS: list[tuple[Callable[[], object], str]] = [
+CALLS = [
     (lambda: FeatureExtractor(FEATURES, INDEX), "FeatureExtractor(index, features) needs a PositionalIndex"),
     (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), "not for Run"),
     (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression"),
@@ -103,7 +101,7 @@ CALLS: list[tuple[Callable[[], object], str]] = [
 @pytest.mark.parametrize(
     ("kind", "call", "reason"), [*((ModelError, *row) for row in MODELS), *((ParameterError, *row) for row in CALLS)]
 )
-def test_the_answer_is_what_works(kind: type[Exception], call: Callable[[], object], reason: str) -> None:
+def test_the_answer_is_what_works(kind, call, reason):
     with pytest.raises(kind) as raised:
         call()
     assert reason in str(raised.value)
@@ -119,7 +117,7 @@ def test_the_answer_is_what_works(kind: type[Exception], call: Callable[[], obje
         ("rrf(weights=0.3,0.7,rank_constant=10)", "rrf(weights=[0.3,0.7],rank_constant=10)"),
     ],
 )
-def test_a_spelling_that_is_proposed_is_read(text: str, meant: str | None) -> None:
+def test_a_spelling_that_is_proposed_is_read(text, meant):
     with pytest.raises(ParameterError) as raised:
         read_call(text)
     assert str(raised.value).partition(": write ")[2] == (meant or "")
@@ -127,8 +125,8 @@ def test_a_spelling_that_is_proposed_is_read(text: str, meant: str | None) -> No
         read_call(meant)
 
 
-def test_an_error_of_a_parser_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def parse(text: str) -> None:
+def test_an_error_of_a_parser_is_one_line(monkeypatch):
+    def parse(text):
         raise ValueError("no such unit")
 
     monkeypatch.setattr(find_feature("written"), "parse", parse)

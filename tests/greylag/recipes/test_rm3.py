@@ -7,7 +7,7 @@ from greylag.recipes.rm3 import RM3Recipe
 from tests.greylag.recipes.test_sources import CANDIDATES, GRID, INDEX, QIDS, QRELS, RANKINGS, mean
 
 
-def test_the_model_is_the_tuned_baseline_of_the_automatic_choice() -> None:
+def test_the_model_is_the_tuned_baseline_of_the_automatic_choice():
     fitted, tuned = RM3Recipe(grid=GRID).fit(RANKINGS, QRELS, INDEX), CANDIDATES.tune(QIDS)
     assert list(map(str, fitted.model.features)) == [f"stage:{tuned.rm3}"]
     ranked = ModelRanker(fitted.model, INDEX).run(RANKINGS[:8])
@@ -17,6 +17,6 @@ def test_the_model_is_the_tuned_baseline_of_the_automatic_choice() -> None:
     assert fitted.ends["original_weight"] == (0.3, 0.7)
 
 
-def test_beyond_the_ends_of_the_domain_there_is_nothing_to_try() -> None:
+def test_beyond_the_ends_of_the_domain_there_is_nothing_to_try():
     alone = RM3Recipe(grid={**GRID, "original_weight": (0.0, 1.0)}).fit(RANKINGS, QRELS, INDEX)
     assert "original_weight" not in alone.ends

@@ -42,7 +42,7 @@ TUNED = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)
 QIDS = [f"q{q}" for q in range(8)]
 
 
-def mean(rankings: Run) -> float:
+def mean(rankings):
     """Mean AP, by its definition."""
     values = []
     for qid, relevant in QRELS.items():
@@ -51,11 +51,11 @@ def mean(rankings: Run) -> float:
     return float(np.mean(values))
 
 
-def test_rm3_and_mu_are_the_best_of_the_grid() -> None:
+def test_rm3_and_mu_are_the_best_of_the_grid():
     judged = RANKINGS[:8]
     tuned = CANDIDATES.tune(QIDS)
 
-    def bm25(k1: float, b: float) -> Run:
+    def bm25(k1, b):
         return RM3Stage(INDEX, original_weight=1.0, k1=k1, b=b).run(judged)
 
     by_bm25 = {(k1, b): mean(bm25(k1, b)) for k1 in GRID["k1"] for b in GRID["b"]}
@@ -76,7 +76,7 @@ def test_rm3_and_mu_are_the_best_of_the_grid() -> None:
     assert tuned.parameters.mu == max(by_mu, key=by_mu.__getitem__)
 
 
-def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
+def test_what_is_kept_between_folds_is_what_would_be_computed():
     kept = replace(CANDIDATES)
     for qids in (QIDS[:5], QIDS[2:], QIDS[:5]):
         new = replace(CANDIDATES)
@@ -87,7 +87,7 @@ def test_what_is_kept_between_folds_is_what_would_be_computed() -> None:
         assert tuned == replace(CANDIDATES, rankings=own).tune(qids), "other queries make no difference"
 
 
-def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades() -> None:
+def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades():
     graded = {qid: {docid: 1 + place % 2 for place, docid in enumerate(of_one)} for qid, of_one in QRELS.items()}
     graded["q0"] = {**graded["q0"], next(iter(graded["q0"])): 4}
     err = Objective.parse("ERR@5")
@@ -95,7 +95,7 @@ def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades() -> None:
     assert prepared.tune(QIDS[1:]) == replace(prepared, objective=replace(err, max_grade=4)).tune(QIDS[1:])
 
 
-def test_the_features_are_those_of_an_extractor() -> None:
+def test_the_features_are_those_of_an_extractor():
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
     extractor = FeatureExtractor(INDEX, data.specs, tuned.parameters)  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def test_the_features_are_those_of_an_extractor() -> None:
     assert (data.specs, data.docids, data.origin) == (expected.specs, expected.docids, expected.origin)
 
 
-def test_baselines_have_values_by_parameters_that_other_queries_tuned() -> None:
+def test_baselines_have_values_by_parameters_that_other_queries_tuned():
     tuned, parts = CANDIDATES.tune(QIDS), [QIDS[:3], QIDS[3:]]
     rows = CANDIDATES.training(tuned, QIDS)
     fitted = cross_fit_baselines(rows, CANDIDATES, tuned, parts)
@@ -123,7 +123,7 @@ def test_baselines_have_values_by_parameters_that_other_queries_tuned() -> None:
                 np.testing.assert_array_equal(own.features[:, columns], expected)
 
 
-def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
+def test_training_takes_the_tops_of_both_rankings_in_turn():
     data, kept = CANDIDATES.data(TUNED), CANDIDATES.training(TUNED, QIDS)
     rm3 = data.names.index(f"stage:{TUNED.rm3}")
     assert np.diff(kept.offsets).tolist() == [25] * 8
@@ -137,7 +137,7 @@ def test_training_takes_the_tops_of_both_rankings_in_turn() -> None:
     assert [*map(list, kept.relevant_grades)] == [*map(list, data.relevant_grades)]
 
 
-def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
+def test_rows_keep_their_order_and_ties_go_to_the_earlier():
     data = RankingData(
         ("x",), ("a", "b"), np.array([0, 3, 5]), tuple("uvwyz"), np.arange(5.0)[:, None], np.array([0, 1, 0, 1, 0]),
         (np.array([1]), np.array([1])),
@@ -147,7 +147,7 @@ def test_rows_keep_their_order_and_ties_go_to_the_earlier() -> None:
     assert top_rows(data, np.array([1.0, 2.0, 1.0, 0.0, 1.0]), 1).docids == ("u", "y"), "the given order comes first"
 
 
-def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_queries_are_tuned_on_a_part_and_keep_only_training_rows(monkeypatch):
     whole = CANDIDATES.data(TUNED)
     rows = top_rows(whole, whole.columns[whole.names.index(f"stage:{TUNED.rm3}")], SOURCES.depth)
     expected = CANDIDATES.tune(["q0", "q4", "q7"])

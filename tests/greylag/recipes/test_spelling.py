@@ -1,10 +1,6 @@
 """Recipes by their spelling, and training with shortened queries."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +16,6 @@ from greylag.learning.preselect import MMRPreselection
 from greylag.ranking import Ranking, Run
 from greylag.recipes import AutomaticRecipe, BaselineRecipe, MRFRecipe, RM3Recipe, baselines, parse_model, train
 from greylag.recipes.baselines import GRID, TunedMRFRecipe
-from greylag.recipes.recipe import Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.spelling import RANKERS, model_files
 from tests.greylag.learning.samples import collection, rankings
@@ -45,18 +40,18 @@ SD = candidate_pool("sd")
         ),
     ],
 )
-def test_recipes(text: str, recipe: Recipe) -> None:
+def test_recipes(text, recipe):
     assert parse_model(text, pool="sd") == (recipe, QueryForm())
 
 
-def test_baselines_and_the_values_to_try() -> None:
+def test_baselines_and_the_values_to_try():
     recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10", grid={**GRID, "k1": (0.6, 2.0), "b": (1.0,)})
     assert parse_model("bm25(k1=[0.6,2],b=1)", "nDCG@10").recipe == recipe
     recipe = RM3Recipe(grid={**GRID, "fb_docs": (3,), "original_weight": (0.2, 0.4)})
     assert parse_model("rm3(fb_docs=3,original_weight=[0.2,0.4])").recipe == recipe
 
 
-def test_learners_and_preselection() -> None:
+def test_learners_and_preselection():
     features = parse_features("score,FI/term/LM")
     recipe, _ = parse_model("coordinate-ascent(b=1,restarts=5,seed=2,preselect=1)", "RR", features=features)
     learner = CoordinateAscent("RR", restarts=5, seed=2)
@@ -64,7 +59,7 @@ def test_learners_and_preselection() -> None:
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_every_model_takes_its_defaults(name: str) -> None:
+def test_every_model_takes_its_defaults(name):
     """What the help shows as defaults is what a model without options has."""
     if name == "lambdamart":
         pytest.importorskip("lightgbm")
@@ -102,18 +97,18 @@ def test_every_model_takes_its_defaults(name: str) -> None:
         ("lambdamart(mu=20)", {}, "'mu': use depth, trees"),
     ],
 )
-def test_mistakes(text: str, more: Any, reason: str) -> None:
+def test_mistakes(text, more, reason):
     with pytest.raises(ParameterError) as error:
         parse_model(text, **more)
     assert reason in str(error.value)
 
 
-def test_files() -> None:
+def test_files():
     assert model_files("mrf(mu=3,stop_words=a/b.txt)") == ["a/b.txt"]
     assert model_files("mrf(stop_words=lucene)") == model_files("mrf") == []
 
 
-def test_queries_are_shortened_in_training_and_in_the_model(tmp_path: Path) -> None:
+def test_queries_are_shortened_in_training_and_in_the_model(tmp_path):
     """As if the topics had been short."""
     index = collection()
     ranked, qrels = rankings(index)

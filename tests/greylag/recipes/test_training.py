@@ -6,7 +6,6 @@ Tests `baselines`, `fitted`, `recipe` and `greylag.learning.preselect`.
 import pickle
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,12 +30,11 @@ from greylag.recipes.baselines import (
     MRF_BM25,
     MRF_LM,
     SDM,
-    Baseline,
     BaselineRecipe,
     TunedMRFRecipe,
     parameter_grid,
 )
-from greylag.recipes.recipe import MRFRecipe, Recipe, cross_validate
+from greylag.recipes.recipe import MRFRecipe, cross_validate
 from greylag.recipes.rm3 import RM3Recipe
 from greylag.recipes.sources import FeatureSources
 from greylag.recipes.training import MORE_TOPICS_ADVICE, train
@@ -45,7 +43,7 @@ from tests.docs import ROOT
 from tests.greylag.learning.samples import collection, random_data, rankings, trained
 
 
-def test_learns_that_phrases_are_relevant() -> None:
+def test_learns_that_phrases_are_relevant():
     index = collection()
     model = trained(index)
     assert model.features[0].window.order == "O"
@@ -73,8 +71,8 @@ RECIPES = {
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) -> None:
-    told: list[str] = []
+def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe):
+    told = []
     found = cross_validate(
         recipe, FIRST, QRELS, INDEX, folds=3, seed=4, tag="cv", provenance={"name": "x"}, progress=told.append
     )
@@ -98,7 +96,7 @@ def test_each_query_is_reranked_by_a_model_of_the_other_folds(recipe: Recipe) ->
 
 
 @pytest.mark.parametrize("name", ["mrf", "rm3"])
-def test_a_model_and_its_held_out_score(name: str) -> None:
+def test_a_model_and_its_held_out_score(name):
     recipe = RECIPES[name]
     result = train(FIRST, QRELS, INDEX, recipe, folds=4, seed=1, tag="cv")
     model, held_out, scores = result.model, result.held_out, result.scores
@@ -119,9 +117,9 @@ GRADED[RANKED[0].qid] = dict.fromkeys(QRELS[RANKED[0].qid], 1)
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: str) -> None:
+def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name):
     """A query without a document of the level is not trained on, as one without a relevant document."""
-    recipe: Any = RECIPES[name]
+    recipe = RECIPES[name]
     part = {"learner": replace(recipe.learner, objective="AP(rel=2)")} if name in ("mrf", "preselected") else {}
     if name == "tuned":
         part = {"recipe": replace(recipe.recipe, learner=replace(recipe.recipe.learner, objective="AP(rel=2)"))}
@@ -139,20 +137,20 @@ def test_a_relevance_level_learns_what_the_judgements_at_that_level_teach(name: 
     assert ours.scores["held out"].by_measure == {"AP(rel=2)": expected.scores["held out"].by_measure["AP"]}
 
 
-def test_what_preselection_did_is_recorded() -> None:
+def test_what_preselection_did_is_recorded():
     model = RECIPES["preselected"].fit(FIRST, QRELS, INDEX).model
     assert (model.provenance["preselect"], model.provenance["candidates"]) == ("mmr(n_features=4)", 4)
     assert model.provenance["pool"] == len(GREEDY.features)
 
 
-def test_baselines_are_those_of_the_literature() -> None:
+def test_baselines_are_those_of_the_literature():
     assert [str(f) for f in MRF_LM.features] == ["FI/term/LM", "FD/ordered/LM-O-1", "FD/unordered/LM-U-4"]
     assert (BM25.weights, SDM.weights) == ((1.0,), (0.85, 0.1, 0.05))
     assert not BM25.trained
     assert MRF_LM.trained
 
 
-def test_weights_are_learned_only_if_trained() -> None:
+def test_weights_are_learned_only_if_trained():
     data, objective = random_data(2, queries=10, documents=30), Objective("AP")
     fixed, value = SDM.fit(data, objective)
     assert fixed == SDM.weights
@@ -166,7 +164,7 @@ AP = Objective("AP")
 BASE = FeatureParameters(mu=77.0)
 
 
-def test_parameter_grid() -> None:
+def test_parameter_grid():
     grid = {"mu": (1.0, 2.0), "k1": (0.5, 0.6), "b": (0.1, 0.2, 0.3), "fb_docs": (5,)}
     found = parameter_grid(grid, ("k1", "b"), BASE)
     assert [(p.k1, p.b) for p in found] == [(k1, b) for k1 in (0.5, 0.6) for b in (0.1, 0.2, 0.3)]
@@ -178,7 +176,7 @@ TUNED = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0), "mu": (5.0, 50.0)}
 
 
 @pytest.mark.parametrize("baseline", [BM25, MRF_BM25])
-def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
+def test_tunes_a_baseline_from_rankings(baseline):
     grid = {"k1": (0.2, 0.9), "b": (0.0, 0.5, 1.0)}
     recipe = BaselineRecipe(baseline, objective="nDCG@5", grid=grid, base=FeatureParameters(mu=9.0))
     fitted = recipe.fit(RANKED, QRELS, INDEX)
@@ -198,7 +196,7 @@ def test_tunes_a_baseline_from_rankings(baseline: Baseline) -> None:
     assert again.model.weights == model.weights
 
 
-def test_a_baseline_takes_the_parameters_of_those_before() -> None:
+def test_a_baseline_takes_the_parameters_of_those_before():
     first = BaselineRecipe(BM25, grid=TUNED).fit(RANKED, QRELS, INDEX).model
     expected = BaselineRecipe(MRF_LM, grid=TUNED, base=first.parameters).fit(RANKED, QRELS, INDEX).model
     fitted = BaselineRecipe(MRF_LM, grid=TUNED, before=(BM25,)).fit(RANKED, QRELS, INDEX)
@@ -206,7 +204,7 @@ def test_a_baseline_takes_the_parameters_of_those_before() -> None:
     assert [chosen.split()[0] for chosen in fitted.chosen] == ["k1", "b", "mu"]
 
 
-def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling() -> None:
+def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modelling():
     grid = {"k1": (0.2, 0.9, 2.0), "b": (0.0, 0.5, 1.0), "mu": (3.0, 9.0, 200.0)}
     base = FeatureParameters(idf="robertson", profile="galago", mu=7.0)
     recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("AP", max_features=2), parameters=base)
@@ -218,7 +216,7 @@ def test_tuned_parameters_of_features_are_those_of_bm25_and_of_language_modellin
     )
 
 
-def test_provenance_has_the_queries_that_were_tuned_on() -> None:
+def test_provenance_has_the_queries_that_were_tuned_on():
     first, *others = (ranking.qid for ranking in RANKED)
     recipe = BaselineRecipe(BM25, grid=TUNED)
     assert recipe.fit(RANKED, QRELS, INDEX).queries == (first, *others)
@@ -227,7 +225,7 @@ def test_provenance_has_the_queries_that_were_tuned_on() -> None:
     assert [*fitted.queries] == fitted.model.provenance["queries"] == others
 
 
-def test_values_at_an_end_of_the_grid() -> None:
+def test_values_at_an_end_of_the_grid():
     grid = {"mu": (1.0, 5.0, 9.0), "k1": (0.5,), "b": (0.1, 0.5)}
     recipe = BaselineRecipe(BM25, grid=grid)
     assert recipe.fit(RANKED, QRELS, INDEX).ends == {"b": (0.1, 0.5)}
@@ -239,7 +237,7 @@ def test_values_at_an_end_of_the_grid() -> None:
     assert " on 1 training query with " in str(replace(fitted, queries=fitted.queries[:1]))
 
 
-def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFixture) -> None:
+def test_many_judged_topics_are_sampled_by_the_seed(caplog):
     judged = [qid for qid in FIRST if any(QRELS.get(qid, {}).values())]
     caplog.set_level("INFO")
     samples = [train(FIRST, QRELS, INDEX, RECIPES["bm25"], seed=seed, most_topics=3).model for seed in (0, 0, 1, 2, 3)]
@@ -260,7 +258,7 @@ def test_many_judged_topics_are_sampled_by_the_seed(caplog: pytest.LogCaptureFix
     assert train(FIRST, QRELS, INDEX, RECIPES["bm25"]).model.provenance["queries"] == judged
 
 
-def test_what_more_topics_gain_is_what_the_learning_curves_measured() -> None:
+def test_what_more_topics_gain_is_what_the_learning_curves_measured():
     gains = re.findall(r"([+-]\.\d+)(?: on average)? with (\d+)", MORE_TOPICS_ADVICE)
     assert [int(topics) for _, topics in gains] == [5, 10, 25]
     rows = yaml.safe_load((ROOT / "configs" / "few_topics.yaml").read_text())["expected"]

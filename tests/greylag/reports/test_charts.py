@@ -4,7 +4,6 @@ import re
 import struct
 import sys
 import time
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,25 +19,25 @@ from greylag.reports.charts import (
     result,
     rounds_chart,
 )
-from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, Figure, write_figure
+from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def scores(measure: str, values: list[float]) -> Scores:
+def scores(measure, values):
     return Scores.single(parse_measure(measure), {f"q<{place}>": value for place, value in enumerate(values)})
 
 
-def number(element: ElementTree.Element, name: str) -> float:
+def number(element, name):
     return float(element.attrib[name])
 
 
-def elements(figure: Figure, tag: str) -> list[ElementTree.Element]:
+def elements(figure, tag):
     return list(ElementTree.fromstring(figure.svg).iter(f"{SVG}{tag}"))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_bars_are_the_changes_sorted(seed: int) -> None:
+def test_bars_are_the_changes_sorted(seed):
     rng = np.random.default_rng(seed)
     n, measure = int(rng.integers(2, 30)), ["AP", "subtopic-loss@5"][seed % 2]
     old, new = np.round(rng.random((2, n)), 1).tolist()
@@ -70,7 +69,7 @@ def test_bars_are_the_changes_sorted(seed: int) -> None:
         )
 
 
-def test_a_figure_for_a_paper(tmp_path: Path) -> None:
+def test_a_figure_for_a_paper(tmp_path):
     """A panel for each comparison, with its bars."""
     rng = np.random.default_rng(1)
     runs = {name: scores("AP", rng.random(5).tolist()) for name in "abc"}
@@ -111,7 +110,7 @@ def test_figures_by_cairo(tmp_path, monkeypatch, form, begins):
         assert struct.unpack(">II", drawn[0][16:24]) == (RESOLUTION * WIDE, RESOLUTION * HEIGHT)
 
 
-def test_nothing_changes() -> None:
+def test_nothing_changes():
     same = scores("AP", [0.5, 0.25])
     figure = change_chart({"a": same, "b": same}, "a", "b")
     assert "2 equal" in figure.caption
@@ -120,7 +119,7 @@ def test_nothing_changes() -> None:
     assert sentence == "b has the same AP as a on every query."
 
 
-def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline() -> None:
+def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline():
     values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3]]
     runs = {name: scores("AP", row) for name, row in zip("abcd", values, strict=True)}
     for baseline, against in ((None, "c"), ("b", "b")):
@@ -139,7 +138,7 @@ def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline() 
         assert np.array(ends, float) == pytest.approx(x[0] + slope * (shown[:, 1:] - shown[0, 0]), abs=0.2)
 
 
-def test_rounds_of_different_length() -> None:
+def test_rounds_of_different_length():
     given = {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)}
     figure = rounds_chart("AP by round", "AP", given)
     points = elements(figure, "circle")
@@ -151,7 +150,7 @@ def test_rounds_of_different_length() -> None:
     assert {"round", "AP", "fold 1", "fold 2"} <= {text.text for text in elements(figure, "text")}
 
 
-def test_contributions_are_drawn_from_0() -> None:
+def test_contributions_are_drawn_from_0():
     figure = contributions_chart("Parts", [("SD<", 2.0), ("score", -1.0), ("none", 0.0)], "difference")
     axis = float(elements(figure, "path")[0].attrib["d"].split()[0].removeprefix("M"))
     (most, less, none), per_unit = elements(figure, "rect"), (WIDE - 8) / 3
@@ -169,7 +168,7 @@ def test_contributions_are_drawn_from_0() -> None:
 
 
 @pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])
-def test_verdicts(measure: str, sign: float) -> None:
+def test_verdicts(measure, sign):
     """Better, worse, and neither; what a loss means is its contrary."""
     rng = np.random.default_rng(3)
     base = 0.5 + 0.1 * rng.random(30)

@@ -1,11 +1,6 @@
 """One call that compares runs, and the value that prints itself."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,14 +16,14 @@ NAMES = ["AP", "P@5"]
 
 
 @pytest.fixture
-def runs() -> dict[str, Run]:
+def runs():
     return {name: samples.random_case(np.random.default_rng(seed))[0] for seed, name in enumerate(("one", "two"))}
 
 
 QRELS = samples.random_case(np.random.default_rng(0))[1]
 
 
-def test_runs_are_taken_as_they_come(runs: dict[str, Run], tmp_path: Path) -> None:
+def test_runs_are_taken_as_they_come(runs, tmp_path):
     """A run, its file, its scores by docid and its frame give the same."""
     write_run(runs["two"], tmp_path / "two.run")
     found = compare(runs, QRELS, NAMES, baseline="one")
@@ -40,7 +35,7 @@ def test_runs_are_taken_as_they_come(runs: dict[str, Run], tmp_path: Path) -> No
     assert len(compare(runs, QRELS, NAMES, all_pairs=True).significance.comparisons) == 2
 
 
-def test_views_are_those_of_their_functions(runs: dict[str, Run]) -> None:
+def test_views_are_those_of_their_functions(runs):
     holes = score_holes(runs, QRELS, NAMES)
     found = compare(runs, QRELS, NAMES, baseline="one", unjudged=True)
     assert found.holes.table == holes.table
@@ -56,14 +51,14 @@ def test_views_are_those_of_their_functions(runs: dict[str, Run]) -> None:
     assert found.to_dict() == evaluate_with_predictions(*scores, "one").to_dict()
 
 
-def test_judgements_by_subtopic_have_measures_of_diversity() -> None:
+def test_judgements_by_subtopic_have_measures_of_diversity():
     run, qrels = samples.random_subtopic_case(np.random.default_rng(3))
     found = compare({"run": run}, qrels).scores["run"]
     assert [str(measure) for measure in found.measures] == ["alpha-nDCG@10", "ERR-IA@10", "S-recall@10"]
     assert found.values.tolist() == evaluate_by_subtopic(run, qrels, found.measures).values.tolist()
 
 
-def test_frames_and_notebooks(runs: dict[str, Run]) -> None:
+def test_frames_and_notebooks(runs):
     found = compare(runs, QRELS, NAMES, baseline="one")
     frame = found.to_frame()
     assert [*frame.columns] == ["run", *NAMES]
@@ -74,7 +69,7 @@ def test_frames_and_notebooks(runs: dict[str, Run]) -> None:
     assert found._repr_html_().count("<table>") == 2
 
 
-def test_warnings_are_kept_and_logged(runs: dict[str, Run], caplog: pytest.LogCaptureFixture) -> None:
+def test_warnings_are_kept_and_logged(runs, caplog):
     new = Run(
         tuple(
             Ranking(q, "", (*(f"new{n}" for n in range(5)), *r.docids), [0.0] * (5 + len(r)))
@@ -120,14 +115,14 @@ SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
         (lambda: Evaluation({"a": evaluate(RUN, JUDGED), "b": evaluate(RUN, JUDGED, ["AP"])}), ("'a'", "'b'")),
     ],
 )
-def test_refused(call: Callable[[], Any], parts: tuple[str, ...]) -> None:
+def test_refused(call, parts):
     with pytest.raises(GreylagError) as error:
         call()
     assert [part for part in parts if part not in str(error.value)] == []
     assert "\n" not in str(error.value)
 
 
-def test_json_is_read_again(runs: dict[str, Run]) -> None:
+def test_json_is_read_again(runs):
     found = compare(runs, QRELS, NAMES, all_pairs=True, unjudged=True)
     content = json.loads(found.format("json"))
     assert {*content} == {"trec_eval", "runs", "significance", "unjudged_at_10", "holes"}

@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from greylag.studies import comparison_table, means, means_table, models_table
 from tests.greylag.studies.samples import Page
 
 
-def sections() -> list[Section]:
+def sections():
     rows = [("a <b>", 0.25, 7, None), ("c", 1.0, 12, "x & y")]
     table = Table("Means <over> queries", ("system", "AP", "n", "note"), rows, decimals=3)
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><circle cx="1" cy="3" r="2.5"/></svg>'
@@ -40,7 +39,7 @@ def sections() -> list[Section]:
     ]
 
 
-def queries() -> Section:
+def queries():
     left = (Place(1, "d<1>", 2, "down to 2"), Place(2, "d2", None, "up to 1"))
     text = ("A title", (("words of a ", False), ("wing", True)), (("1", True), ("2", False)))
     right = (
@@ -55,12 +54,12 @@ def queries() -> Section:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> str:
+def page(tmp_path):
     write_report(tmp_path / "report.html", "A <title>", sections(), {"seed": 3, "settings": {"name": "x"}})
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_has_all_content_and_loads_nothing(tmp_path: Path, page: str) -> None:
+def test_a_page_has_all_content_and_loads_nothing(tmp_path, page):
     parsed = Page(page)
     assert parsed.open == []
     assert parsed.texts["title"] == parsed.texts["h1"] == ["A <title>"]
@@ -91,7 +90,7 @@ def test_a_page_has_all_content_and_loads_nothing(tmp_path: Path, page: str) -> 
         Section("Title", "", "words")  # type: ignore[arg-type]
 
 
-def test_queries_with_both_rankings(tmp_path: Path) -> None:
+def test_queries_with_both_rankings(tmp_path):
     write_report(tmp_path / "report.html", "t", [queries()], {})
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     parsed = Page(text)
@@ -106,19 +105,19 @@ def test_queries_with_both_rankings(tmp_path: Path) -> None:
     assert "<script>" in text
 
 
-def run(tag: str, **rankings: str) -> Run:
+def run(tag, **rankings):
     made = (Ranking(qid, f"text of {qid}", tuple(ids), np.arange(len(ids), 0.0, -1.0)) for qid, ids in rankings.items())
     return Run(tuple(made), tag)
 
 
-def scores(*values: float) -> Scores:
+def scores(*values):
     return Scores((parse_measure("AP"),), ("q1", "q2", "q3")[: len(values)], np.array(values)[:, None], (), ())
 
 
-def test_documents_with_their_moves_and_reasons() -> None:
+def test_documents_with_their_moves_and_reasons():
     before, after = run("old", q1="abcd", q2="ab", unjudged="ab"), run("new", q1="caxb", q2="ab", unjudged="ba")
     qrels = {"q1": {"c": 2, "a": 0}, "q2": {"b": 1}, "q3": {"z": 1}}
-    seen: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    seen = []
 
     def why(qid, old, new):  # type: ignore[no-untyped-def]
         seen.append((qid, tuple(old), tuple(new)))
@@ -139,7 +138,7 @@ def test_documents_with_their_moves_and_reasons() -> None:
     assert seen == [("q1", ("a", "b", "c"), ("c", "a", "x")), ("q2", ("a", "b"), ("a", "b"))]
 
 
-def test_subtopics_titles_and_excerpts(tmp_path: Path) -> None:
+def test_subtopics_titles_and_excerpts(tmp_path):
     runs = run("old", q1="abc"), run("new", q1="cab")
     judged = {"q1": {"x<y>": {"a": 1, "c": 1}, "2": {"b": 0}, "3": {"c": 1, "b": 2}}}
     found = query_changes(
@@ -157,7 +156,7 @@ def test_subtopics_titles_and_excerpts(tmp_path: Path) -> None:
     assert {"Tc&", "x<y>", "3"} <= set(parsed.texts["b"])
 
 
-def test_a_query_that_retrieves_nothing() -> None:
+def test_a_query_that_retrieves_nothing():
     def why(qid, old, new):  # type: ignore[no-untyped-def]
         raise AssertionError("nothing to explain")
 
@@ -167,7 +166,7 @@ def test_a_query_that_retrieves_nothing() -> None:
 
 
 @pytest.mark.parametrize("top", [1, 2])
-def test_a_document_that_is_dropped(top: int) -> None:
+def test_a_document_that_is_dropped(top):
     found = query_changes(
         "c", run("old", q1="ab"), run("new", q1="b"), {"old": scores(0.5), "new": scores(1.0)}, {"q1": {}}, top=top
     )
@@ -175,12 +174,12 @@ def test_a_document_that_is_dropped(top: int) -> None:
     assert found.queries[0].right == (Place(1, "b", None, "up from 2"),)
 
 
-def tables_scores(*values: tuple[float, float]) -> Scores:
+def tables_scores(*values):
     qids = tuple(str(qid) for qid in range(len(values)))
     return Scores((parse_measure("AP"), parse_measure("P@10")), qids, np.array(values), (), ())
 
 
-def test_means_and_their_table() -> None:
+def test_means_and_their_table():
     found = means({"a": tables_scores((0.2, 0.5), (0.4, 0.7)), "b": tables_scores((1.0, 0.0), (0.0, 0.0))})
     assert found == {"a": {"AP": pytest.approx(0.3), "P@10": pytest.approx(0.6)}, "b": {"AP": 0.5, "P@10": 0.0}}
     more = {"b": {**found["b"], "S-recall@10": 0.9}, "c": {"AP": 0.1}}
@@ -194,7 +193,7 @@ def test_means_and_their_table() -> None:
     ]
 
 
-def test_a_row_for_each_comparison() -> None:
+def test_a_row_for_each_comparison():
     runs = {
         "a": tables_scores((0.2, 0.5), (0.4, 0.5)),
         "b": tables_scores((0.5, 0.5), (0.4, 0.4)),
@@ -221,7 +220,7 @@ def test_a_row_for_each_comparison() -> None:
     assert len(table.header) == len(table.rows[0])
 
 
-def test_shares_of_features_do_not_depend_on_their_scale() -> None:
+def test_shares_of_features_do_not_depend_on_their_scale():
     """The table is the same if a feature is a hundred times as large and its weight a hundredth."""
     rng = np.random.default_rng(2)
     offsets, values = np.array([0, 3, 3, 9]), rng.random((9, 2))
@@ -241,16 +240,16 @@ def test_shares_of_features_do_not_depend_on_their_scale() -> None:
     assert models_table("m", [RankingModel(features, (0.03, 1.0))]).rows[0][1] == "1:\N{NO-BREAK SPACE}+0.03"
 
 
-def clique(name: str, tf: int, contribution: float, times: float = 1.0) -> CliqueShare:
+def clique(name, tf, contribution, times=1.0):
     return CliqueShare(tuple(name.split()), times, tf, 9, 5, contribution / 2, contribution)
 
 
-def feature(name: str, *cliques: CliqueShare) -> FeatureShare:
+def feature(name, *cliques):
     total = sum(c.contribution for c in cliques)
     return FeatureShare(parse_feature(name), 2.0, total / 2, total, cliques)
 
 
-def explanation(docid: str, *features: FeatureShare) -> Explanation:
+def explanation(docid, *features):
     return Explanation("q", docid, sum(share.contribution for share in features), features)
 
 
@@ -268,7 +267,7 @@ OTHER = explanation(
 )
 
 
-def test_an_explanation_whole_and_folded() -> None:
+def test_an_explanation_whole_and_folded():
     table = explanation_table(ONE)
     assert [row[0] for row in table.rows] == [
         *("FI/term/LM", "  york", "  new", "  city (2 times)"),
@@ -284,7 +283,7 @@ def test_an_explanation_whole_and_folded() -> None:
     assert explanation_table(unweighted).rows[1][:3] == ("  new", 4.0, 0.0)
 
 
-def test_differences_of_two_documents() -> None:
+def test_differences_of_two_documents():
     table = comparison_of_documents(ONE, OTHER)
     names = ("FI/term/BM25", "  new", "FI/term/LM", "  new", "SD/ordered/BM25-O-1", "  new york (probability 0.25)")
     figures = ((-5.0, 4.0, 9.0), (-5.0, 4.0, 9.0), (-1.0, -9.0, -8.0), (-1.0, -3.0, -2.0), *[(1.0, 1.0, 0.0)] * 2)
@@ -296,7 +295,7 @@ def test_differences_of_two_documents() -> None:
     assert [row[:2] for row in comparison_of_documents(ONE, OTHER, top=1).rows] == short
 
 
-def test_figures_for_json() -> None:
+def test_figures_for_json():
     content = json.loads(json.dumps(explanation_dict(ONE)))
     assert content["features"][0]["feature"] == "FI/term/LM"
     assert content["features"][0]["cliques"][1] == {
@@ -305,7 +304,7 @@ def test_figures_for_json() -> None:
     }
 
 
-def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path: Path) -> None:
+def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path):
     odd = "a\x1b[31m\u202eb\u2066"
     figure = line_figure(odd, odd, odd, {odd: ({odd: {0.0: 1.0, 1.0: 2.0}}, {odd: 1.5})})
     table = Table(odd, [odd], [[odd]])
@@ -315,7 +314,7 @@ def test_pages_and_drawings_have_no_character_that_changes_others(tmp_path: Path
         assert not re.search("[\x1b\u202e\u2066]", text)
 
 
-def test_of_many_queries_those_are_listed_that_changed_most() -> None:
+def test_of_many_queries_those_are_listed_that_changed_most():
     rng = np.random.default_rng(0)
     qids = [f"q{number}" for number in range(30)]
     runs = [Run(tuple(Ranking(qid, "", ("a",), [1.0]) for qid in qids), tag) for tag in "ab"]

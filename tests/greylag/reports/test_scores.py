@@ -117,7 +117,7 @@ def test_pairs_that_were_not_compared_are_not_grouped():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed: int) -> None:
+def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed):
     rng = np.random.default_rng(seed)
     names = [f"run {n}" for n in range(rng.integers(2, 31))]
     level = rng.random(len(names)) * rng.choice([0.2, 1.0, 5.0])
@@ -137,7 +137,7 @@ def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed: int) -> None:
     assert "a" in letters[best]
 
 
-def test_sixty_runs_fit_a_page() -> None:
+def test_sixty_runs_fit_a_page():
     rng = np.random.default_rng(0)
     names = [f"runs/system-{n:02}.run" for n in range(60)]
     measures = tuple(map(parse_measure, ("AP", "nDCG@10")))
@@ -162,7 +162,7 @@ def test_sixty_runs_fit_a_page() -> None:
     assert ("piepho2004" in few, "sakai2018" in few) == (False, True)
 
 
-def test_many_pairs_have_their_letters_and_ranks_in_every_form() -> None:
+def test_many_pairs_have_their_letters_and_ranks_in_every_form():
     """In TSV and JSON two runs share a letter exactly if their comparison is not significant, as the text shows."""
     rng = np.random.default_rng(1)
     runs = {
@@ -186,12 +186,12 @@ def test_many_pairs_have_their_letters_and_ranks_in_every_form() -> None:
     assert "letters" not in to_dict(runs, compare_scores(runs, "r0"))["runs"]["r1"]
 
 
-def test_notes_list_few_of_many_runs() -> None:
+def test_notes_list_few_of_many_runs():
     runs = {f"r{n}": scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for n in range(29)}
     assert table(runs).splitlines()[-1] == "r0, r1, r2, r3 and 25 more: 1 without judgements, ignored (9)."
 
 
-def test_a_marked_p_of_nearly_0_is_a_bound() -> None:
+def test_a_marked_p_of_nearly_0_is_a_bound():
     """0.0000 would be read as certain; a signed difference has no bound."""
     rows = [("a", Marked(0.00001, mark="*"), Marked(0.00001, "+.4f"), Marked(0.0, mark="*"))]
     shown = Table("", ("run", "p", "diff", "0"), rows)

@@ -14,18 +14,18 @@ from greylag.runtime import blas
 from greylag.runtime.blas import one_blas_thread
 
 
-def threads() -> set[int]:
+def threads():
     np.eye(2) @ np.eye(2)  # so that NumPy, which has a BLAS, is loaded
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
 @pytest.mark.parametrize("loaded", ["scipy.linalg", "faiss"])
-def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded: str) -> None:
+def test_the_limit_lasts_until_the_last_thread_that_holds_it(loaded):
     """Also of a BLAS with OpenMP, which has a number for each thread; that of faiss has."""
     pytest.importorskip(loaded)
     turn, seen = Barrier(2, timeout=60), dict[str, set[int]]()
 
-    def first() -> None:
+    def first():
         with one_blas_thread():
             turn.wait()  # both hold it
             turn.wait()
@@ -54,11 +54,11 @@ class Library:
     filepath: str
     num_threads: int = 4
 
-    def set_num_threads(self, n_threads: int) -> None:
+    def set_num_threads(self, n_threads):
         self.num_threads = n_threads
 
 
-def test_a_library_that_is_loaded_meanwhile_keeps_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_loaded_meanwhile_keeps_its_limit(monkeypatch):
     early, late = Library("early"), Library("late")
     first, second = one_blas_thread(), one_blas_thread()
     monkeypatch.setattr(blas, "_libraries", lambda: [early])
@@ -71,7 +71,7 @@ def test_a_library_that_is_loaded_meanwhile_keeps_its_limit(monkeypatch: pytest.
     assert (early.num_threads, late.num_threads) == (4, 4)
 
 
-def test_an_error_ends_the_limit() -> None:
+def test_an_error_ends_the_limit():
     with threadpool_limits(2, user_api="blas"):
         with pytest.raises(ZeroDivisionError), one_blas_thread():
             assert 1 / 0

@@ -3,19 +3,16 @@
 Tests `encoding`.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import pickle
 import random
 import resource
 import sqlite3
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,28 +32,28 @@ KEYS = [bytes([number]) * 32 for number in range(40)]
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _impatient(monkeypatch):
     monkeypatch.setattr(cache, "MIN_KEPT_SECONDS", 0.0)
     monkeypatch.setattr(cache, "interruptions", [])
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Cache:
+def store(tmp_path):
     store = Cache(tmp_path / "windows.sqlite")
     for number, key in enumerate(KEYS):
         store.save(key, COUNTS + number)
     return store
 
 
-def loaded(store: Cache) -> list[np.ndarray | None]:
+def loaded(store):
     """The counts of all keys, each of which is right or not there."""
     counts = [store.load(key) for key in KEYS]
     assert all(c is None or (c == COUNTS + number).all() for number, c in enumerate(counts))
     return counts
 
 
-def edit(statement: str) -> Callable[[Path], None]:
-    def change(path: Path) -> None:
+def edit(statement):
+    def change(path):
         with closing(sqlite3.connect(path)) as database, database:
             database.executescript(statement)
 
@@ -79,13 +76,13 @@ class Other(NamedTuple):
         RankingModel((FeatureSpec.parse("SD/ordered/LM-O-4"),), (0.1,), provenance={"queries": ["1"]}),
     ],
 )
-def test_values_come_back_as_they_were(value: Any) -> None:
+def test_values_come_back_as_they_were(value):
     again = decode(encode(value))
     assert again == value
     assert type(again) is type(value)
 
 
-def test_arrays_come_back_in_their_layout() -> None:
+def test_arrays_come_back_in_their_layout():
     sparse = decode(encode(csr_matrix(np.eye(3, 4))))
     assert (sparse.toarray() == np.eye(3, 4)).all()
     arrays = [COUNTS, np.asfortranarray(np.eye(3)), np.float32(0.1), np.zeros((0, 4)), np.array(["a"]), np.array(5)]
@@ -94,11 +91,11 @@ def test_arrays_come_back_in_their_layout() -> None:
         assert again.flags.f_contiguous == array.flags.f_contiguous
 
 
-def test_arrays_are_decoded_in_threads() -> None:
+def test_arrays_are_decoded_in_threads():
     """Python 3.11 parses NumPy's headers in one thread at a time only."""
     content = encode([np.arange(number) for number in range(200)])
 
-    def check(_: int) -> bool:
+    def check(_):
         return all((array == np.arange(number)).all() for number, array in enumerate(decode(content)))
 
     with ThreadPoolExecutor(8) as pool:
@@ -106,12 +103,12 @@ def test_arrays_are_decoded_in_threads() -> None:
 
 
 @pytest.mark.parametrize("value", [Other(1), len, object(), np.array([object()]), PositionalIndex, Path("a")])
-def test_what_is_not_data_is_refused(value: Any) -> None:
+def test_what_is_not_data_is_refused(value):
     with pytest.raises(TypeError):
         encode([value])
 
 
-def archive(text: str, *arrays: Any) -> bytes:
+def archive(text, *arrays):
     file = io.BytesIO()
     np.savez(file, np.frombuffer(text.encode(), np.uint8), *arrays)
     return file.getvalue()
@@ -141,19 +138,19 @@ def test_nothing_but_data_is_decoded(content: bytes) -> None:
         decode(content)
 
 
-def test_values_are_found_by_their_keys(store: Cache, caplog: pytest.LogCaptureFixture) -> None:
+def test_values_are_found_by_their_keys(store, caplog):
     assert all(counts is not None for counts in loaded(Cache(store.path)))
     assert store.load(b"absent") is None
     assert Cache(store.path.with_name("absent")).load(KEYS[0]) is None
     assert not caplog.records
 
 
-def test_a_search_reads_no_other_content(tmp_path: Path) -> None:
+def test_a_search_reads_no_other_content(tmp_path):
     kept, large = Cache(tmp_path / "kept"), bytes(1 << 22)
     for key in KEYS[::5]:
         kept.save(key, large)
 
-    def read() -> int:
+    def read():
         return int(Path("/proc/self/io").read_text("ascii").split()[1])
 
     before = read()
@@ -161,7 +158,7 @@ def test_a_search_reads_no_other_content(tmp_path: Path) -> None:
     assert read() - before < len(large)
 
 
-DAMAGE: dict[str, Callable[[Path], object]] = {
+DAMAGE = {
     "not a database": lambda path: path.write_bytes(b"not a database" * 999),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:5000]),
     "truncated to a page": lambda path: path.write_bytes(path.read_bytes()[:4096]),
@@ -175,9 +172,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_dropped_with_one_warning(
-    store: Cache, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_file_is_dropped_with_one_warning(store, damage, caplog):
     DAMAGE[damage](store.path)
     assert any(counts is None for counts in loaded(store))
     assert len(caplog.messages) == 1
@@ -188,7 +183,7 @@ def test_a_damaged_file_is_dropped_with_one_warning(
     assert len(caplog.messages) == 1
 
 
-def test_any_flipped_bit_is_found_or_without_effect(store: Cache) -> None:
+def test_any_flipped_bit_is_found_or_without_effect(store):
     content, rng = store.path.read_bytes(), random.Random(1)
     for _ in range(60):
         at = rng.randrange(len(content))
@@ -198,13 +193,11 @@ def test_any_flipped_bit_is_found_or_without_effect(store: Cache) -> None:
         loaded(store)
 
 
-def test_a_lock_held_elsewhere_costs_milliseconds(
-    store: Cache, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lock_held_elsewhere_costs_milliseconds(store, monkeypatch, caplog):
     """By the seconds that SQLite may wait, at most: those of a clock depend on what else the machine does."""
     waits, connect = list[float](), sqlite3.connect
 
-    def counted(path: Path, timeout: float = 5.0) -> sqlite3.Connection:
+    def counted(path, timeout=5.0):
         waits.append(timeout)
         return connect(path, timeout=timeout)
 
@@ -219,7 +212,7 @@ def test_a_lock_held_elsewhere_costs_milliseconds(
     assert not caplog.records
 
 
-def test_places_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_places_that_cannot_be_written(tmp_path, caplog):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "folder", tmp_path / "absent" / "windows.sqlite", tmp_path / "pipe"):
@@ -229,7 +222,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCapture
     assert not caplog.records
 
 
-def test_results_are_found_by_what_they_depend_on(tmp_path: Path) -> None:
+def test_results_are_found_by_what_they_depend_on(tmp_path):
     log = WorkLog(tmp_path / "log", lambda: "settings")
     assert log.save_result("/1:run a:0", (7, {}))
     assert not log.save_result("/1:run a:1", len)
@@ -240,12 +233,12 @@ def test_results_are_found_by_what_they_depend_on(tmp_path: Path) -> None:
     assert other.load_result("/1:run a:0") is None
 
 
-def writable(path: Path) -> None:
+def writable(path):
     WorkLog(path, lambda: "").save_result("/1:squares:0", (77, {}))
     path.chmod(0o666)
 
 
-def linked(path: Path) -> None:
+def linked(path):
     path.with_name("mine").touch(mode=0o600)
     path.hardlink_to(path.with_name("mine"))
 
@@ -253,9 +246,7 @@ def linked(path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [lambda path: path.write_text("mine\n" * 999), os.mkfifo, Path.mkdir, writable, linked]
 )
-def test_a_file_that_is_not_the_users_log_is_left_alone(
-    tmp_path: Path, make: Callable[[Path], object], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_that_is_not_the_users_log_is_left_alone(tmp_path, make, caplog):
     path = tmp_path / "log"
     make(path)
     with resuming(path, lambda: ""):
@@ -268,12 +259,12 @@ def test_a_file_that_is_not_the_users_log_is_left_alone(
     assert len(caplog.messages) == 1
 
 
-def test_work_goes_on_and_the_file_goes(tmp_path: Path) -> None:
+def test_work_goes_on_and_the_file_goes(tmp_path):
     path, calls = beside(tmp_path / "a.run"), []
     assert path == tmp_path / ".a.run.greylag-work"
 
-    def work(stop: int | None) -> list[int]:
-        def call(n: int) -> int:
+    def work(stop):
+        def call(n):
             calls.append(n)
             if n == stop:
                 raise KeyboardInterrupt
@@ -294,14 +285,14 @@ def test_work_goes_on_and_the_file_goes(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_costs_what_is_kept_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def call(number: int) -> bytes:
+def test_a_full_disk_costs_what_is_kept_only(tmp_path, caplog):
+    def call(number):
         if number == 15:
             _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
         return bytes([number]) * 1000
 
-    def work(count: int) -> list[bytes]:
+    def work(count):
         return list(parallel_map(call, range(count), what="bytes"))
 
     limits, log = resource.getrlimit(resource.RLIMIT_FSIZE), WorkLog(tmp_path / "log", lambda: "settings")
@@ -317,13 +308,13 @@ def test_a_full_disk_costs_what_is_kept_only(tmp_path: Path, caplog: pytest.LogC
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_left_to_the_output(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_left_to_the_output(tmp_path, caplog):
     """The first row fits; the next one finds a file that may not grow, which SQLite reports as a full disk."""
     log = WorkLog(tmp_path / "log", lambda: "settings")
     assert log.save_result("/1:bytes:0", b"x")
 
     class Small(sqlite3.Connection):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
+        def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             self.execute("PRAGMA max_page_count = 4")
 
@@ -338,10 +329,10 @@ def test_a_full_disk_is_left_to_the_output(tmp_path: Path, caplog: pytest.LogCap
     ]
 
 
-def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "MIN_KEPT_SECONDS", 60.0)
 
-    def work() -> None:
+    def work():
         with resuming(tmp_path / "log", lambda: pytest.fail("inputs are digested")):
             list(parallel_map(int, range(10), what="numbers"))
             raise KeyboardInterrupt
@@ -352,14 +343,14 @@ def test_short_work_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert cache.interruptions == ["nothing is kept, as there was less than a second's work"]
 
 
-def test_an_error_says_what_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_says_what_is_kept(tmp_path, caplog):
     caplog.set_level("INFO", "greylag")
     with pytest.raises(ValueError, match="'x'"), resuming(tmp_path / "log", lambda: ""):
         list(parallel_map(int, [*range(10), "x"], what="numbers"))
     assert caplog.messages == [f"kept in {tmp_path / 'log'}: numbers (10); the same command goes on from there"]
 
 
-def test_what_a_file_holds_is_checked() -> None:
+def test_what_a_file_holds_is_checked():
     right = [np.ones((2, 3)), np.zeros((2, 7)), np.empty((2, 0))]
     wrong = [
         *(np.ones(shape) for shape in ((3, 3), 2, (2, 3, 1))),

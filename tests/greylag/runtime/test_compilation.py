@@ -1,17 +1,13 @@
 """Compiled loops, with and without a folder for the cache."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Listener, install_listener
 
 import greylag
 from greylag.runtime import compilation
@@ -30,7 +26,7 @@ print(twice(21), sum(twice.stats.cache_hits.values()))
 """
 
 
-def run(folder: Path, **environment: str) -> tuple[str, str]:
+def run(folder, **environment):
     """What a compiled module prints, and its warnings."""
     plugin = str(Path(greylag.__file__).parents[1])
     path = os.environ["PATH"]
@@ -45,13 +41,13 @@ def run(folder: Path, **environment: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "greylag_module.py").write_text(MODULE)
     return tmp_path / "package"
 
 
-def test_compiling_is_announced_once(folder: Path) -> None:
+def test_compiling_is_announced_once(folder):
     more = "\n\n@compiled()\ndef thrice(x):\n    return 3 * x\n\nthrice(1)\n"
     (folder / "greylag_module.py").write_text(MODULE.replace("basicConfig(", "basicConfig(level=logging.INFO, ") + more)
     announced = "compiling loops on first use; greylag compile does this ahead of time\n"
@@ -59,24 +55,24 @@ def test_compiling_is_announced_once(folder: Path) -> None:
     assert run(folder) == ("42 1\n", "")
 
 
-def test_compiling_is_announced_where_logging_is_not_set_up(folder: Path) -> None:
+def test_compiling_is_announced_where_logging_is_not_set_up(folder):
     bare = MODULE.replace('logging.basicConfig(format="%(message)s")', "")
     (folder / "greylag_module.py").write_text(bare)
     assert run(folder) == ("42 0\n", "compiling loops on first use; greylag compile does this ahead of time\n")
     assert run(folder) == ("42 1\n", "")
 
 
-def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch):
     """Until the last function of a module has its place there, none of them can be called without waiting."""
-    seen: list[list[bool]] = []
+    seen = []
 
-    def njit(**_: object) -> Callable[[Any], Any]:
+    def njit(**_):
         seen.append([loop._dispatcher is not None for loop in loops])
         return lambda function: function
 
     monkeypatch.setattr(compilation, "_numba", lambda: SimpleNamespace(njit=njit))
     monkeypatch.setattr(compilation, "_waiting", defaultdict(list))
-    module: dict[str, Any] = {"__name__": "some_module"}
+    module = {"__name__": "some_module"}
     exec("def twice(x): return 2 * x\ndef four_times(x): return twice(twice(x))", module)
     loops = [compilation.compiled()(module[name]) for name in ("four_times", "twice")]
     module |= {"four_times": loops[0], "twice": loops[1]}
@@ -85,14 +81,14 @@ def test_no_thread_compiles_a_function_whose_callees_are_not_ready(monkeypatch: 
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_no_cycles_are_looked_for_while_a_function_is_compiled(before: bool) -> None:
-    seen: list[bool] = []
+def test_no_cycles_are_looked_for_while_a_function_is_compiled(before):
+    seen = []
 
     class Seen(Listener):
-        def on_start(self, event: Event) -> None:
+        def on_start(self, event):
             seen.append(gc.isenabled())
 
-        def on_end(self, event: Event) -> None:
+        def on_end(self, event):
             pass
 
     numba = compilation._numba()
@@ -106,7 +102,7 @@ def test_no_cycles_are_looked_for_while_a_function_is_compiled(before: bool) -> 
     assert after == before
 
 
-def test_other_loops_of_a_process_have_linear_algebra(folder: Path) -> None:
+def test_other_loops_of_a_process_have_linear_algebra(folder):
     """Although greylag's own do without SciPy's, which Numba would import at once."""
     more = """
 import numba, numpy as np
@@ -119,7 +115,7 @@ print(*(part.ravel().round(9).tolist() for part in square))
     assert lines == ["42 0", "False", "[0.5, 1.0, 1.0, 2.0] [7.0, 12.0, 18.0, 31.0] [-5.0, 2.0, 3.0, -1.0]"]
 
 
-def test_without_a_place_for_a_cache(folder: Path) -> None:
+def test_without_a_place_for_a_cache(folder):
     (folder / "__pycache__").write_text("not a folder")
     (folder.parent / "home").write_text("not a folder")
     expected = (

@@ -1,7 +1,5 @@
 """Making folders: atomically, by one process at a time, and without touching what is not greylag's."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess
@@ -18,15 +16,15 @@ from greylag.runtime.folders import MARK_FILE, claimed, make_folder, remove_fold
 from tests.processes import python
 
 
-def fill(folder: Path) -> None:
+def fill(folder):
     (folder / "file").write_text("new")
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
+def test_a_folder_is_made_and_replaced(tmp_path):
     target = tmp_path / "a" / "b" / "made"
     make_folder(target, fill)
     (target / "more").touch()
@@ -35,8 +33,8 @@ def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
     assert [path.name for path in target.parent.iterdir()] == ["made"]
 
 
-def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path) -> None:
-    def fail(folder: Path) -> None:
+def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path):
+    def fail(folder):
         (folder / "half").touch()
         raise KeyboardInterrupt
 
@@ -50,7 +48,7 @@ def test_a_failure_leaves_the_old_folder_and_nothing_else(tmp_path: Path) -> Non
     assert (tmp_path / "made" / "file").exists()
 
 
-def test_nothing_unmarked_is_removed(tmp_path: Path) -> None:
+def test_nothing_unmarked_is_removed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -64,7 +62,7 @@ def test_nothing_unmarked_is_removed(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"own", "file", "link"}
 
 
-def test_removing(tmp_path: Path) -> None:
+def test_removing(tmp_path):
     make_folder(tmp_path / "made", fill)
     (tmp_path / "empty").mkdir()
     make_folder(tmp_path / "done", fill, done=lambda: True)
@@ -73,10 +71,10 @@ def test_removing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_second_waits_and_finds_it_done(tmp_path: Path) -> None:
-    made: list[Path] = []
+def test_the_second_waits_and_finds_it_done(tmp_path):
+    made = []
 
-    def slowly(folder: Path) -> None:
+    def slowly(folder):
         made.append(folder)
         time.sleep(0.05)
         fill(folder)
@@ -87,7 +85,7 @@ def test_the_second_waits_and_finds_it_done(tmp_path: Path) -> None:
     assert names(tmp_path) == {"made"}
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from greylag.runtime.folders import make_folder\n"
         "def fill(folder):\n"
@@ -105,7 +103,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "made" / "half").exists()
 
 
-def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     for name in ("file/inside", "loop/inside", "x" * 300):
@@ -115,10 +113,10 @@ def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["file", "loop"]
 
 
-def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    inside: list[int] = []
+def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path, caplog):
+    inside = []
 
-    def work(_: int) -> int:
+    def work(_):
         with claimed(tmp_path / "target"):
             inside.append(1)
             time.sleep(0.05)
@@ -132,7 +130,7 @@ def test_a_lock_admits_one_at_a_time_and_says_that_it_waits(tmp_path: Path, capl
     assert names(tmp_path) == set()
 
 
-def test_a_system_without_posix_is_refused_in_a_line() -> None:
+def test_a_system_without_posix_is_refused_in_a_line():
     code = (
         "import importlib.util, sys\n"
         "find = importlib.util.find_spec\n"
@@ -145,7 +143,7 @@ def test_a_system_without_posix_is_refused_in_a_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_only_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
+def test_only_what_killed_processes_left_is_swept(tmp_path):
     mine = {".greylag-notes", ".greylag", "a.greylag-lock", ".b.greylag-part", ".d.greylag-part"}
     (tmp_path / ".b.greylag-part").mkdir()  # without a lock file, it is not known to be greylag's
     (tmp_path / ".d.greylag-part").mkdir()
@@ -161,7 +159,7 @@ def test_only_what_killed_processes_left_is_swept(tmp_path: Path) -> None:
     sweep(tmp_path / "absent")
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_links_are_not_followed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("mine")
     places = tmp_path / "places"
@@ -179,7 +177,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".a.greylag-part", ".a.greylag-old", ".a.greylag-lock"])
-def test_a_file_of_a_reserved_name_is_the_users_unless_a_killed_process_left_it(tmp_path: Path, name: str) -> None:
+def test_a_file_of_a_reserved_name_is_the_users_unless_a_killed_process_left_it(tmp_path, name):
     (tmp_path / name).write_text("mine")
     for write in (lambda: write_text(tmp_path / "a", "new"), lambda: make_folder(tmp_path / "a", fill)) * 2:
         with pytest.raises(ParameterError, match=f"a cannot be written: {name} is there"):
@@ -189,7 +187,7 @@ def test_a_file_of_a_reserved_name_is_the_users_unless_a_killed_process_left_it(
     assert (tmp_path / name).read_text() == "mine"
 
 
-def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_writing_removes_what_a_killed_writer_left(tmp_path):
     code = (
         "import os, sys; from greylag.runtime.files import open_atomically\n"
         "with open_atomically(sys.argv[1]) as file:\n    file.write('half'); file.flush(); os._exit(9)"
@@ -201,8 +199,8 @@ def test_writing_removes_what_a_killed_writer_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
-def test_a_file_system_without_locks_is_refused(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flock(*_: object) -> None:
+def test_a_file_system_without_locks_is_refused(code, tmp_path, monkeypatch):
+    def flock(*_):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
@@ -213,7 +211,7 @@ def test_a_file_system_without_locks_is_refused(code: int, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(("before", "after"), [({"old"}, "old"), ({"old", "part"}, "old"), ({"old", "new"}, "new")])
-def test_an_interrupted_replacement_is_undone_or_finished(tmp_path: Path, before: set[str], after: str) -> None:
+def test_an_interrupted_replacement_is_undone_or_finished(tmp_path, before, after):
     places = {"old": ".a.greylag-old", "part": ".a.greylag-part", "new": "a"}
     (tmp_path / ".a.greylag-lock").touch()
     for name in before:
@@ -225,7 +223,7 @@ def test_an_interrupted_replacement_is_undone_or_finished(tmp_path: Path, before
     assert names(tmp_path / "a") == {MARK_FILE, after}
 
 
-def test_the_mark_is_removed_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mark_is_removed_last(tmp_path, monkeypatch):
     """So that what a process leaves that is killed meanwhile is still known as greylag's."""
     make_folder(tmp_path / "made", lambda folder: (folder / "z").mkdir())
     removed, unlink = list[str](), os.unlink

@@ -1,7 +1,5 @@
 """Interrupts, in processes of their own: the first is raised, and a second one a second later ends the process."""
 
-from pathlib import Path
-
 import pytest
 
 from greylag.runtime import interrupts
@@ -16,7 +14,7 @@ interrupts.prepare()
 PRESS = "signal.raise_signal(signal.SIGINT)"
 
 
-def ended(code: str, folder: Path) -> tuple[int, str, str]:
+def ended(code, folder):
     """The exit code, standard output and standard error of a process in which interrupts are handled."""
     done = python("-c", START + code, cwd=folder)
     return done.returncode, done.stdout, done.stderr
@@ -42,17 +40,17 @@ except BaseException as error:
         f"\n    try: {PRESS}\n    finally: {PRESS}",  # twice: cleaning up is not interrupted
     ],
 )
-def test_an_interrupt_is_raised_once(body: str, tmp_path: Path) -> None:
+def test_an_interrupt_is_raised_once(body, tmp_path):
     assert ended(CAUGHT.format(body=f"    {body}"), tmp_path) == (130, "", "")
 
 
-def test_a_late_second_interrupt_ends_at_once(tmp_path: Path) -> None:
+def test_a_late_second_interrupt_ends_at_once(tmp_path):
     first = f"interrupts.IGNORED_SECONDS = 0.0\ntry: {PRESS}\nexcept KeyboardInterrupt: pass\n"
     late = f"{first}time.sleep(0.01)\n{PRESS}\nprint('on')"
     assert ended(late, tmp_path) == (130, "", "greylag: interrupted\n")
 
 
-def test_an_interrupt_that_compiled_code_swallows_ends_the_work_after_the_item(tmp_path: Path) -> None:
+def test_an_interrupt_that_compiled_code_swallows_ends_the_work_after_the_item(tmp_path):
     """As by a callback of ctypes, whose exceptions are printed and dropped."""
     code = f"""
 import ctypes
@@ -70,7 +68,7 @@ except KeyboardInterrupt:
     assert (returned, out) == (0, "0\nended\n")
 
 
-def test_ignored_interrupts_stay_ignored(tmp_path: Path) -> None:
+def test_ignored_interrupts_stay_ignored(tmp_path):
     """As under nohup."""
     code = f"signal.signal(signal.SIGINT, signal.SIG_IGN); interrupts.prepare(); {PRESS}"
     assert ended(code, tmp_path) == (0, "", "")

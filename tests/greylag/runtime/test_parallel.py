@@ -1,14 +1,11 @@
 """Maps over items: the same results in threads, in processes and on a cluster, kept and not kept."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,25 +34,25 @@ class Memory:
     kept: dict[str, Any] = field(default_factory=dict)
     loaded: int = 0
 
-    def load_result(self, key: str) -> Any:
+    def load_result(self, key):
         self.loaded += key in self.kept
         return self.kept.get(key)
 
-    def save_result(self, key: str, result: Any) -> bool:
+    def save_result(self, key, result):
         assert key not in self.kept
         self.kept[key] = result
         return True
 
 
-def square(n: int, plus: int = 0) -> int:
+def square(n, plus=0):
     return n * n + plus
 
 
-def pick(n: int, values: list[float]) -> float:
+def pick(n, values):
     return values[n]
 
 
-def test_results_in_order_on_any_backend() -> None:
+def test_results_in_order_on_any_backend():
     expected = [n * n + 3 for n in range(700)]
     for n_jobs in (1, 2, 5):
         assert list(parallel_map(square, range(700), 3, what="squares", n_jobs=n_jobs)) == expected
@@ -67,7 +64,7 @@ def test_results_in_order_on_any_backend() -> None:
     assert list(parallel_map(square, iter(()), what="squares", n_jobs=2)) == []
 
 
-def test_processes_read_the_files_of_now_and_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_read_the_files_of_now_and_here(tmp_path, monkeypatch):
     ranking = Ranking("q", "york", ("d1", "d2"), np.array([2.0, 1.0]))
     index = PositionalIndex.from_texts({"d1": "york", "d2": "york"})
     for folder, score in (("a", 9.0), ("a", 8.0), ("b", 7.0)):
@@ -80,7 +77,7 @@ def test_processes_read_the_files_of_now_and_here(tmp_path: Path, monkeypatch: p
         assert [values[0, 0] for values in found] == [score] * 4
 
 
-def test_a_large_function_is_not_sent_with_every_part() -> None:
+def test_a_large_function_is_not_sent_with_every_part():
     values = np.random.default_rng(0).random(20_000).tolist()
     function = partial(pick, values=values)
     call = parallel._packed(function, moves=False)
@@ -98,16 +95,16 @@ class Whole(LokyBackend):
     supports_return_generator = False
 
 
-def test_a_backend_without_generators() -> None:
+def test_a_backend_without_generators():
     joblib.register_parallel_backend("whole", Whole)
     with joblib.parallel_config("whole", n_jobs=2):
         assert list(parallel_map(square, range(1200), 3, what="squares")) == [n * n + 3 for n in range(1200)]
 
 
-def test_items_are_taken_as_they_are_needed() -> None:
+def test_items_are_taken_as_they_are_needed():
     taken = 0
 
-    def items() -> Iterator[int]:
+    def items():
         nonlocal taken
         for n in range(10_000):
             taken = n
@@ -122,8 +119,8 @@ def test_items_are_taken_as_they_are_needed() -> None:
     assert taken == 1
 
 
-def test_inside_a_worker_calls_take_turns() -> None:
-    def outer(n: int) -> tuple[bool, int | None, set[int]]:
+def test_inside_a_worker_calls_take_turns():
+    def outer(n):
         threads = set(parallel_map(lambda _: threading.get_ident(), range(20), what="inner", n_jobs=4))
         return threads == {threading.get_ident()}, thread_count(4), threads
 
@@ -132,7 +129,7 @@ def test_inside_a_worker_calls_take_turns() -> None:
     assert thread_count(4) == 4
 
 
-def test_threads_for_calls_of_milliseconds() -> None:
+def test_threads_for_calls_of_milliseconds():
     """Results are in order, of as many threads as were asked for."""
     with threads(3) as in_threads, threads(1) as in_none:
         assert [*in_threads(square, range(5))] == [0, 1, 4, 9, 16]
@@ -142,8 +139,8 @@ def test_threads_for_calls_of_milliseconds() -> None:
     assert thread_count(-1) == joblib.cpu_count()
 
 
-def test_coarse_calls_take_turns_among_threads_and_use_them() -> None:
-    def outer(_: int) -> int:
+def test_coarse_calls_take_turns_among_threads_and_use_them():
+    def outer(_):
         barrier = threading.Barrier(2, timeout=10)
         list(parallel_map(lambda _: barrier.wait(), range(2), what="inner", n_jobs=2))
         return threading.get_ident()
@@ -153,11 +150,11 @@ def test_coarse_calls_take_turns_among_threads_and_use_them() -> None:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("coarse", [False, True])
-def test_what_is_kept_is_not_computed_again(n_jobs: int, coarse: bool) -> None:
+def test_what_is_kept_is_not_computed_again(n_jobs, coarse):
     memory, calls = Memory(), []
 
-    def fails_at(bad: int | None) -> list[int]:
-        def call(n: int) -> int:
+    def fails_at(bad):
+        def call(n):
             calls.append(n)
             time.sleep(0.01)
             if n == bad:
@@ -180,17 +177,17 @@ def test_what_is_kept_is_not_computed_again(n_jobs: int, coarse: bool) -> None:
     assert not calls
 
 
-def test_what_folds_share_is_kept_wherever_it_is_computed_first() -> None:
+def test_what_folds_share_is_kept_wherever_it_is_computed_first():
     memory, calls = Memory(), []
 
-    def called(n: int) -> int:
+    def called(n):
         calls.append(n)
         return square(n)
 
-    def folds(*numbers: int) -> list[list[int]]:
-        table: list[int] = []
+    def folds(*numbers):
+        table = []
 
-        def fold(n: int, at: str) -> list[int]:
+        def fold(n, at):
             if not table:  # as if it were another fold, all others being kept
                 table.extend(parallel_map(called, range(3), what="shared", at=f"{at}.table"))
             return [*table, *parallel_map(square, [n], what="its own")]
@@ -205,7 +202,7 @@ def test_what_folds_share_is_kept_wherever_it_is_computed_first() -> None:
     assert calls == [0, 1, 2], "the second fold finds what the first has computed"
 
 
-def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.LogCaptureFixture) -> None:
+def test_kept_items_are_reported_as_if_they_had_been_computed(caplog):
     memory = Memory()
     for _ in range(2):
         with keeping(memory):
@@ -219,8 +216,8 @@ def test_kept_items_are_reported_as_if_they_had_been_computed(caplog: pytest.Log
     assert memory.loaded == 3
 
 
-def test_messages_of_other_processes_are_relayed(caplog: pytest.LogCaptureFixture) -> None:
-    def tells(n: int) -> None:
+def test_messages_of_other_processes_are_relayed(caplog):
+    def tells(n):
         logging.getLogger("greylag.somewhere").warning("item %d", n)
         missing_documents.report("it stays", f"q{n}", ["x"], 2)
 
@@ -230,7 +227,7 @@ def test_messages_of_other_processes_are_relayed(caplog: pytest.LogCaptureFixtur
     assert caplog.messages[3].startswith("run a: 3 of 6 documents of 3 queries are unknown")
 
 
-def test_what_cannot_be_done_is_refused() -> None:
+def test_what_cannot_be_done_is_refused():
     with pytest.raises(ParameterError, match="n_jobs is 0"):
         parallel_map(square, [1], what="squares", n_jobs=0)
     with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(ParameterError, match="forks"):
@@ -244,7 +241,7 @@ def test_what_cannot_be_done_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "the source code"])
-def test_a_worker_with_other_software_is_refused(name: str) -> None:
+def test_a_worker_with_other_software_is_refused(name):
     """In the call: an error while a message is unpickled would close a worker of Dask."""
     call = parallel._packed(square, moves=False)
     call.software = {**call.software, name: "0.0"}
@@ -254,7 +251,7 @@ def test_a_worker_with_other_software_is_refused(name: str) -> None:
 
 
 @contextmanager
-def local(**options: Any) -> Iterator[Any]:
+def local(**options):
     """A Dask cluster in this process, by default of one worker of one thread."""
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None, **options}
@@ -266,7 +263,7 @@ def local(**options: Any) -> Iterator[Any]:
         yield cluster
 
 
-def test_a_cluster_of_one_thread_does_the_work() -> None:
+def test_a_cluster_of_one_thread_does_the_work():
     values, expected = np.arange(700.0), [n * n + 3 for n in range(700)]
     with local():
         assert list(parallel_map(square, range(700), 3, what="squares")) == expected
@@ -277,13 +274,13 @@ def test_a_cluster_of_one_thread_does_the_work() -> None:
     assert all("Dask" in name for name in threads)
 
 
-def test_an_adaptive_cluster_starts_without_a_worker() -> None:
+def test_an_adaptive_cluster_starts_without_a_worker():
     with local(n_workers=0) as cluster:
         cluster.adapt(minimum=0, maximum=2)
         assert list(parallel_map(square, range(20), what="squares")) == [n * n for n in range(20)]
 
 
-def test_a_cluster_without_workers_or_scheduler_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_workers_or_scheduler_is_lost(monkeypatch):
     monkeypatch.setattr(parallel, "WAITING_SECONDS", 1)
     with local(n_workers=0), pytest.raises(DependencyError, match="it has no workers"):
         list(parallel_map(square, range(3), what="squares"))
@@ -293,12 +290,12 @@ def test_a_cluster_without_workers_or_scheduler_is_lost(monkeypatch: pytest.Monk
             list(parallel_map(slow, range(100), what="items"))
 
 
-def slow(number: int) -> int:
+def slow(number):
     time.sleep(0.1)
     return number
 
 
 @pytest.mark.long
-def test_work_that_ends_its_workers_is_said() -> None:
+def test_work_that_ends_its_workers_is_said():
     with local(processes=True), pytest.raises(DependencyError, match="give them more memory"):
         list(parallel_map(lambda _: os.kill(os.getpid(), signal.SIGKILL), range(3), what="items"))

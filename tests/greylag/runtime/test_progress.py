@@ -1,17 +1,13 @@
 """The bars of steps, as a terminal shows them."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re
 import sys
 import termios
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import Any
 
 import pytest
 from tqdm import tqdm
@@ -23,24 +19,24 @@ from greylag.runtime.progress import each, reached, step
 _BAR = re.compile(r"(\d+ [^:]+): +(?:\d+%\|[^|]*\| )?([\d,]+(?:/[\d,]+)?) \[[\d:]+(?:<[\d:?]+)?(?:, ([^]]*))?\]")
 
 
-def bars(output: str) -> list[str]:
+def bars(output):
     """The states of the bars in the output of a terminal: step, items done, and what is shown beside the bar."""
     states = [_BAR.search(part) for part in re.split(r"[\r\n]+|\x1b\[A", output)]
     return [" ".join(filter(None, state.groups())) for state in states if state]
 
 
-def on_terminal(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> str:
+def on_terminal(work, monkeypatch):
     """What work shows on a pseudo-terminal: every change, and not only ten a second."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (30, 150))
     init = tqdm.__init__
 
-    def all_changes(bar: Any, *given: Any, **options: Any) -> None:
+    def all_changes(bar, *given, **options):
         init(bar, *given, **{**options, "mininterval": 0})
 
     output = bytearray()
 
-    def read() -> None:
+    def read():
         with suppress(OSError):  # the other end is closed
             while part := os.read(ours, 1 << 16):
                 output.extend(part)
@@ -57,13 +53,13 @@ def on_terminal(work: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> 
     return output.decode()
 
 
-def squares(n: int) -> list[int]:
+def squares(n):
     return list(parallel_map(pow, range(n), 2, what="squares"))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_bar_a_step_with_what_is_done_inside_of_it(monkeypatch: pytest.MonkeyPatch, n_jobs: int) -> None:
-    def work() -> None:
+def test_a_bar_a_step_with_what_is_done_inside_of_it(monkeypatch, n_jobs):
+    def work():
         squares(10)
         list(parallel_map(squares, [4, 4, 4], what="folds", n_jobs=n_jobs))
         for _ in each("ab", "methods"):
@@ -79,15 +75,15 @@ def test_a_bar_a_step_with_what_is_done_inside_of_it(monkeypatch: pytest.MonkeyP
     assert ("2 folds 1/3 squares 2/4" in shown) == (n_jobs == 1)
 
 
-def test_there_is_no_bar_without_a_terminal(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_no_bar_without_a_terminal(capfd, monkeypatch):
     squares(10)
     monkeypatch.setattr(sys, "stderr", None)
     squares(10)
     assert capfd.readouterr().err == ""
 
 
-def test_a_step_that_fails_is_over() -> None:
-    def fails() -> None:
+def test_a_step_that_fails_is_over():
+    def fails():
         for _ in each([1, 2], "parts"):
             raise RuntimeError("stop")
 
@@ -96,11 +92,11 @@ def test_a_step_that_fails_is_over() -> None:
     assert progress._bar.get() is ...
 
 
-def test_the_remaining_time_is_by_the_mean_of_all_items(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_remaining_time_is_by_the_mean_of_all_items(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
 
-    def work() -> None:
+    def work():
         with step("folds", 5) as folds:
             for number in (1, 2):
                 with folds.inside(), step("features", 10) as features:

@@ -1,9 +1,6 @@
 """YAML is read as version 1.2 has it, and what is written is read back, also by programs of version 1.1."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +11,7 @@ from greylag.errors import FormatError
 from greylag.runtime.yaml_text import MAX_BYTES, parse_yaml, write_yaml
 
 # From the tables of YAML 1.2.2, section 10.3.2 and example 10.9, and what version 1.1 has in other ways.
-SCALARS: dict[str, Any] = {
+SCALARS = {
     "~": None, "null": None, "Null": None, "nuLL": "nuLL", "true": True, "False": False, "TRUE": True, "truE": "truE",
     "yes": "yes", "No": "No", "on": "on", "y": "y", "0": 0, "-19": -19, "+12": 12, "010": 10, "0o7": 7, "0x3A": 58,
     "-0x1": "-0x1", "0b11": "0b11", "1_000": "1_000", "1:30": "1:30", "190:20:30.15": "190:20:30.15", "0.": 0.0,
@@ -25,7 +22,7 @@ SCALARS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("text", SCALARS)
-def test_scalars_are_those_of_the_core_schema(text: str) -> None:
+def test_scalars_are_those_of_the_core_schema(text):
     read = parse_yaml(f"a: {text}\nb: [{text}]".encode())
     assert read == {"a": SCALARS[text], "b": [SCALARS[text]]}
     assert type(read["a"]) is type(SCALARS[text])
@@ -51,12 +48,12 @@ def test_scalars_are_those_of_the_core_schema(text: str) -> None:
         (b"#" * (MAX_BYTES + 1), "more than"),
     ],
 )
-def test_what_is_not_data_is_refused(text: bytes, reason: str) -> None:
+def test_what_is_not_data_is_refused(text, reason):
     with pytest.raises(FormatError, match=reason):
         parse_yaml(text)
 
 
-def test_the_line_of_a_fault() -> None:
+def test_the_line_of_a_fault():
     with pytest.raises(FormatError) as caught:
         parse_yaml(b"a: 1\nb: 2\na: 3")
     assert caught.value.line == 3
@@ -72,7 +69,7 @@ values = st.recursive(
 @given(st.dictionaries(st.text(max_size=5), values))
 @example(dict(zip(map(str, range(99)), SCALARS, strict=False)))
 @example({"a": 1e20, "b": 1e-7, "no": "\u2028"})
-def test_what_is_written_is_read_by_both_versions(content: dict[str, Any]) -> None:
+def test_what_is_written_is_read_by_both_versions(content):
     text = write_yaml(content, width=80)
     assert parse_yaml(text.encode()) == content
     assert yaml.safe_load(text) == content

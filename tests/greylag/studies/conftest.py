@@ -10,13 +10,13 @@ from tests.greylag.studies import samples
 
 
 @pytest.fixture
-def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_data(monkeypatch):
     """Experiment files name their own data."""
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
 
 
 @pytest.fixture
-def sum_study(monkeypatch: pytest.MonkeyPatch) -> None:
+def sum_study(monkeypatch):
     """The study of `samples` is in the registry as "sum"."""
     entry = EntryPoint("sum", f"{samples.__name__}:STUDY", GROUPS["study"])
     everything = {**registered("study"), "sum": entry}

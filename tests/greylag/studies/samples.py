@@ -4,15 +4,15 @@ import json
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import greylag
 from greylag import ParameterError, Ranking, Run
 from greylag.core.tables import Table
 from greylag.features.named_files import FEATURE_FILES
 from greylag.reports import Section
-from greylag.studies import Context, Experiment, InputFile, Outcome, Study, load
-from greylag.studies.runner import Finished, run_study
+from greylag.studies import Experiment, InputFile, Outcome, Study, load
+from greylag.studies.runner import run_study
 
 DEMO = Path(greylag.__file__).parent / "demo"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -35,16 +35,16 @@ class Number:
 
     value: float
 
-    def save(self, path: Path) -> None:
+    def save(self, path):
         path.write_text(json.dumps(self.value))
 
 
-def read(settings: Settings, context: Context) -> list[float]:
+def read(settings, context):
     context.progress("opened")
     return [float(line) for line in settings.path(settings.numbers).read_text().split()]
 
 
-def run(settings: Settings, numbers: list[float], context: Context) -> Outcome:
+def run(settings, numbers, context):
     with context.timed("adding"):
         total = settings.factor * sum(numbers)
     if settings.fails:
@@ -69,35 +69,34 @@ def run(settings: Settings, numbers: list[float], context: Context) -> Outcome:
 STUDY = Study(Settings, read, run)
 
 
-def run_file(path: Path, out: Path, *, n_jobs: int = 1) -> Finished:
+def run_file(path, out, *, n_jobs=1):
     """Run the study of an experiment file."""
     return run_study(*load(path), out, n_jobs=n_jobs)
 
 
-def results(out: Path) -> dict[str, Any]:
+def results(out):
     """The content of ``results.json``."""
-    content: dict[str, Any] = json.loads((out / "results.json").read_text())
-    return content
+    return json.loads((out / "results.json").read_text())
 
 
 class Page(HTMLParser):
     """An HTML page: texts by element, cells by row, attributes, and the elements that are still open at the end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
-        self.open: list[str] = []
-        self.texts: dict[str, list[str]] = {}
-        self.rows: list[list[str]] = []
-        self.attributes: list[tuple[str, str, str | None]] = []
+        self.open = []
+        self.texts = {}
+        self.rows = []
+        self.attributes = []
         self.cell = "td"
         self.feed(text)
         self.close()
 
     @property
-    def text(self) -> str:
+    def text(self):
         return "".join(text for texts in self.texts.values() for text in texts)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.attributes += [(tag, *pair) for pair in attrs]
         if tag not in VOID:
             self.open.append(tag)
@@ -108,13 +107,13 @@ class Page(HTMLParser):
             self.rows[-1].append("")
             self.cell = tag
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.attributes += [(tag, *pair) for pair in attrs]
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.open:
             self.texts[self.open[-1]][-1] += data
             if self.open[-1] == self.cell and self.rows and self.rows[-1]:

@@ -2,19 +2,15 @@
 
 import json
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from greylag import FormatError, ParameterError, Query, Run
+from greylag import FormatError, ParameterError, Query
 from greylag.errors import CollectionError
 from greylag.fusion import PooledSources, fuse_runs
 from greylag.index import RM3Search
 from greylag.index.analysis import QueryForm
 from greylag.index.lucene import LuceneIndex, build_index
-from greylag.pipeline import Source
 from greylag.ranking import SEEN
 from greylag.studies import CollectionSettings, Context, open_collection, open_index
 from greylag.studies.collection import Collection, FirstStage, Queries
@@ -23,18 +19,18 @@ from tests.greylag.adapters.data_set import registered
 DOCUMENTS = {"a": "red apples", "b": "green apples and pears", "c": "a red car"}
 
 
-def write_documents(path: Path, documents: dict[str, str]) -> Path:
+def write_documents(path, documents):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
     return path
 
 
 @pytest.fixture
-def docs(tmp_path: Path) -> Path:
+def docs(tmp_path):
     return write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
 
 
-def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:
+def collection(tmp_path, **fields):
     """Settings of the three documents, with two topics."""
     write_documents(tmp_path / "docs.jsonl", DOCUMENTS)
     (tmp_path / "topics.tsv").write_text("1\tred apples\n2\tcar pears\n")
@@ -43,13 +39,13 @@ def collection(tmp_path: Path, **fields: Any) -> CollectionSettings:
     return CollectionSettings(name="x", data_folder=tmp_path, **(named | fields))
 
 
-def by_qid(run: Run) -> dict[str, tuple[str, ...]]:
+def by_qid(run):
     return {qid: ranking.docids for qid, ranking in run.items()}
 
 
-def test_everything_is_opened(tmp_path: Path) -> None:
+def test_everything_is_opened(tmp_path):
     settings = collection(tmp_path, first_stage={"model": "ql(mu=10)", "hits": 1})
-    lines: list[str] = []
+    lines = []
     opened = open_collection(settings, Context(tmp_path / "out", progress=lines.append))
     assert opened.topics == {"1": "red apples", "2": "car pears"}
     assert opened.qrels == {"1": {"a": 1}, "2": {"c": 1}}
@@ -68,15 +64,13 @@ def test_everything_is_opened(tmp_path: Path) -> None:
         ("ql(mu=7)+rm3(fb_docs=1)", "ql+rm3", lambda lucene: RM3Search(lucene.ql(2, mu=7.0), fb_docs=1)),
     ],
 )
-def test_searches_with_and_without_parameters(
-    docs: Path, tmp_path: Path, text: str, name: str, make: Callable[[LuceneIndex], Source]
-) -> None:
+def test_searches_with_and_without_parameters(docs, tmp_path, text, name, make):
     build_index(docs, tmp_path / "index")
     lucene, stage = LuceneIndex(tmp_path / "index"), FirstStage(model=text, hits=2)
     assert (stage.name, stage.search.source(lucene, 2)) == (name, make(lucene))
 
 
-def test_a_union_of_searches_is_that_of_the_command_train(tmp_path: Path) -> None:
+def test_a_union_of_searches_is_that_of_the_command_train(tmp_path):
     settings = collection(tmp_path, first_stage={"model": ["bm25", "bm25+rm3(fb_terms=3)", "ql"], "hits": 2})
     opened = open_collection(settings, Context(tmp_path / "out"))
     bm25 = opened.lucene.bm25(2)
@@ -88,7 +82,7 @@ def test_a_union_of_searches_is_that_of_the_command_train(tmp_path: Path) -> Non
         assert by_qid(run) == by_qid(source.run(opened.topics))
 
 
-def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
+def test_a_run_in_place_of_a_search_and_beside_one(tmp_path):
     (tmp_path / "own.run").write_text(f"1 Q0 c 1 2 y{SEEN}\n1 Q0 b 2 1 y{SEEN}\n")
     alone = collection(tmp_path, first_stage={"model": "run:own.run"})
     assert tmp_path / "own.run" in alone.paths()
@@ -114,7 +108,7 @@ def test_a_run_in_place_of_a_search_and_beside_one(tmp_path: Path) -> None:
         collection(tmp_path, first_stage=first | {"fusion": "rrf(weights=[1])"})
 
 
-def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
+def test_an_index_in_place_of_documents(tmp_path):
     build_index(write_documents(tmp_path / "docs.jsonl", DOCUMENTS), tmp_path / "own")
     opened = open_collection(collection(tmp_path, collection={"index": "own"}), Context(tmp_path / "out"))
     assert by_qid(opened.first) == by_qid(opened.lucene.bm25().run(opened.topics))
@@ -125,11 +119,11 @@ def test_an_index_in_place_of_documents(tmp_path: Path) -> None:
             Collection(**wrong)
 
 
-def test_names_of_ir_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_ir_datasets(tmp_path, monkeypatch):
     registered(tmp_path, monkeypatch)
     name = "irds:greylag-test"
     settings = collection(tmp_path, collection={"docs": name}, topics=name, qrels=name)
-    lines: list[str] = []
+    lines = []
     context = Context(tmp_path / "out", progress=lines.append)
     opened = open_collection(settings, context)
     assert opened.topics == {"1": "cat", "2": "dog run"}
@@ -140,7 +134,7 @@ def test_names_of_ir_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert lines.count(f"index: {tmp_path / 'out' / 'index'}, built before") == 1
 
 
-def test_queries_are_shortened(tmp_path: Path) -> None:
+def test_queries_are_shortened(tmp_path):
     settings = collection(tmp_path, queries={"first_sentence": True, "stop_words": "stop.txt"})
     (tmp_path / "topics.tsv").write_text("1\tPapers on red apples. And a car.\n")
     (tmp_path / "stop.txt").write_text("papers\n")
@@ -153,7 +147,7 @@ def test_queries_are_shortened(tmp_path: Path) -> None:
     assert open_collection(listed, Context(tmp_path / "out")).topics == {"1": "Papers red apples. car."}
 
 
-def test_lenient_reading(tmp_path: Path) -> None:
+def test_lenient_reading(tmp_path):
     settings = collection(tmp_path)
     (tmp_path / "topics.tsv").write_text("1\tred apples\n1\tcar\n")
     with pytest.raises(FormatError, match="--lenient"):
@@ -162,8 +156,8 @@ def test_lenient_reading(tmp_path: Path) -> None:
     assert list(open_collection(lenient, Context(tmp_path / "out")).topics) == ["1"]
 
 
-def test_an_index_is_built_once_and_again_when_documents_change(docs: Path, tmp_path: Path) -> None:
-    lines: list[str] = []
+def test_an_index_is_built_once_and_again_when_documents_change(docs, tmp_path):
+    lines = []
     context = Context(tmp_path / "out", progress=lines.append)
     folder = tmp_path / "out" / "index"
     open_index(docs, None, context)
@@ -178,7 +172,7 @@ def test_an_index_is_built_once_and_again_when_documents_change(docs: Path, tmp_
 
 
 @pytest.mark.parametrize("kind", ["another folder", "an index that the user built"])
-def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_path: Path, kind: str) -> None:
+def test_an_index_that_the_study_did_not_build_is_left_alone(docs, tmp_path, kind):
     mine = tmp_path / "out" / "index"
     if kind == "another folder":
         mine.mkdir(parents=True)
@@ -191,7 +185,7 @@ def test_an_index_that_the_study_did_not_build_is_left_alone(docs: Path, tmp_pat
     assert {path.name: path.read_bytes() for path in mine.iterdir()} == before
 
 
-def test_missing_documents(tmp_path: Path) -> None:
+def test_missing_documents(tmp_path):
     with pytest.raises(CollectionError, match=r"none\.jsonl"):
         open_index(tmp_path / "none.jsonl", None, Context(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

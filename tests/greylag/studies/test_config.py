@@ -20,7 +20,7 @@ class Part(config.Settings):
     seed: config.Seed = 0
 
 
-def parse_even(text: str) -> int:
+def parse_even(text):
     if int(text) % 2:
         raise ParameterError(f"{text} is not even: add 1")
     return int(text)
@@ -35,7 +35,7 @@ class Sample(Experiment):
     even: Annotated[str, config.readable_by(parse_even)] = "2"
 
 
-def test_fields_and_defaults(tmp_path: Path) -> None:
+def test_fields_and_defaults(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text("name: x\npart: {size: 5}\nmeasures: [nDCG@10]\nexpected: {bm25: {AP: 0.5}}\n")
     found = check_fields(path, read_yaml(path), Sample)
@@ -85,7 +85,7 @@ def test_fields_and_defaults(tmp_path: Path) -> None:
         (None, "", "cannot be read"),
     ],
 )
-def test_refusals(tmp_path: Path, content: str | None, place: str, part: str) -> None:
+def test_refusals(tmp_path, content, place, part):
     path = tmp_path / "x.yaml"
     if content is not None:
         path.write_text(content)
@@ -96,12 +96,12 @@ def test_refusals(tmp_path: Path, content: str | None, place: str, part: str) ->
     assert "\n" not in str(caught.value)
 
 
-def test_dates_are_text_and_marks_and_line_ends_do_not_matter(tmp_path: Path) -> None:
+def test_dates_are_text_and_marks_and_line_ends_do_not_matter(tmp_path):
     (tmp_path / "x.yaml").write_bytes(b"\xef\xbb\xbfname: 2020-02-30\r\nday: 2020-01-01\r\n")
     assert read_yaml(tmp_path / "x.yaml") == {"name": "2020-02-30", "day": "2020-01-01"}
 
 
-def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths(tmp_path, monkeypatch):
     fields = {"name": "x", "data": "../data", "docs": "d/docs.jsonl"}
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
     found = check_fields(tmp_path / "configs" / "x.yaml", fields, Sample)
@@ -121,7 +121,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert own.path("d") == tmp_path / "configs" / "d"
 
 
-def test_the_files_of_a_checkout() -> None:
+def test_the_files_of_a_checkout():
     plugin = Path(greylag.__file__).parents[1]
     files = [*plugin.glob("greylag/demo/*.yaml"), *plugin.parent.glob("configs/*.yaml")]
     assert list(config.shipped_files().values()) == sorted(files, key=lambda path: path.stem)
@@ -130,7 +130,7 @@ def test_the_files_of_a_checkout() -> None:
 
 
 @pytest.mark.parametrize(("name", "part"), [("cacn.yaml", "did you mean cacm"), ("x", "use ambient.cssvm,")])
-def test_an_unknown_name(name: str, part: str) -> None:
+def test_an_unknown_name(name, part):
     with pytest.raises(ParameterError) as caught:
         config.shipped_file(name)
     assert repr(name) in str(caught.value)

@@ -1,10 +1,6 @@
 """The main study on two collections, against the study on each and a correction by hand."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +8,7 @@ import pytest
 from greylag import FormatError
 from greylag.evaluation import evaluate, holm, paired_test
 from greylag.rankers import RankingModel
-from greylag.studies.runner import Finished, run_study
+from greylag.studies.runner import run_study
 from greylag.studies.study import load
 from greylag.trec import read_qrels, read_run
 from tests.greylag.studies.samples import DEMO
@@ -24,12 +20,12 @@ SHARED = {
     "training": {"folds": 2},
     "first_stage": {"hits": 30},
 }
-LINES: list[str] = []
+LINES = []
 """The progress of the study."""
 
 
 @pytest.fixture(scope="module")
-def own() -> dict[str, dict[str, Any]]:
+def own():
     collection = {"docs": str(DEMO / "docs.jsonl"), "java": "optional"}
     return {
         name: {"collection": collection, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")} for name in "ab"
@@ -37,7 +33,7 @@ def own() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, own: dict[str, Any]) -> Path:
+def folder(tmp_path_factory, own):
     folder = tmp_path_factory.mktemp("joint")
     topics = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     (folder / "a.tsv").write_text("".join(topics[::2]))
@@ -46,16 +42,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory, own: dict[str, Any]) -> Pat
     return folder
 
 
-def write(path: Path, **fields: Any) -> None:
+def write(path, **fields):
     path.write_text(json.dumps({"name": path.stem, **fields}))
 
 
 @pytest.fixture(scope="module")
-def done(folder: Path) -> Finished:
+def done(folder):
     return run_study(*load(folder / "joint.yaml"), folder / "out", progress=LINES.append)
 
 
-def test_each_collection_is_ranked_as_alone(done: Finished, folder: Path, own: dict[str, Any]) -> None:
+def test_each_collection_is_ranked_as_alone(done, folder, own):
     for name, fields in own.items():
         write(folder / f"{name}.yaml", **fields, **SHARED)
         alone = run_study(*load(folder / f"{name}.yaml"), folder / name)
@@ -67,7 +63,7 @@ def test_each_collection_is_ranked_as_alone(done: Finished, folder: Path, own: d
             assert joint.weights == RankingModel.load(model).weights
 
 
-def test_p_is_corrected_over_both_collections(done: Finished, folder: Path) -> None:
+def test_p_is_corrected_over_both_collections(done, folder):
     qrels, p, names = read_qrels(DEMO / "qrels.txt"), [], []
     for name in "ab":
         runs = {tag: read_run(folder / "out" / f"{name}.{tag}.run") for tag in ("bm25", "tuned-bm25", "mrf")}
@@ -90,7 +86,7 @@ def test_p_is_corrected_over_both_collections(done: Finished, folder: Path) -> N
     assert "Holm's correction over 8 comparisons" in done.summary
 
 
-def test_the_joint_table(done: Finished) -> None:
+def test_the_joint_table(done):
     rows = [line.split() for line in done.summary.splitlines()]
     for system in ("bm25", "tuned-bm25", "mrf"):
         for measure in SHARED["measures"]:
@@ -100,7 +96,7 @@ def test_the_joint_table(done: Finished) -> None:
 
 
 @pytest.mark.usefixtures("done")
-def test_lines_of_progress_name_the_system_and_are_short() -> None:
+def test_lines_of_progress_name_the_system_and_are_short():
     folds = [line for line in LINES if "fold" in line]
     systems = ("tuned-bm25", "mrf")
     assert [line.split(": ")[:3] for line in folds] == [
@@ -121,9 +117,7 @@ def test_lines_of_progress_name_the_system_and_are_short() -> None:
         ({}, {"collections": {}}, ("yaml: collections: ", "2", "0")),
     ],
 )
-def test_refusals(
-    folder: Path, own: dict[str, Any], of_a: dict[str, Any], shared: dict[str, Any], parts: tuple[str, ...]
-) -> None:
+def test_refusals(folder, own, of_a, shared, parts):
     fields = {"study": "collections", "collections": {**own, "a": own["a"] | of_a}, **SHARED}
     write(folder / "wrong.yaml", **fields | shared)
     with pytest.raises(FormatError) as caught:

@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import ir_datasets
 import pytest
@@ -29,26 +27,26 @@ TOPICS = [line.split("\t") for line in (DEMO / "topics.tsv").read_text().splitli
 QUICK = "mrf(max_features=1)"
 
 
-def judged(first: int, end: int, grade: int = 1) -> str:
+def judged(first, end, grade=1):
     """The judgements of some of the demonstration's topics, all relevant documents with this grade."""
     qids = {qid for qid, _ in TOPICS[first:end]}
     rows = [line.split() for line in (DEMO / "qrels.txt").read_text().splitlines()]
     return "".join(f"{qid} 0 {docid} {grade * (int(g) > 0)}\n" for qid, _, docid, g in rows if qid in qids)
 
 
-def topics(first: int, end: int) -> str:
+def topics(first, end):
     return "".join(f"{qid}\t{text}\n" for qid, text in TOPICS[first:end])
 
 
 @pytest.fixture
-def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def stand_ins(tmp_path, monkeypatch):
     """The demonstration collection under the names of ir_datasets and Pyserini; the last eight topics are to test."""
     texts = [json.loads(line) for line in (DEMO / "docs.jsonl").read_text().splitlines()]
     (tmp_path / "docs.tsv").write_text("".join(f"{t['id']}\t{' '.join(t['contents'].split())}\n" for t in texts))
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
 
-    def register(name: str, first: int, end: int, grade: int = 1) -> None:
+    def register(name, first, end, grade=1):
         file = tmp_path / name.replace("/", "-")
         file.with_suffix(".tsv").write_text(topics(first, end))
         file.with_suffix(".qrels").write_text(judged(first, end, grade))
@@ -89,7 +87,7 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in FORMS else pytest.mark.long) for name in NAMES]
 )
-def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins: Path, name: str) -> None:
+def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins, name):
     """With a quick model in place of the automatic choice, whose time is that of learning."""
     _, settings = load(shipped_file(name))
     assert isinstance(settings, Settings)
@@ -105,7 +103,7 @@ def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins: Path, name: str) -> No
     assert set(run) == {qid for qid, _ in TOPICS[16 if split else 0 :]}
     grade = 2 if "dl" in name else 1
     lines = [line.split() for line in judged(16 if split else 0, 24, grade).splitlines()]
-    qrels: dict[str, dict[str, int]] = {}
+    qrels = {}
     for qid, _, docid, value in lines:
         qrels.setdefault(qid, {})[docid] = int(value)
     for measure, value in evaluate(run, qrels, settings.measures).by_measure.items():
@@ -118,13 +116,13 @@ def test_a_file_runs_on_a_stand_in_of_its_form(stand_ins: Path, name: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["beir-scifact", "robust04"])
-def test_the_automatic_choice_of_a_file(stand_ins: Path, name: str) -> None:
+def test_the_automatic_choice_of_a_file(stand_ins, name):
     scores = run_study(*load(shipped_file(name)), stand_ins / "out").scores
     measure = next(iter(scores["automatic"]))
     assert scores["automatic"][measure] > scores["tuned-bm25"][measure]
 
 
-def test_the_page_s_files_of_ones_own(stand_ins: Path) -> None:
+def test_the_page_s_files_of_ones_own(stand_ins):
     """MS MARCO's files and a folder in BEIR's form, as the page spells them."""
     documents = [line.split("\t") for line in (stand_ins / "docs.tsv").read_text().splitlines()]
     (stand_ins / "collection.tsv").write_text("".join(f"{docid}\t{text}\n" for docid, text in documents))
@@ -134,8 +132,8 @@ def test_the_page_s_files_of_ones_own(stand_ins: Path) -> None:
         (stand_ins / f"qrels.{part}.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     folder = stand_ins / "scifact"
     (folder / "qrels").mkdir(parents=True)
-    corpus: list[dict[str, Any]] = [{"_id": docid, "title": "", "text": text} for docid, text in documents]
-    queries: list[dict[str, Any]] = [{"_id": qid, "text": text} for qid, text in TOPICS]
+    corpus = [{"_id": docid, "title": "", "text": text} for docid, text in documents]
+    queries = [{"_id": qid, "text": text} for qid, text in TOPICS]
     for name, records in (("corpus", corpus), ("queries", queries)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     for part, first, end in (("train", 0, 16), ("test", 16, 24)):
@@ -152,7 +150,7 @@ def test_the_page_s_files_of_ones_own(stand_ins: Path) -> None:
         assert set(read_run(out / "mrf.run")) == {qid for qid, _ in TOPICS[16:]}
 
 
-def test_the_pages_name_every_file_and_say_that_none_was_run() -> None:
+def test_the_pages_name_every_file_and_say_that_none_was_run():
     assert "greylag has not been run on these collections" in PUBLISHED.read_text()
     for name in NAMES:
         assert f"`{name}`" in PAGE.read_text()

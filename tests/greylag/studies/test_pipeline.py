@@ -8,7 +8,6 @@ import re
 import shutil
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,10 +25,10 @@ from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fus
 from greylag.recipes.spelling import parse_model
 from greylag.stages import StageStep
 from greylag.studies import pipeline
-from greylag.studies.collection import FirstStage, OpenCollection, open_collection
+from greylag.studies.collection import FirstStage, open_collection
 from greylag.studies.config import shipped_file
 from greylag.studies.pipeline import Settings
-from greylag.studies.runner import Finished, run_study
+from greylag.studies.runner import run_study
 from greylag.studies.study import Context, deviations, load
 from greylag.trec import read_run
 from tests.greylag.studies import samples
@@ -37,28 +36,28 @@ from tests.greylag.studies.samples import DEMO, Page, run_file
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("pipeline")
 
 
 @pytest.fixture(scope="module")
-def settings() -> Settings:
+def settings():
     _, settings = load(DEMO / "demo.yaml")
     assert isinstance(settings, Settings)
     return settings
 
 
 @pytest.fixture(scope="module")
-def opened(folder: Path, settings: Settings) -> OpenCollection:
+def opened(folder, settings):
     return open_collection(settings, Context(folder))
 
 
 @pytest.fixture(scope="module")
-def done(folder: Path, settings: Settings) -> Finished:
+def done(folder, settings):
     return run_study(pipeline.STUDY, settings, folder)
 
 
-def test_expected_scores(done: Finished, folder: Path, settings: Settings, opened: OpenCollection) -> None:
+def test_expected_scores(done, folder, settings, opened):
     assert deviations(done.scores, settings.expected) == []
     results = samples.results(folder)
     assert results["fingerprint"] == opened.index.fingerprint
@@ -71,9 +70,7 @@ def test_expected_scores(done: Finished, folder: Path, settings: Settings, opene
         assert f"{measures['AP']:.4f}" in done.summary
 
 
-def test_p_is_corrected_over_all_comparisons_as_by_evaluate(
-    done: Finished, folder: Path, settings: Settings, opened: OpenCollection
-) -> None:
+def test_p_is_corrected_over_all_comparisons_as_by_evaluate(done, folder, settings, opened):
     """So that a study and ``greylag evaluate`` give the same runs one verdict."""
     measures = list(settings.measures)
     scores = {name: evaluate(read_run(folder / f"{name}.run"), opened.qrels, measures) for name in done.scores}
@@ -85,7 +82,7 @@ def test_p_is_corrected_over_all_comparisons_as_by_evaluate(
     assert "Holm's correction over all comparisons of a table" in done.summary
 
 
-def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenCollection, tmp_path: Path) -> None:
+def test_an_expanded_first_stage(folder, settings, opened, tmp_path):
     stage = FirstStage(model="bm25(k1=1.2)+rm3(fb_docs=5)")
     changed = settings.model_copy(
         update={"first_stage": stage, "subtopic_qrels": None, "stages": (), "model": "mrf(max_features=1)"}
@@ -99,15 +96,13 @@ def test_an_expanded_first_stage(folder: Path, settings: Settings, opened: OpenC
     assert "bm25+rm3" in finished.summary
 
 
-def test_results_do_not_depend_on_threads(done: Finished, folder: Path, settings: Settings, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_threads(done, folder, settings, tmp_path):
     assert run_study(pipeline.STUDY, settings, tmp_path, n_jobs=2).scores == done.scores
     for path in [*folder.glob("*.run"), *folder.glob("models/*"), folder / "results.json"]:
         assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path
 
 
-def test_every_query_is_reranked_by_a_model_of_other_queries(
-    done: Finished, folder: Path, opened: OpenCollection
-) -> None:
+def test_every_query_is_reranked_by_a_model_of_other_queries(done, folder, opened):
     run = read_run(folder / "mrf.run")
     assert list(run) == list(opened.first)
     models = [RankingModel.load(folder / "models" / f"fold-{number}.json") for number in range(1, 7)]
@@ -117,7 +112,7 @@ def test_every_query_is_reranked_by_a_model_of_other_queries(
         assert ModelRanker(model, opened.index)(ranking).docids == run[qid].docids
 
 
-def test_tuned_baselines_are_those_of_the_command(done: Finished, folder: Path, opened: OpenCollection) -> None:
+def test_tuned_baselines_are_those_of_the_command(done, folder, opened):
     """The folds are those of the model, and the values are chosen on the training topics alone."""
     recipe = BaselineRecipe(baselines.BM25)
     expected = cross_validate(recipe, opened.first, opened.qrels, opened.index, folds=6, seed=1).run
@@ -128,7 +123,7 @@ def test_tuned_baselines_are_those_of_the_command(done: Finished, folder: Path, 
 
 
 @pytest.fixture
-def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
+def split(folder, tmp_path, own_data):
     """A file with a split, and a run in place of the search."""
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "train.tsv").write_text("".join(lines[:16]))
@@ -147,7 +142,7 @@ def split(folder: Path, tmp_path: Path, own_data: None) -> Path:
 
 
 @pytest.mark.usefixtures("done")
-def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
+def test_a_run_and_a_split(split, opened):
     out = split.parent / "out"
     finished = run_file(split, out)
     assert list(finished.scores) == [f"{name}{SEEN}" for name in ("own", "tuned-bm25", "tuned-sdm", "mrf", "mmr")]
@@ -194,7 +189,7 @@ def test_a_run_and_a_split(split: Path, opened: OpenCollection) -> None:
         ("subtopic_measures: [S-recal@10]", "subtopic_measures.0"),
     ],
 )
-def test_refusals(split: Path, more: str, part: str) -> None:
+def test_refusals(split, more, part):
     shutil.copy(split.parent / "own.run", split.parent / "mrf.run")
     split.write_text(json.dumps(yaml.safe_load(split.read_text()) | yaml.safe_load(more)))
     with pytest.raises(GreylagError) as caught:
@@ -222,7 +217,7 @@ class Backwards(Stage):
 
 
 @pytest.fixture
-def several(folder: Path, done: Finished, tmp_path: Path, own_data: None) -> Path:
+def several(folder, done, tmp_path, own_data):
     """A file with a union, learned fusion, and a stage of a module beside it."""
     module = f"own_stage_{next(NUMBERS)}"  # a process imports a module once
     (tmp_path / f"{module}.py").write_text(OWN)
@@ -239,7 +234,7 @@ def several(folder: Path, done: Finished, tmp_path: Path, own_data: None) -> Pat
     return tmp_path / "x.yaml"
 
 
-def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: Path, opened: OpenCollection) -> None:
+def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several, opened):
     out = several.parent / "out"
     finished = run_file(several, out)
     names = ["rrf", "bm25", "ql", "mmr", "mrf(max_features=1)", "mrf(max_features=2)", "fusion", "Backwards"]
@@ -266,7 +261,7 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several: 
     assert "The share of each ranking in each fold" in page
 
 
-def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several: Path, opened: OpenCollection) -> None:
+def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several, opened):
     _, settings = load(several)
     assert isinstance(settings, pipeline.Settings)
     context = Context(several.parent / "other")
@@ -280,9 +275,7 @@ def test_what_a_fold_is_ranked_by_does_not_depend_on_its_judgements(several: Pat
     assert before.models[1:] != after.models[1:]
 
 
-def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refused(
-    several: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refused(several, tmp_path_factory):
     _, settings = load(several)
     [module] = several.parent.glob("own_stage_*.py")
     assert module in [*settings.paths()]
@@ -294,7 +287,7 @@ def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refuse
 
 
 @pytest.mark.long
-def test_the_automatic_choice_with_features_of_ones_own(folder: Path, done: Finished, tmp_path: Path) -> None:
+def test_the_automatic_choice_with_features_of_ones_own(folder, done, tmp_path):
     shutil.copy(folder / "mmr.run", tmp_path / "own.run")
     (tmp_path / "x.yaml").write_text(
         f"name: x\ncollection: {{docs: {DEMO / 'docs.jsonl'}}}\ntopics: {DEMO / 'topics.tsv'}\n"
@@ -315,7 +308,7 @@ def test_the_automatic_choice_with_features_of_ones_own(folder: Path, done: Fini
     assert page.index("means over 24 judged queries") < page.index("<svg")  # the table before the charts
 
 
-def test_a_split_with_some_training_topics(split: Path) -> None:
+def test_a_split_with_some_training_topics(split):
     split.write_text(
         split.read_text().replace("baselines: [bm25, sdm]", "baselines: []\ntraining: {topics: 7, seed: 2}")
     )
@@ -327,7 +320,7 @@ def test_a_split_with_some_training_topics(split: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cacm", "cacm-padded", "cranfield", "vaswani"])
-def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name: str) -> None:
+def test_expected_scores_on_real_collections(data, tmp_path, name):
     assert callable(data)
     data(name.partition("-")[0])
     _, settings = load(shipped_file(name))
@@ -335,7 +328,7 @@ def test_expected_scores_on_real_collections(data: object, tmp_path: Path, name:
 
 
 @pytest.mark.usefixtures("done")
-def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder: Path) -> None:
+def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     parsed, results = Page(page), samples.results(folder)
     means = {name: run["means"] for name, run in results["relevance"]["runs"].items()}
@@ -354,7 +347,7 @@ def test_scores_models_and_queries_of_the_report_are_those_of_the_results(folder
 
 
 @pytest.mark.usefixtures("done")
-def test_reasons_are_differences_from_the_average_of_the_first_stage(folder: Path) -> None:
+def test_reasons_are_differences_from_the_average_of_the_first_stage(folder):
     reasons = Page((folder / "report.html").read_text(encoding="utf-8")).texts["small"]
     assert len(reasons) == 240
     assert all(re.fullmatch(r"([+-][\d.e+-]+ \S+( \([^)]*\))?(; )?)+", reason) for reason in reasons)

@@ -9,11 +9,9 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import EntryPoint, version
-from pathlib import Path
+from importlib.metadata import version
 
 import pytest
 import yaml
@@ -38,18 +36,18 @@ TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path):
     (tmp_path / "numbers.txt").write_text("1 2 3")
     return Settings(name="sum", data_folder=tmp_path, file_folder=tmp_path, numbers="numbers.txt")
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def steps(settings: Settings, out: Path) -> list[str]:
+def steps(settings, out):
     """The progress of a run without the seconds."""
-    lines: list[str] = []
+    lines = []
     run_study(STUDY, settings, out, progress=lines.append)
     return [line.split(":")[0] for line in lines]
 
@@ -57,7 +55,7 @@ def steps(settings: Settings, out: Path) -> list[str]:
 RUN, REUSED = ["opened", "adding"], ["finished before, with the same settings, input and code"]
 
 
-def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
+def test_the_files_of_an_outcome(settings, tmp_path):
     out = tmp_path / "deep" / "out"
     finished = run_study(STUDY, settings, out)
     assert finished.scores == {"all": {"sum": 6.0}}
@@ -79,7 +77,7 @@ def test_the_files_of_an_outcome(settings: Settings, tmp_path: Path) -> None:
     assert set(content["files"]) == FILES - {"finished.json"}
 
 
-def test_training_topics_of_input_runs_are_told(settings: Settings, tmp_path: Path) -> None:
+def test_training_topics_of_input_runs_are_told(settings, tmp_path):
     for tag in ("own", f"own{SEEN}"):
         write_run(Run((Ranking("1", "", ("a",), [1.0]),), tag), tmp_path / "own.run")
         finished = run_study(STUDY, settings.model_copy(update={"features": "run:own.run@z"}), tmp_path / "out")
@@ -88,7 +86,7 @@ def test_training_topics_of_input_runs_are_told(settings: Settings, tmp_path: Pa
         assert [f"{tmp_path / 'own.run'}." in told for told in (finished.summary, page)] == [SEEN in tag] * 2
 
 
-def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
+def test_a_finished_study_is_reused(settings, tmp_path):
     first = run_study(STUDY, settings, tmp_path / "out")
     before = files(tmp_path / "out")
     assert steps(settings, tmp_path / "out") == REUSED
@@ -96,7 +94,7 @@ def test_a_finished_study_is_reused(settings: Settings, tmp_path: Path) -> None:
     assert files(tmp_path / "out") == before
 
 
-CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], dict[str, object] | None]] = {
+CHANGES = {
     "content": lambda folder, patch: write(folder / "numbers.txt", "1 2 3 4"),
     "time": lambda folder, patch: os.utime(folder / "numbers.txt", ns=(0, 1)),
     "code": lambda folder, patch: patch.setattr(runner, "code", lambda: "other code"),
@@ -112,16 +110,14 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], dict[str, object] | None
 INNER = "name: inner\nstudy: sum\nnumbers: folder\n"
 
 
-def write(path: Path, text: str) -> None:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
 @pytest.mark.usefixtures("sum_study")
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_study_runs_again_after_a_change(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_study_runs_again_after_a_change(settings, tmp_path, monkeypatch, name):
     write(tmp_path / "inner.yaml", INNER)
     write(tmp_path / "folder" / "below" / "a.txt", "1")
     write(tmp_path / "prior.tsv", "a 1\n")
@@ -138,7 +134,7 @@ def test_a_study_runs_again_after_a_change(
     assert steps(settings, tmp_path / "out") == REUSED
 
 
-def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path: Path) -> None:
+def test_files_that_a_new_outcome_lacks_are_removed(settings, tmp_path):
     run_study(STUDY, settings.model_copy(update={"models": 3}), tmp_path / "out")
     (tmp_path / "out" / "notes.txt").write_text("mine")
     assert set(files(tmp_path / "out")) == FILES | {"notes.txt", "models/part/1.json", "models/part/2.json"}
@@ -146,9 +142,7 @@ def test_files_that_a_new_outcome_lacks_are_removed(settings: Settings, tmp_path
     assert set(files(tmp_path / "out")) == FILES | {"notes.txt"}
 
 
-def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed(settings, tmp_path):
     run_study(STUDY, settings.model_copy(update={"models": 2}), tmp_path / "out")
     (tmp_path / "out" / "models" / "part" / "1.json").write_text("mine")
     (tmp_path / "out" / "mine.run").write_text("mine")
@@ -157,7 +151,7 @@ def test_files_that_changed_since_or_that_a_planted_record_names_are_not_removed
     assert set(files(tmp_path / "out")) == FILES | {"models/part/1.json", "mine.run"}
 
 
-def finished(settings: Settings, out: Path, record: str | None = None, planted: str = "") -> None:
+def finished(settings, out, record=None, planted=""):
     """A finished study, with another record, or one that names a file more."""
     run_study(STUDY, settings, out)
     file = out / "finished.json"
@@ -182,9 +176,7 @@ def finished(settings: Settings, out: Path, record: str | None = None, planted: 
         ),
     ],
 )
-def test_files_that_no_study_wrote_are_left_alone(
-    settings: Settings, tmp_path: Path, spoil: Callable[[Settings, Path], None], part: str
-) -> None:
+def test_files_that_no_study_wrote_are_left_alone(settings, tmp_path, spoil, part):
     write(tmp_path / "victim", "mine")
     spoil(settings, tmp_path / "out")
     before = files(tmp_path)
@@ -195,8 +187,8 @@ def test_files_that_no_study_wrote_are_left_alone(
 
 
 @pytest.mark.parametrize("name", ["../victim", "a/b", "", "..", "x" * 201, "a\n"])
-def test_no_name_of_an_outcome_leaves_the_folder(settings: Settings, tmp_path: Path, name: str) -> None:
-    def run(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+def test_no_name_of_an_outcome_leaves_the_folder(settings, tmp_path, name):
+    def run(settings, numbers, context):
         found = samples.run(settings, numbers, context)
         return replace(found, runs={name: found.runs["sum"]}, descriptions={})
 
@@ -207,7 +199,7 @@ def test_no_name_of_an_outcome_leaves_the_folder(settings: Settings, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_a_failing_study_leaves_the_earlier_outcome(settings: Settings, tmp_path: Path) -> None:
+def test_a_failing_study_leaves_the_earlier_outcome(settings, tmp_path):
     run_study(STUDY, settings, tmp_path / "out")
     before = files(tmp_path / "out")
     with pytest.raises(ParameterError, match="the study fails"):
@@ -216,9 +208,7 @@ def test_a_failing_study_leaves_the_earlier_outcome(settings: Settings, tmp_path
     assert steps(settings, tmp_path / "out") == REUSED
 
 
-def test_an_outcome_that_is_half_written_is_not_finished(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_outcome_that_is_half_written_is_not_finished(settings, tmp_path, monkeypatch):
     run_study(STUDY, settings, tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(Number, "save", lambda self, path: path.mkdir(parents=False))
@@ -227,8 +217,8 @@ def test_an_outcome_that_is_half_written_is_not_finished(
     assert steps(settings, tmp_path / "out") == RUN
 
 
-def test_a_study_without_a_report(settings: Settings, tmp_path: Path) -> None:
-    def without_report(settings: Settings, numbers: list[float], context: Context) -> samples.Outcome:
+def test_a_study_without_a_report(settings, tmp_path):
+    def without_report(settings, numbers, context):
         return replace(samples.run(settings, numbers, context), sections=())
 
     finished = run_study(replace(STUDY, run=without_report), settings, tmp_path / "out")
@@ -237,7 +227,7 @@ def test_a_study_without_a_report(settings: Settings, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", registered("study").values(), ids=lambda entry: entry.name)
-def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
+def test_every_entry_of_the_registry_is_a_study(entry):
     study = entry.load()
     assert isinstance(study, Study)
     assert issubclass(study.settings, Experiment)
@@ -245,7 +235,7 @@ def test_every_entry_of_the_registry_is_a_study(entry: EntryPoint) -> None:
 
 
 @pytest.mark.parametrize("path", shipped_files().values(), ids=lambda path: path.stem)
-def test_every_experiment_file_loads(path: Path) -> None:
+def test_every_experiment_file_loads(path):
     study, settings = load(path)
     assert isinstance(settings, study.settings)
     assert settings.name == path.stem
@@ -254,7 +244,7 @@ def test_every_experiment_file_loads(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("sum_study")
-def test_the_study_of_a_file(tmp_path: Path) -> None:
+def test_the_study_of_a_file(tmp_path):
     (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n.txt\n")
     study, settings = load(tmp_path / "x.yaml")
     assert study is samples.STUDY
@@ -264,8 +254,8 @@ def test_the_study_of_a_file(tmp_path: Path) -> None:
         load(tmp_path / "x.yaml")
 
 
-def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
-    lines: list[str] = []
+def test_timed_steps_add_up_and_are_reported(tmp_path):
+    lines = []
     context = Context(tmp_path, progress=lines.append)
     for _ in range(2):
         with context.timed("waiting"):
@@ -277,7 +267,7 @@ def test_timed_steps_add_up_and_are_reported(tmp_path: Path) -> None:
     assert [line[:9] for line in lines] == ["waiting: "] * 2
 
 
-def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
+def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects():
     scores = {"a": {"AP": 0.12344, "P@10": 0.5}, "b": {"AP": 0.3}}
     assert deviations(scores, {"a": {"AP": 0.1234}, "b": {"AP": 0.30004}}) == []
     assert deviations(scores, {"a": {"AP": 0.1235, "P@10": 0.5}, "b": {"AP": 0.4}}) == [
@@ -290,14 +280,14 @@ def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects() -> None:
             deviations(scores, expected)
 
 
-def test_versions_are_those_of_the_required_packages() -> None:
+def test_versions_are_those_of_the_required_packages():
     found = versions()
     assert list(found)[:2] == ["Python", "greylag"]
     assert found["Python"] == platform.python_version()
     assert all(found[name] == version(name) for name in ("numpy", "scipy", "numba", "joblib", "pyserini"))
 
 
-def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_both_packages_counts(tmp_path, monkeypatch):
     before = code()
     package = tmp_path / "greylag_papers"
     package.mkdir()
@@ -309,7 +299,7 @@ def test_the_code_of_both_packages_counts(tmp_path: Path, monkeypatch: pytest.Mo
     code.cache_clear()
 
 
-def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_description(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
     collection, step = {"name": "cacm", "topics": "t", "qrels": "q"}, {"name": "search", "k1": 0.9}
     described = {"measures": ["AP", "nDCG@10"], "baselines": ("bm25",), "test": {"name": "t-test"}}
@@ -326,7 +316,7 @@ def test_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "hardware" not in content["platform"]
 
 
-def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
+def test_metadata_given_by_the_user_is_merged(tmp_path):
     given = {
         "actor": {"team": "geese"},
         "platform": {"hardware": "auto", "software": {"retrieval toolkit": ["mine==1"]}},
@@ -345,7 +335,7 @@ def test_metadata_given_by_the_user_is_merged(tmp_path: Path) -> None:
             read_given(tmp_path / "me.yml")
 
 
-def test_a_study_writes_metadata_into_its_runs(settings: Settings, tmp_path: Path) -> None:
+def test_a_study_writes_metadata_into_its_runs(settings, tmp_path):
     """And is run again for other metadata."""
     for team in ("geese", "ducks"):
         run_study(STUDY, settings, tmp_path / "out", metadata={"actor": {"team": team}})

@@ -13,7 +13,7 @@ from greylag.studies.config import file_fields
 TEMPLATES = Path(str(files("greylag.studies") / "templates"))
 
 
-def test_the_template_of_the_main_study_shows_every_key_and_its_default(tmp_path: Path) -> None:
+def test_the_template_of_the_main_study_shows_every_key_and_its_default(tmp_path):
     text = (TEMPLATES / "pipeline.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE))
     shown, (_, short), (_, whole) = (
@@ -28,5 +28,5 @@ def test_the_template_of_the_main_study_shows_every_key_and_its_default(tmp_path
     assert yaml.safe_load(text).keys() == {"name", "study", "collection", "topics", "qrels"}
 
 
-def test_the_template_of_collections() -> None:
+def test_the_template_of_collections():
     assert len(load(TEMPLATES / "collections.yaml")[1].members()) == 2

@@ -1,9 +1,5 @@
 """The demonstration without Java: an index in memory, and the runs of Lucene's to the byte."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from greylag.errors import DependencyError, ParameterError
@@ -17,7 +13,7 @@ HIDDEN = "import sys; sys.modules['jnius'] = None; from greylag.cli import main;
 
 
 @pytest.mark.long
-def test_the_demonstration_ranks_as_with_java(tmp_path: Path) -> None:
+def test_the_demonstration_ranks_as_with_java(tmp_path):
     for program, out in ((["-m", "greylag"], "with"), (["-c", HIDDEN], "without")):
         done = python(*program, "experiment", "demo", "--out", out, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -31,16 +27,16 @@ def test_the_demonstration_ranks_as_with_java(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_java(monkeypatch):
     """Java that cannot be started."""
 
-    def start_jvm() -> None:
+    def start_jvm():
         raise DependencyError("there is no Java")
 
     monkeypatch.setattr(collection, "start_jvm", start_jvm)
 
 
-def settings(**changes: object) -> CollectionSettings:
+def settings(**changes):
     docs = {"docs": str(DEMO / "docs.jsonl"), "java": "optional"}
     files = {"topics": str(DEMO / "topics.tsv"), "qrels": str(DEMO / "qrels.txt")}
     return CollectionSettings.model_validate({"name": "x", "study": "x", "collection": docs, **files, **changes})
@@ -56,14 +52,14 @@ def settings(**changes: object) -> CollectionSettings:
         ({"collection": {"docs": str(DEMO / "docs.jsonl"), "language": "th", "java": "optional"}}, "Thai"),
     ],
 )
-def test_what_needs_java_is_refused(tmp_path: Path, changes: dict[str, object], reason: str) -> None:
+def test_what_needs_java_is_refused(tmp_path, changes, reason):
     with pytest.raises(ParameterError, match=reason):
         open_collection(settings(**changes), Context(tmp_path))
 
 
 @pytest.mark.usefixtures("no_java")
-def test_java_is_required_unless_it_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_index(*_: object, **__: object) -> None:
+def test_java_is_required_unless_it_is_optional(tmp_path, monkeypatch):
+    def open_index(*_, **__):
         raise DependencyError("Lucene was asked for")
 
     monkeypatch.setattr(collection, "open_index", open_index)

@@ -1,9 +1,6 @@
 """Comments in runs and judgements, and ir_metadata at the head of runs."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,9 +24,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(texts, values, max_size=4))
-def test_metadata_is_yaml_for_every_reader(
-    tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
-) -> None:
+def test_metadata_is_yaml_for_every_reader(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("runs") / "a.run.gz"
     write_run(RUN, path, metadata=content)
     with gzip.open(path, "rt", newline="\n") as file:
@@ -41,7 +36,7 @@ def test_metadata_is_yaml_for_every_reader(
     assert read_run(path).tag == open_run(path).tag == "mine"
 
 
-def test_the_form_is_that_of_ir_metadata(tmp_path: Path) -> None:
+def test_the_form_is_that_of_ir_metadata(tmp_path):
     """ir-metadata.org: between the lines ir_metadata.start and ir_metadata.end, YAML that begins with the versions."""
     write_run(RUN, tmp_path / "a.run", metadata={"actor": {"team": "geese"}})
     assert (tmp_path / "a.run").read_text() == (
@@ -53,7 +48,7 @@ def test_the_form_is_that_of_ir_metadata(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["#\n", "# of columns 6 4 5 6\n", "# 1 Q0 z 1 2 other\n", "\n#a\n\n", "\ufeff# b\r\n"])
-def test_comments_are_left_out(tmp_path: Path, head: str) -> None:
+def test_comments_are_left_out(tmp_path, head):
     (tmp_path / "a.run").write_text(head + LINES + "# the end\n")
     assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")
     assert list(open_run(tmp_path / "a.run")) == ["1"]
@@ -62,6 +57,6 @@ def test_comments_are_left_out(tmp_path: Path, head: str) -> None:
     assert read_subtopic_qrels(tmp_path / "qrels") == {"1": {"3": {"a": 1, "b": 0}}}
 
 
-def test_lines_that_were_turned_into_comments_are_left_out(tmp_path: Path) -> None:
+def test_lines_that_were_turned_into_comments_are_left_out(tmp_path):
     (tmp_path / "a.run").write_text("#1 Q0 c 1 9 mine\n" + LINES + "#1 Q0 d 3 0 mine\n# 1 Q0 e 3 0\n# a b c d e\n")
     assert read_run(tmp_path / "a.run")["1"].docids == ("b", "a")  # lines of query 1 that were turned into comments

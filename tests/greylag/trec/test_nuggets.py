@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +10,14 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.evaluation import evaluate_by_subtopic
 from greylag.ranking import Ranking, Run
-from greylag.trec import Nuggets, SubtopicQrels, read_subtopic_qrels
+from greylag.trec import Nuggets, read_subtopic_qrels
 
 
-def nugget(name: str, relevant: list[str], others: list[str]) -> dict[str, Any]:
+def nugget(name, relevant, others):
     return {"_id": name, "text": "a fact", "relevant_corpus_ids": relevant, "non_relevant_corpus_ids": others}
 
 
-def assigned(docid: str, **fields: str) -> dict[str, Any]:
+def assigned(docid, **fields):
     return {"qid": "7", "docid": docid, "nuggets": [{"text": "drag", "assignment": "support", **fields}]}
 
 
@@ -37,13 +35,13 @@ ASSIGNED = [
 ]
 
 
-def read(tmp_path: Path, records: list[dict[str, Any]], *, lenient: bool = False) -> SubtopicQrels:
+def read(tmp_path, records, *, lenient=False):
     path = tmp_path / "nuggets.jsonl"
     path.write_text("\n" + "".join(json.dumps(record) + "\n" for record in records))
     return read_subtopic_qrels(path, lenient=lenient)
 
 
-def test_the_two_forms(tmp_path: Path) -> None:
+def test_the_two_forms(tmp_path):
     assert read(tmp_path, FRESHSTACK) == {
         "7": {"7_0": {"b": 0, "a": 1}},
         "8": {"8_0": {"a": 0}, "8_1": {}, "8_2": {"c d": 1}},
@@ -52,7 +50,7 @@ def test_the_two_forms(tmp_path: Path) -> None:
     assert read(tmp_path, ASSIGNED) == {"7": {"drag": {"a": 2, "b": 0}, "sight": {"a": 1}}}
 
 
-def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path: Path) -> None:
+def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path):
     """alpha-nDCG and S-recall by nuggets as in TREC's format, where names have no white space."""
     columns = tmp_path / "qrels"
     columns.write_text("7 drag a 2\n7 drag b 0\n7 sight a 1\n")
@@ -66,7 +64,7 @@ def test_scores_are_those_of_the_same_judgements_in_columns(tmp_path: Path) -> N
     assert (found[0]["S-recall@2"], found[0]["S-recall@3"]) == (0, 1)
 
 
-def test_importance_stays_with_its_query(tmp_path: Path) -> None:
+def test_importance_stays_with_its_query(tmp_path):
     records = [assigned("a", importance="okay"), {**assigned("b"), "qid": "8"}]
     qrels = read(tmp_path, records)
     assert qrels == {"7": {"drag": {"a": 2}}, "8": {"drag": {"b": 2}}}
@@ -94,7 +92,7 @@ RAG = {
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_scores_of_trec_rag_from_the_records(seed: int, tmp_path: Path) -> None:
+def test_the_scores_of_trec_rag_from_the_records(seed, tmp_path):
     """Of Pradeep et al. (2025), where the best of the top documents supports a nugget."""
     rng = np.random.default_rng(seed)
     records, rankings, expected = [], [], []
@@ -122,7 +120,7 @@ def test_the_scores_of_trec_rag_from_the_records(seed: int, tmp_path: Path) -> N
     assert len({*map(tuple, found.values.T)}) == len(RAG)
 
 
-def test_importance_that_is_not_there(tmp_path: Path) -> None:
+def test_importance_that_is_not_there(tmp_path):
     run = Run((Ranking("7", "", ("a",), [1.0]),))
     measure = "Coverage(importance=vital)@3"
     for records in ([assigned("a")], FRESHSTACK, ASSIGNED):

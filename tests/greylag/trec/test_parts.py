@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
 from greylag.errors import ParameterError
@@ -10,7 +6,7 @@ from greylag.trec.parts import Part
 
 @pytest.mark.parametrize("n", [16, 17, 24, 100, 6980])
 @pytest.mark.parametrize("of", [1, 2, 3, 16])
-def test_parts_are_all_topics_in_order_and_of_nearly_equal_size(n: int, of: int) -> None:
+def test_parts_are_all_topics_in_order_and_of_nearly_equal_size(n, of):
     parts = [Part.parse(f"{number}/{of}") for number in range(1, of + 1)]
     topics = [f"q{number}" for number in range(n)]
     shares = [[*part.among(topics, topics)] for part in parts]
@@ -19,7 +15,7 @@ def test_parts_are_all_topics_in_order_and_of_nearly_equal_size(n: int, of: int)
     assert [len(part.places(n)) for part in parts] == [*map(len, shares)]
 
 
-def test_no_part_is_the_whole() -> None:
+def test_no_part_is_the_whole():
     assert Part.parse(None).places(0) == range(0)
     assert Part.parse(None).places(7) == range(7)
 
@@ -35,7 +31,7 @@ OTHER_FORMS = ["", "3", "3/", "/3", "1.5/3", "-1/3", "1/3/5", "١/٣", "1 / 3", 
         *((lambda number=number: Part(number, 4).places(3), "3 topics") for number in range(1, 5)),
     ],
 )
-def test_refusals(call: Callable[[], object], part: str) -> None:
+def test_refusals(call, part):
     with pytest.raises(ParameterError) as caught:
         call()
     assert part in str(caught.value)

@@ -1,8 +1,6 @@
 import gzip
 import random
 import tracemalloc
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from greylag.errors import FormatError, GreylagError, ParameterError
 from greylag.evaluation import evaluate
 from greylag.fusion import fuse_runs
 from greylag.pipeline import Stage
-from greylag.ranking import SEEN, Query, Ranking, Run
+from greylag.ranking import SEEN, Ranking, Run
 from greylag.reports import Evaluation
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, write_rankings, write_run
@@ -26,7 +24,7 @@ from tests.robustness.mutations import mutate
 class Identity(Stage):
     reads_query = False
 
-    def __call__(self, ranking: Ranking, /) -> Ranking:
+    def __call__(self, ranking, /):
         return ranking
 
 
@@ -248,18 +246,18 @@ def _original_scores(path):
     return given
 
 
-def backwards(ranking: Ranking) -> Ranking:
+def backwards(ranking):
     return ranking.permute(range(len(ranking))[::-1])
 
 
-def lines_of(n_queries: int, depth: int = 5) -> str:
+def lines_of(n_queries, depth=5):
     return "".join(
         f"q{q} Q0 d{q * 31 % 17}x{d} {d + 1} {(depth - d) / 7!r} bm25\n" for q in range(n_queries) for d in range(depth)
     )
 
 
 @pytest.fixture(params=[7, 64, 1 << 20])
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def block(request, monkeypatch):
     """The size of the blocks that files are read in."""
     monkeypatch.setattr(files, "_BLOCK_BYTES", request.param)
     return int(request.param)
@@ -268,7 +266,7 @@ def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 @pytest.mark.usefixtures("block")
 @pytest.mark.parametrize("name", ["a.run", "a.run.gz"])
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_a_query_at_a_time(tmp_path: Path, name: str, end: str) -> None:
+def test_a_query_at_a_time(tmp_path, name, end):
     path, content = tmp_path / name, (lines_of(40).rstrip("\n") + end).encode()
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     topics = {f"q{q}": f"text {q}" for q in range(50)}
@@ -281,7 +279,7 @@ def test_a_query_at_a_time(tmp_path: Path, name: str, end: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_any_file_is_read_or_refused_as_at_once(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+def test_any_file_is_read_or_refused_as_at_once(tmp_path_factory, seed):
     rng, path = random.Random(seed), tmp_path_factory.mktemp("run") / "a.run"
     sample = FORMATS["run"].make(rng)
     for content in (sample, *(mutate(rng, sample)[1] for _ in range(5))):
@@ -293,7 +291,7 @@ def test_any_file_is_read_or_refused_as_at_once(tmp_path_factory: pytest.TempPat
 @pytest.mark.parametrize(
     "content", [b"x" * 10**7, b"x" * 10**7 + b" Q0 d 1 1 t\n", b"1 " * 10**6, b"1 Q0 d 1" + b"1" * 10**7]
 )
-def test_long_words_are_read_in_linear_time(tmp_path: Path, content: bytes) -> None:
+def test_long_words_are_read_in_linear_time(tmp_path, content):
     """If the time were quadratic, it would be a day."""
     (tmp_path / "a.run").write_bytes(content)
     assert outcome(tmp_path / "a.run", lenient=False, whole=False) == outcome(
@@ -301,7 +299,7 @@ def test_long_words_are_read_in_linear_time(tmp_path: Path, content: bytes) -> N
     )
 
 
-def outcome(path: Path, lenient: bool, *, whole: bool) -> object:
+def outcome(path, lenient, *, whole):
     try:
         if whole:
             return list(read_run(path, lenient=lenient).rankings)
@@ -310,7 +308,7 @@ def outcome(path: Path, lenient: bool, *, whole: bool) -> object:
         return str(error)
 
 
-def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
+def test_a_file_that_changes_while_it_is_read(tmp_path):
     (tmp_path / "a.run").write_text(lines_of(3))
     opened = open_run(tmp_path / "a.run")
     (tmp_path / "a.run").write_text(lines_of(3, depth=6))
@@ -319,7 +317,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_file_is_that_of_write_run(tmp_path: Path, n_jobs: int) -> None:
+def test_the_file_is_that_of_write_run(tmp_path, n_jobs):
     (tmp_path / "a.run").write_text(lines_of(300))
     whole = read_run(tmp_path / "a.run")
     write_run(Run(tuple(map(backwards, whole.rankings)), "b"), tmp_path / "expected")
@@ -329,8 +327,8 @@ def test_the_file_is_that_of_write_run(tmp_path: Path, n_jobs: int) -> None:
     assert (tmp_path / "c").read_bytes() == (tmp_path / "expected").read_bytes()
 
 
-def test_topics_are_ranked_by_a_source(tmp_path: Path) -> None:
-    def words(query: Query) -> Ranking:
+def test_topics_are_ranked_by_a_source(tmp_path):
+    def words(query):
         found = query.text.split()
         return Ranking(query.qid, query.text, tuple(found), list(range(len(found), 0, -1)))  # type: ignore[arg-type]
 
@@ -341,10 +339,10 @@ def test_topics_are_ranked_by_a_source(tmp_path: Path) -> None:
     assert not (tmp_path / "b.run").exists()
 
 
-def test_memory_does_not_grow_with_the_number_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_number_of_queries(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 14)
 
-    def peak(n_queries: int) -> int:
+    def peak(n_queries):
         with (tmp_path / "a.run").open("w") as file:
             file.writelines(lines(n_queries))
         tracemalloc.start()
@@ -353,14 +351,14 @@ def test_memory_does_not_grow_with_the_number_of_queries(tmp_path: Path, monkeyp
         tracemalloc.stop()
         return found
 
-    def lines(n_queries: int) -> Iterator[str]:
+    def lines(n_queries):
         return (f"q{q} Q0 d{d} {d + 1} {60 - d} bm25\n" for q in range(n_queries) for d in range(60))
 
     peak(10)
     assert peak(800) < peak(400) + 200_000  # the file grows by 540,000 bytes
 
 
-def test_carriage_returns_before_line_feeds_change_nothing(tmp_path: Path) -> None:
+def test_carriage_returns_before_line_feeds_change_nothing(tmp_path):
     plain, windows = tmp_path / "plain.run", tmp_path / "windows.run"
     plain.write_bytes(b"1 Q0 b 1 2.5 mine\n1 Q0 a 2 1.5 mine\n2 Q0 c 1 0 mine\n")
     windows.write_bytes(plain.read_bytes().replace(b"\n", b"\r\n"))

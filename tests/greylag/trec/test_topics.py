@@ -5,8 +5,6 @@ Tests `texts`.
 
 import gzip
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,15 +160,15 @@ def test_real_topics(*, collection, name, count, qid, text, data):
         "<DOC><DOCNO>{}</DOCNO>goose\n",
     ],
 )
-def test_reading_takes_linear_time(topic: str, tmp_path: Path) -> None:
-    def work(count: int) -> Callable[[], object]:
+def test_reading_takes_linear_time(topic, tmp_path):
+    def work(count):
         path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
         return lambda: len(read_topics(path)) == count + ("DOC" in topic) or pytest.fail("topics are missing")
 
     check_growth(work)
 
 
-def check_growth(work_of: Callable[[int], Callable[[], object]]) -> None:
+def check_growth(work_of):
     """Check that 16 times as many topics take less than 80 times as long, where quadratic time is 256 times."""
     spent = []
     for count in (2_500, 40_000):
@@ -183,11 +181,11 @@ def check_growth(work_of: Callable[[int], Callable[[], object]]) -> None:
     assert spent[1] < 80 * spent[0]
 
 
-def test_numbers_without_an_end_are_refused_in_linear_time(tmp_path: Path) -> None:
-    def work(count: int) -> Callable[[], object]:
+def test_numbers_without_an_end_are_refused_in_linear_time(tmp_path):
+    def work(count):
         path = write(tmp_path, "".join(f"<DOC><DOCNO>no end {number}\n" for number in range(count)))
 
-        def refused() -> None:
+        def refused():
             with pytest.raises(FormatError):
                 read_topics(path, lenient=True)
 
@@ -203,25 +201,25 @@ def test_leading_zeros_of_trec_numbers(number, qid, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.jsonl.gz"])
-def test_reads_titles(tmp_path: Path, name: str) -> None:
+def test_reads_titles(tmp_path, name):
     text = '{"id": "a", "title": "Blue\u2028Öl"}\n\n{"id": 2, "contents": "x"}\n{"id": "c", "title": ""}\n'
     (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
     assert read_titles(tmp_path / name) == {"a": "Blue\u2028Öl", "2": "", "c": ""}
 
 
-def test_reads_groups(tmp_path: Path) -> None:
+def test_reads_groups(tmp_path):
     path = tmp_path / "groups.jsonl"
     path.write_text('{"id": "a", "group": "sé"}\n{"id": 2, "contents": "x"}\n{"id": "c", "group": ""}\n', "utf-8")
     assert read_groups(path) == {"a": "sé"}
 
 
-def test_reads_aspects() -> None:
+def test_reads_aspects():
     aspects = read_aspects(DEMO / "subtopics.tsv")
     assert aspects["1"][:2] == ("the big cat of the Americas", "the British car maker")
     assert len(aspects) == 24
 
 
-def test_aspects_have_lines_and_comments_as_other_files(tmp_path: Path) -> None:
+def test_aspects_have_lines_and_comments_as_other_files(tmp_path):
     path = tmp_path / "aspects"
     path.write_text("1\ta\tcats\u2028and\x85dogs\x0cor mice\n2\ta\tbirds\n", "utf-8")
     assert read_aspects(path) == {"1": ("cats\u2028and\x85dogs\x0cor mice",), "2": ("birds",)}
@@ -231,7 +229,7 @@ def test_aspects_have_lines_and_comments_as_other_files(tmp_path: Path) -> None:
     assert read_aspects(path) == {"1": {"cat": {"a": 2.0, "b": 1.0}}}
 
 
-def test_reads_scores_of_aspects(tmp_path: Path) -> None:
+def test_reads_scores_of_aspects(tmp_path):
     path, scores = tmp_path / "aspects", {"1": {"cat": {"a": 0.5, "b": -2.0}, "car": {"b": 1.0}}}
     path.write_text("1 cat a .5\n1 cat b -2\n1\tcar\tb\t1\n")
     assert read_aspects(path) == scores

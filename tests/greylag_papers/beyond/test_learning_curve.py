@@ -10,7 +10,7 @@ from tests.docs import DOCS, load
 PICTURE = DOCS / "ranker-curve.svg"
 
 
-def test_the_picture_is_that_of_the_expected_scores() -> None:
+def test_the_picture_is_that_of_the_expected_scores():
     found = load("tables").curve_points()
     svg = curve_figure("", {f"{title}, nDCG@10": points(figures) for title, figures in found.items()}).svg + "\n"
     if os.environ.get("GREYLAG_GOLDEN") == "write":
@@ -18,7 +18,7 @@ def test_the_picture_is_that_of_the_expected_scores() -> None:
     assert PICTURE.read_text() == svg
 
 
-def test_training_topics_are_outside_the_part_and_grow() -> None:
+def test_training_topics_are_outside_the_part_and_grow():
     qids = [f"q{number}" for number in range(12)]
     for part in split_folds(qids, 3, 1):
         order = training_order(qids, part, 1)

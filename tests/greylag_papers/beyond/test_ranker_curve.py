@@ -1,9 +1,5 @@
 """The learning curves of rankers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,16 +12,14 @@ from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegressi
 from greylag.learning.linesearch import Objective
 from greylag.recipes import BaselineRecipe, baselines
 from greylag.studies.study import Context
-from greylag_papers.beyond.learning_curve import Split, splits
+from greylag_papers.beyond.learning_curve import splits
 from greylag_papers.beyond.ranker_curve import (
     AUTOMATIC,
     BEST,
     BM25,
     FEATURES,
     SELECTED,
-    Curve,
     FeatureSettings,
-    Opened,
     Settings,
     open_curve,
     open_features,
@@ -36,7 +30,7 @@ from tests.greylag.studies.samples import DEMO
 NDCG = Objective.parse("nDCG@10")
 
 
-def letor(path: Path, first: int, topics: int) -> None:
+def letor(path, first, topics):
     """Topics of ten documents with four features; one topic in five has no relevant document."""
     rng, lines = np.random.default_rng(first), []
     for topic in range(first, first + topics):
@@ -49,12 +43,12 @@ def letor(path: Path, first: int, topics: int) -> None:
     path.write_text("".join(lines))
 
 
-def parts(settings: Curve, opened: Opened) -> list[Split]:
+def parts(settings, opened):
     return splits(opened.training, opened.test, settings.folds, settings.seed)
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> FeatureSettings:
+def files(tmp_path):
     letor(tmp_path / "train.txt", 1, 20)
     letor(tmp_path / "test.txt", 101, 10)
     letor_files = FeatureSettings(
@@ -63,7 +57,7 @@ def files(tmp_path: Path) -> FeatureSettings:
     return letor_files.model_copy(update={"data_folder": tmp_path})
 
 
-def test_points_are_what_each_learner_learns_from_the_first_topics(files: FeatureSettings) -> None:
+def test_points_are_what_each_learner_learns_from_the_first_topics(files):
     """A size above the number of topics is all of them; the results do not depend on the number of workers."""
     one, two = (
         run(files, FEATURES.open(files, Context(files.path(""), n_jobs=n_jobs)), Context(files.path(""), n_jobs=n_jobs))
@@ -89,7 +83,7 @@ def test_points_are_what_each_learner_learns_from_the_first_topics(files: Featur
             assert one.scores[f"{size} topics"][name] == pytest.approx(NDCG.evaluate(test, scores).mean())
 
 
-def test_differences_are_those_of_the_means(files: FeatureSettings) -> None:
+def test_differences_are_those_of_the_means(files):
     outcome = run(files, open_features(files, Context(files.path(""))), Context(files.path("")))
     means = outcome.scores["8 topics"]
     best = max(value for name, value in means.items() if name != AUTOMATIC)
@@ -101,7 +95,7 @@ def test_differences_are_those_of_the_means(files: FeatureSettings) -> None:
     assert figure.svg.count("<polyline") == len(means)  # type: ignore[union-attr]
 
 
-def test_without_a_test_part_each_topic_is_held_out_once(files: FeatureSettings) -> None:
+def test_without_a_test_part_each_topic_is_held_out_once(files):
     alone = files.model_copy(update={"test": None})
     opened = open_features(alone, Context(files.path("")))
     for part, order in parts(alone, opened):
@@ -113,7 +107,7 @@ def test_without_a_test_part_each_topic_is_held_out_once(files: FeatureSettings)
     assert len(outcome.results["points"]["5"]["runs"][AUTOMATIC]["per_query"]) == len(opened.training)
 
 
-def collection(tmp_path: Path, **fields: object) -> Settings:
+def collection(tmp_path, **fields):
     given = {"docs": "docs.jsonl", "type": "JsonCollection"}
     settings = Settings.model_validate(
         {"name": "demo", "collection": given, "topics": "topics.tsv", "qrels": "qrels.txt", "lightgbm": False, **fields}
@@ -122,9 +116,7 @@ def collection(tmp_path: Path, **fields: object) -> Settings:
 
 
 @pytest.mark.slow
-def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_baselines_are_tuned_on_the_same_topics_and_rank_the_test_part(tmp_path, monkeypatch):
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     (tmp_path / "train.tsv").write_text("".join(lines[:12]))
     (tmp_path / "test.tsv").write_text("".join(lines[12:]))

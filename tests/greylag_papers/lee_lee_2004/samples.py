@@ -1,7 +1,5 @@
 """A small collection of labelled texts, and random accuracies."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

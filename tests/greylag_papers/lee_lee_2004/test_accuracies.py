@@ -1,7 +1,5 @@
 """The choice of lambda by accuracies, their means, and the test of differences."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

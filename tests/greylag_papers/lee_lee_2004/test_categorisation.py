@@ -1,7 +1,5 @@
 """The categorisation study on small texts, and its accuracies against scikit-learn pipelines."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

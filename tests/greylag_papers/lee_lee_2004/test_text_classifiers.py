@@ -1,7 +1,5 @@
 """Joachims's two classifiers and Rainbow's against their formulas, computed word by word."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

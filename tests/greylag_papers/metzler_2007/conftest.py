@@ -1,7 +1,5 @@
 """The study, run once for all test modules."""
 
-from __future__ import annotations
-
 import pytest
 
 from greylag.studies import Context, load
@@ -13,13 +11,13 @@ from tests.greylag_papers.metzler_2007.samples import Done, write_config
 
 
 @pytest.fixture(autouse=True)
-def own_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_data(monkeypatch):
     """Experiment files name their own data."""
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
 
 
 @pytest.fixture(scope="session")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
+def done(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("GREYLAG_DATA", raising=False)
         folder = tmp_path_factory.mktemp("mrf")

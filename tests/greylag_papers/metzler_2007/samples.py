@@ -1,7 +1,5 @@
 """The study on the demonstration collection, small."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,8 @@ SYSTEMS = [
 ]  # fmt: skip
 
 
-def write_config(folder: Path, **options: object) -> Path:
-    content: dict[str, Any] = {
+def write_config(folder, **options):
+    content = {
         "name": "small", "study": "mrf", "data": str(DEMO), "topics": "topics.tsv", "qrels": "qrels.txt",
         "collection": {"docs": "docs.jsonl", "type": "JsonCollection"}, "features": {"pool": "sd"},
         "grid": {"mu": [50, 500], "k1": [0.9, 1.6], "b": [0.4], "fb_docs": [5], "fb_terms": [10, 30]},
@@ -42,5 +40,5 @@ class Done:
     out: Path
     results: dict[str, Any]
 
-    def models(self, tag: str) -> list[RankingModel]:
+    def models(self, tag):
         return [RankingModel.load(self.out / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]

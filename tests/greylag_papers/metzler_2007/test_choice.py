@@ -1,18 +1,16 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from greylag.evaluation import split_folds
-from greylag.learning import GreedySelection, RankingData, linear_scores
+from greylag.learning import GreedySelection, linear_scores
 from greylag.learning.linesearch import Objective
 from greylag_papers.metzler_2007.choice import choose_learner, held_out_means
 from tests.greylag.learning.samples import random_data
 
 
-def explicit(data: RankingData, learner: GreedySelection, measure: Objective, folds: int, seed: int) -> list[float]:
+def explicit(data, learner, measure, folds, seed):
     """Cross-validated means by number of features."""
     means = []
     for features in range(1, learner.max_features + 1):
@@ -29,7 +27,7 @@ def explicit(data: RankingData, learner: GreedySelection, measure: Objective, fo
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.05])  # with the second, selection stops before max_features
-def test_the_choice_is_by_cross_validation(epsilon: float) -> None:
+def test_the_choice_is_by_cross_validation(epsilon):
     data = random_data(21, queries=15, documents=25, features=5)
     measure = Objective("nDCG", 10)
     learners = [GreedySelection(Objective("nDCG", k), max_features=4, epsilon=epsilon) for k in (3, 10, 20)]

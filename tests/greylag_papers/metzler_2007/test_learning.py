@@ -1,19 +1,16 @@
 """The systems of a fold are learned from its training queries alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 from greylag.studies import load
 from greylag.studies.runner import dependencies, input_files
 from greylag_papers.metzler_2007 import learning, study
 from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.studies.samples import DEMO
-from tests.greylag_papers.metzler_2007.samples import Done, write_config
+from tests.greylag_papers.metzler_2007.samples import write_config
 
 
-def test_nothing_is_learned_from_test_queries(done: Done) -> None:
+def test_nothing_is_learned_from_test_queries(done):
     """With inverted judgements of a fold's test queries, the fold learns the same."""
     opened = done.opened
     fold = study.make_folds(done.settings, list(opened.first))[1]
@@ -32,7 +29,7 @@ def test_nothing_is_learned_from_test_queries(done: Done) -> None:
             assert (saved.weights, saved.parameters) == (found.model.weights, found.model.parameters)
 
 
-def test_learned_systems_use_the_tuned_parameters(done: Done) -> None:
+def test_learned_systems_use_the_tuned_parameters(done):
     lm, bm25, rm3, selected = (done.models(tag) for tag in ("lm", "bm25", "rm3", "mrf-fs"))
     for fold in range(3):
         used = selected[fold].parameters
@@ -41,7 +38,7 @@ def test_learned_systems_use_the_tuned_parameters(done: Done) -> None:
         assert (used.k1, used.b) == (bm25[fold].parameters.k1, bm25[fold].parameters.b)
 
 
-def test_the_papers_rule_adds_five_features_at_most(done: Done) -> None:
+def test_the_papers_rule_adds_five_features_at_most(done):
     for selected, retrained in zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True):
         assert retrained.provenance["retrain"]
         assert len(selected.features) <= 5
@@ -49,14 +46,14 @@ def test_the_papers_rule_adds_five_features_at_most(done: Done) -> None:
         assert retrained.features[0] == selected.features[0]
 
 
-def test_topics_of_a_split_may_be_numbers(tmp_path: Path) -> None:
+def test_topics_of_a_split_may_be_numbers(tmp_path):
     _, settings = load(write_config(tmp_path, split={"train": ["1..3"], "test": [21]}))
     assert isinstance(settings, Settings)
     assert settings.split is not None
     assert settings.split.test == ("21",)
 
 
-def test_priors_are_input_files(tmp_path: Path) -> None:
+def test_priors_are_input_files(tmp_path):
     prior = tmp_path / "prior.tsv"
     _, settings = load(write_config(tmp_path, features={"priors": ["prior:spam.tsv:log", f"prior:{prior}"]}))
     assert isinstance(settings, Settings)

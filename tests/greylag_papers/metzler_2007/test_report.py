@@ -1,7 +1,5 @@
 """The report of the study, compared with scores and models."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -10,20 +8,19 @@ from scipy import stats
 
 from greylag.evaluation import Scores, critical_t, detectable_difference, parse_measure
 from greylag.learning.data import linear_scores
-from greylag.rankers import RankingModel
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Curve
 from greylag_papers.metzler_2007.report import compare_all, mean_by_query, pool
 from tests.greylag.studies.samples import Page
-from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done
+from tests.greylag_papers.metzler_2007.samples import SYSTEMS
 
 
 @pytest.fixture(scope="module")
-def page(done: Done) -> Page:
+def page(done):
     return Page((done.out / "report.html").read_text())
 
 
-def test_the_report_is_self_contained(done: Done, page: Page) -> None:
+def test_the_report_is_self_contained(done, page):
     links = [value or "" for _, name, value in page.attributes if name in ("src", "href", "xlink:href")]
     assert all(link.startswith("#") for link in links)
     assert len(page.texts["svg"]) == 3
@@ -42,7 +39,7 @@ def test_the_report_is_self_contained(done: Done, page: Page) -> None:
         assert text in page.text
 
 
-def test_the_first_sentence_is_about_the_best_hand_picked_model(done: Done, page: Page) -> None:
+def test_the_first_sentence_is_about_the_best_hand_picked_model(done, page):
     best = max(("LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3"), key=lambda name: done.finished.scores[name]["AP"])
     (difference,) = (
         abs(c["difference"])
@@ -52,7 +49,7 @@ def test_the_first_sentence_is_about_the_best_hand_picked_model(done: Done, page
     assert re.match(rf"MRF-FS is .* {best}: its mean AP of [0-9.]+ is {difference:.4f} ", page.texts["p"][0])
 
 
-def test_letters_name_the_models_that_are_significantly_worse(done: Done, page: Page) -> None:
+def test_letters_name_the_models_that_are_significantly_worse(done, page):
     names = ["LM", "BM25", "SDM", "MRF-LM", "MRF-BM25", "RM3"]
     for system in SYSTEMS:
         cells = next(row for row in page.rows if len(row) == 3 and row[0].split(" (")[0] == system)
@@ -66,14 +63,14 @@ def test_letters_name_the_models_that_are_significantly_worse(done: Done, page: 
             assert cell == f"{done.finished.scores[system][measure]:.4f} {letters}".strip()
 
 
-def shares(model: RankingModel) -> dict[str, str]:
+def shares(model):
     """Each feature's weight times the spread of its values, in per cent of the sum of their sizes."""
     parts = np.multiply(model.weights, model.provenance["spreads"])
     per_cent = 100 * parts / np.abs(parts).sum()
     return {str(name): f"{part:+.1f}\N{NO-BREAK SPACE}%" for name, part in zip(model.features, per_cent, strict=True)}
 
 
-def test_tables_show_the_models(done: Done, page: Page) -> None:
+def test_tables_show_the_models(done, page):
     rm3, models = done.models("rm3"), done.models
     assert ["RM3", "fb_terms", *(str(model.parameters.fb_terms) for model in rm3)] in page.rows
     assert ["RM3", "FI/expansion/BM25", *(f"{model.weights[1]:.4g}" for model in rm3)] in page.rows
@@ -92,7 +89,7 @@ def test_tables_show_the_models(done: Done, page: Page) -> None:
     assert f"; k1 of BM25 in {at_end} of 3 folds; mu of SDM" in page.text
 
 
-def test_the_corrections_are_holms(done: Done) -> None:
+def test_the_corrections_are_holms(done):
     comparisons = done.results["comparisons"]
     assert len(comparisons) == 6 * 5 * 2
     runs = done.results["runs"]
@@ -106,7 +103,7 @@ def test_the_corrections_are_holms(done: Done) -> None:
     np.testing.assert_allclose(np.array([c["corrected_p"] for c in comparisons])[order], expected, rtol=1e-6)
 
 
-def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None:
+def test_retraining_is_compared_on_training_and_test_queries(done):
     found = done.results["retraining"]
     runs = done.results["runs"]
     test = [[own["AP"] for own in runs[name]["per_query"].values()] for name in ("MRF-FS", "MRF-FS retrained")]
@@ -116,7 +113,7 @@ def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None
     folds = zip(done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True)
     assert found["same"] == [set(model.features) == set(retrained.features) for model, retrained in folds]
     data = learning.Experiment(done.settings, done.opened)
-    values: dict[str, list[list[float]]] = {}
+    values = {}
     for fold, *models in zip(
         done.results["folds"], done.models("mrf-fs"), done.models("mrf-fs-retrained"), strict=True
     ):
@@ -129,11 +126,11 @@ def test_retraining_is_compared_on_training_and_test_queries(done: Done) -> None
     np.testing.assert_allclose([found["training"][key] for key in ("against", "mean")], by_query.mean(axis=0))
 
 
-def test_a_query_has_its_mean_over_folds() -> None:
+def test_a_query_has_its_mean_over_folds():
     assert mean_by_query([{"b": 1.0, "a": 0.5}, {"b": 0.0}]).tolist() == [0.5, 0.5]
 
 
-def test_a_curve_keeps_its_last_value_after_its_selection_stopped() -> None:
+def test_a_curve_keeps_its_last_value_after_its_selection_stopped():
     curves = [
         Curve((0.1, 0.2), np.array([[0.0, 1.0], [0.5, 1.0]]), ()),
         Curve((0.3, 0.5, 0.9), np.array([[0.2], [0.4], [0.3]]), ()),
@@ -148,14 +145,14 @@ def test_a_curve_keeps_its_last_value_after_its_selection_stopped() -> None:
     }
 
 
-def test_rounds_are_compared_with_the_fifth() -> None:
+def test_rounds_are_compared_with_the_fifth():
     rounds = np.vstack([np.full((4, 3), 0.1), [[0.9, 0.5, 0.7]], [[0.6, 0.3, 0.3]]])
     row = pool([Curve((0.5,) * 6, rounds, ())], 6).rounds["6 features / 5 features"]
     assert row["mean"] - row["against"] == pytest.approx(-0.3)
     assert row["p"] == pytest.approx(stats.ttest_1samp([0.3, 0.2, 0.4], 0).pvalue)
 
 
-def test_detectable_differences_are_corrected_over_all_baselines_as_p_is() -> None:
+def test_detectable_differences_are_corrected_over_all_baselines_as_p_is():
     rng = np.random.default_rng(0)
     scores = {
         name: Scores.single(parse_measure("AP"), {str(q): float(value) for q, value in enumerate(rng.random(20))})

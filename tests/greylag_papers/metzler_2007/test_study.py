@@ -1,9 +1,6 @@
 """The study as a whole: nested, reproducible, and all its files."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,10 +19,10 @@ from greylag.trec import read_run
 from greylag_papers.metzler_2007 import study
 from tests.greylag.studies import samples as studies
 from tests.greylag.studies.samples import DEMO
-from tests.greylag_papers.metzler_2007.samples import SYSTEMS, Done, write_config
+from tests.greylag_papers.metzler_2007.samples import SYSTEMS, write_config
 
 
-def test_the_size_of_the_pool() -> None:
+def test_the_size_of_the_pool():
     """The paper has 48 features left; with its literal windows and cliques of three terms, 50 are."""
     rng, words = np.random.default_rng(1), [f"w{i}x" for i in range(12)]
     texts = {f"d{i}": " ".join(rng.choice(words, size=40)) for i in range(60)}
@@ -40,7 +37,7 @@ def test_the_size_of_the_pool() -> None:
     assert (len(data.names), len(useful_features(data)[0].names)) == (54, 50)
 
 
-def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
+def test_every_run_is_reranked_by_the_models_of_its_folds(done):
     first = done.opened.first
     assert list(done.finished.scores)[: len(SYSTEMS)] == SYSTEMS
     for system in SYSTEMS:
@@ -58,7 +55,7 @@ def test_every_run_is_reranked_by_the_models_of_its_folds(done: Done) -> None:
                 assert ModelRanker(model, done.opened.index)(first[qid]).docids == run[qid].docids
 
 
-def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_threads(done, tmp_path):
     run_study(study.STUDY, done.settings, tmp_path, n_jobs=2)
     compared = 0
     for path in done.out.rglob("*"):
@@ -80,7 +77,7 @@ def test_results_do_not_depend_on_threads(done: Done, tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_descriptions_of_first_stages(done: Done, model: str, similarity: str, parameters: dict[str, object]) -> None:
+def test_descriptions_of_first_stages(done, model, similarity, parameters):
     settings = done.settings.model_copy(update={"first_stage": FirstStage(model=model)})
     experiment = SimpleNamespace(settings=settings, collection=done.opened)
     findings = SimpleNamespace(experiment=experiment, models={}, means={study.FIRST: {"AP": 0.5}})
@@ -89,7 +86,7 @@ def test_descriptions_of_first_stages(done: Done, model: str, similarity: str, p
     assert step == {"name": study.FIRST, "method": method, "hits": 1000, **parameters}
 
 
-def test_descriptions_of_the_runs(done: Done) -> None:
+def test_descriptions_of_the_runs(done):
     content = yaml.safe_load((done.out / "mrf-fs-expansion.yaml").read_text())
     assert content["tag"] == "mrf-fs-expansion"
     assert set(content) == {"tag", "platform", "research goal", "implementation", "method", "data"}
@@ -102,7 +99,7 @@ def test_descriptions_of_the_runs(done: Done) -> None:
     assert content["data"]["test collection"]["fingerprint"] == done.opened.index.fingerprint
 
 
-def test_a_fixed_split_cut_offs_and_a_prior(tmp_path: Path) -> None:
+def test_a_fixed_split_cut_offs_and_a_prior(tmp_path):
     docids = [json.loads(line)["id"] for line in (DEMO / "docs.jsonl").read_text().splitlines()]
     (tmp_path / "prior.tsv").write_text("".join(f"{docid} {place + 1}\n" for place, docid in enumerate(docids)))
     path = write_config(

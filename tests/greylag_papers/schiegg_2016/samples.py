@@ -1,7 +1,5 @@
 """Small settings and trials for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from greylag_papers.schiegg_2016.trials import Trial
@@ -21,7 +19,7 @@ ONE = {name: values[:1] if isinstance(values, tuple) else values for name, value
 """The same with one candidate per method."""
 
 
-def trial(task: str, validation: float, losses: list[list[float]], method: str = "mcl") -> Trial:
+def trial(task, validation, losses, method="mcl"):
     """A trial with the given losses, shape (M, n), on the examples q0, q1, ..."""
     ids = tuple(f"q{i}" for i in range(len(losses[0])))
     return Trial(

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.categories import STUDY, Settings, fold_tasks
@@ -10,9 +7,9 @@ from greylag_papers.schiegg_2016.trials import METHODS
 from tests.greylag_papers.schiegg_2016.samples import ONE
 
 
-def test_each_fold_is_trained_on_once_validated_on_twice_and_tested_twice() -> None:
+def test_each_fold_is_trained_on_once_validated_on_twice_and_tested_twice():
     tasks = fold_tasks(SyntheticImages(n_categories=3, n_images=4).draw(), 1)
-    uses: dict[int, list[str]] = {}
+    uses = {}
     for task in tasks:
         for use, part in (("training", task.training), ("validation", task.validation), ("test", task.test.values())):
             for x, _ in part:
@@ -26,7 +23,7 @@ def test_each_fold_is_trained_on_once_validated_on_twice_and_tested_twice() -> N
     assert [[*task.test] for task in tasks] != [[*t.test] for t in fold_tasks(SyntheticImages(3, 4).draw(), 2)]
 
 
-def test_study(tmp_path: Path) -> None:
+def test_study(tmp_path):
     settings = Settings(name="s", study="cssvm_categories", n_categories=2, n_images=3, sizes=(1, 2), **ONE)
     result = run_study(STUDY, settings, tmp_path).scores
     assert tuple(result)[: len(METHODS)] == METHODS

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ SMALL = Settings(
 )  # fmt: skip
 
 
-def test_each_image_is_trained_on_once_and_not_tested_by_itself() -> None:
+def test_each_image_is_trained_on_once_and_not_tested_by_itself():
     tasks = image_tasks("1.", SyntheticImages(n_categories=1, n_images=6).draw()[0], 2)
     assert [task.name for task in tasks] == [f"1.{number}" for number in range(1, 7)]
     assert [*tasks[4].test] == ["1.2", "1.3", "1.4"]
@@ -26,7 +23,7 @@ def test_each_image_is_trained_on_once_and_not_tested_by_itself() -> None:
         assert task.name not in task.test
 
 
-def test_study(tmp_path: Path) -> None:
+def test_study(tmp_path):
     result = run_study(STUDY, SMALL, tmp_path).scores
     assert tuple(result)[: len(METHODS)] == METHODS
     for method in METHODS:

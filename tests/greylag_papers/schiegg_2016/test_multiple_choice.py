@@ -3,26 +3,25 @@
 import logging
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
 
-from greylag.learning.structured import CuttingPlane, Ensemble, StructuredModel, TrainingSet
+from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag.learning.structured.ensemble import perturbations
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import FloatArray
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from tests.greylag.learning.structured.models import ComparingTable, Table, optimum_around, random_tables
 
 Examples = list[tuple[FloatArray, FloatArray]]
 
 
-def fit(learner: MultipleChoice, model: StructuredModel[Any, Any, Any], examples: Examples) -> Ensemble:
+def fit(learner, model, examples):
     training = TrainingSet(model, examples)
     return learner.solve(training, CuttingPlane(learner.C, epsilon=learner.epsilon).solve(training).weights)
 
 
-def choices(weights: FloatArray, examples: Examples) -> IntArray:
+def choices(weights, examples):
     """The member of lowest task loss for each example; ties go to the lower hinge loss, then to the first."""
     found = []
     for x, truth in examples:
@@ -35,7 +34,7 @@ def choices(weights: FloatArray, examples: Examples) -> IntArray:
 
 @pytest.mark.parametrize("start", ["svm", "perturbed"])
 @pytest.mark.parametrize("seed", range(3))
-def test_rounds_alternate_choices_and_optima(start: Any, seed: int) -> None:
+def test_rounds_alternate_choices_and_optima(start, seed):
     C, M, examples = 20.0, 3, random_tables(seed, n=12, outputs=6, d=4)
     learner = MultipleChoice(M, C=C, start=start, rounds=1, epsilon=1e-6, seed=seed)
     optimum, rng = CuttingPlane(C, epsilon=1e-6).fit(Table(), examples).weights, np.random.default_rng(seed)
@@ -57,7 +56,7 @@ def test_rounds_alternate_choices_and_optima(start: Any, seed: int) -> None:
         assigned = choices(weights, examples)
 
 
-def test_converges_to_the_optimum_of_each_part() -> None:
+def test_converges_to_the_optimum_of_each_part():
     examples = random_tables(3, n=12, outputs=6, d=4)
     ensemble = fit(MultipleChoice(3, C=5.0, rounds=50, epsilon=1e-6), ComparingTable(6), examples)
     assert ensemble.converged
@@ -70,7 +69,7 @@ def test_converges_to_the_optimum_of_each_part() -> None:
         assert TrainingSet(Table(), own).objective(member, C) == pytest.approx(alone.objective, rel=1e-5)
 
 
-def test_a_circle_of_assignments_is_not_convergence(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_circle_of_assignments_is_not_convergence(caplog):
     examples = random_tables(123, n=5, outputs=5, d=3)
     ensemble = fit(MultipleChoice(3, C=10.0, rounds=50, seed=123), Table(), examples)
     assert not ensemble.converged
@@ -78,7 +77,7 @@ def test_a_circle_of_assignments_is_not_convergence(caplog: pytest.LogCaptureFix
     assert "in a circle of assignments" in caplog.text
 
 
-def test_members_specialise() -> None:
+def test_members_specialise():
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
     losses = fit(MultipleChoice(2, C=10.0), ComparingTable(2), examples).losses(Table(), examples)
@@ -87,13 +86,13 @@ def test_members_specialise() -> None:
 
 
 @pytest.mark.parametrize("diversity", [0.0, 1.0])
-def test_one_member_is_the_structured_svm(diversity: float) -> None:
+def test_one_member_is_the_structured_svm(diversity):
     examples = random_tables(1, n=6, outputs=5, d=4)
     ensemble = fit(MultipleChoice(1, C=3.0, diversity=diversity), ComparingTable(5), examples)
     np.testing.assert_array_equal(ensemble.weights[0], CuttingPlane(3.0).fit(Table(), examples).weights)
 
 
-def test_on_one_example_only_diversity_separates_members() -> None:
+def test_on_one_example_only_diversity_separates_members():
     examples = random_tables(2, n=1, outputs=6, d=8)
     plain = fit(MultipleChoice(4, C=10.0), ComparingTable(6), examples)
     assert (plain.weights == plain.weights[0]).all()
@@ -103,7 +102,7 @@ def test_on_one_example_only_diversity_separates_members() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> None:
+def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed):
     examples, model, C, reward = random_tables(seed, n=6, outputs=5, d=12), ComparingTable(5), 0.3, 0.4
     ensemble = fit(MultipleChoice(2, C=C, diversity=reward, rounds=60, epsilon=1e-7), model, examples)
     assert ensemble.converged
@@ -116,10 +115,10 @@ def test_a_diverse_member_is_the_optimum_of_its_stated_problem(seed: int) -> Non
     np.testing.assert_allclose(ensemble.weights[1], expected, atol=1e-3 * np.linalg.norm(expected))
 
 
-def test_diversity_makes_outputs_less_similar() -> None:
+def test_diversity_makes_outputs_less_similar():
     model = ComparingTable(6)
 
-    def alike(diversity: float) -> float:
+    def alike(diversity):
         found = []
         for seed in range(8):
             examples = random_tables(seed, n=8, outputs=6, d=4)
@@ -132,7 +131,7 @@ def test_diversity_makes_outputs_less_similar() -> None:
 
 
 @pytest.mark.parametrize("diversity", [0.0, 1.0])
-def test_a_perturbed_start_separates_members_on_one_example(diversity: float) -> None:
+def test_a_perturbed_start_separates_members_on_one_example(diversity):
     examples, C = random_tables(2, n=1, outputs=6, d=8), 10.0
     learner = MultipleChoice(4, C=C, diversity=diversity, start="perturbed")
     ensemble = fit(learner, ComparingTable(6), examples)
@@ -143,7 +142,7 @@ def test_a_perturbed_start_separates_members_on_one_example(diversity: float) ->
         assert (ensemble.weights == start).all(axis=1).sum() == 3
 
 
-def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_limit_warns(caplog):
     with caplog.at_level(logging.WARNING, "greylag"):
         ensemble = fit(MultipleChoice(3, C=20.0, rounds=1), ComparingTable(6), random_tables(0, n=12, outputs=6, d=4))
     assert not ensemble.converged

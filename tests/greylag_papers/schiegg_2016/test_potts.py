@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np
@@ -10,7 +8,6 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
 from greylag.learning.structured import CuttingPlane, TrainingSet
-from greylag.ranking import FloatArray, IntArray
 from greylag_papers.schiegg_2016.potts import (
     PRECISION,
     PottsModel,
@@ -30,11 +27,11 @@ SHAPES = [(1, 1), (1, 6), (5, 1), (2, 2), (3, 4)]
 POTTS_WEIGHTS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.3), (2.0, 3.0)]
 
 
-def labellings(P: int, K: int) -> IntArray:
+def labellings(P, K):
     return np.array(list(product(range(K), repeat=P)))
 
 
-def energies(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) -> tuple[IntArray, FloatArray]:
+def energies(shape, unary, pairwise):
     """All labellings and their E(y); neighbours are found by their distance."""
     places = list(product(range(shape[0]), range(shape[1])))
     across = [
@@ -48,16 +45,16 @@ def energies(shape: tuple[int, int], unary: FloatArray, pairwise: FloatArray) ->
     return ys, unary[np.arange(len(unary)), ys].sum(axis=1) - cuts
 
 
-def image(shape: tuple[int, int], seed: int) -> Superpixels:
+def image(shape, seed):
     return Superpixels.from_colours(np.random.default_rng(seed).random((*shape, 3)))
 
 
-def random_weights(rng: np.random.Generator, potts: tuple[float, float], n_labels: int = 2) -> FloatArray:
+def random_weights(rng, potts, n_labels=2):
     return np.append(rng.standard_normal((n_labels - 1) * N_FEATURES), potts)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_cuts_are_the_best_labels(shape: tuple[int, int]) -> None:
+def test_cuts_are_the_best_labels(shape):
     rng = np.random.default_rng(0)
     for scale in (1e-6, 0.3, 1.0, 1e9):
         for _ in range(20):
@@ -71,7 +68,7 @@ def test_cuts_are_the_best_labels(shape: tuple[int, int]) -> None:
 
 @given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 25), columns=st.integers(1, 25), scale=st.floats(0.01, 10))
 @settings(max_examples=60, deadline=None)
-def test_cuts_agree_with_maximum_flows(seed: int, rows: int, columns: int, scale: float) -> None:
+def test_cuts_agree_with_maximum_flows(seed, rows, columns, scale):
     """scipy finds the value of the minimum cut of the same integers."""
     rng = np.random.default_rng(seed)
     first, second = neighbours((rows, columns))
@@ -87,7 +84,7 @@ def test_cuts_agree_with_maximum_flows(seed: int, rows: int, columns: int, scale
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (2, 3), (2, 4)])
-def test_several_labels_are_within_a_factor_of_two(shape: tuple[int, int]) -> None:
+def test_several_labels_are_within_a_factor_of_two(shape):
     rng, exact, cases = np.random.default_rng(3), 0, 40
     for _ in range(cases):
         unary = rng.standard_normal((shape[0] * shape[1], 3))
@@ -100,13 +97,13 @@ def test_several_labels_are_within_a_factor_of_two(shape: tuple[int, int]) -> No
     assert exact > 0.8 * cases
 
 
-def test_no_move_improves_many_labels() -> None:
+def test_no_move_improves_many_labels():
     rng, shape = np.random.default_rng(4), (9, 11)
     unary, pairwise = rng.standard_normal((99, 5)), rng.random(neighbours(shape).shape[1])
     y = best_labels(shape, unary, pairwise)
     first, second = neighbours(shape)
 
-    def energy(labels: IntArray) -> float:
+    def energy(labels):
         return float(unary[np.arange(99), labels].sum() - pairwise @ (labels[first] != labels[second]))
 
     for k in range(5):
@@ -116,7 +113,7 @@ def test_no_move_improves_many_labels() -> None:
 
 @pytest.mark.parametrize("potts", POTTS_WEIGHTS)
 @pytest.mark.parametrize(("model", "shape"), [(MODEL, (3, 4)), (PottsModel(2, (0.5, 3.0)), (2, 4))])
-def test_all_inference_is_exact(model: PottsModel, shape: tuple[int, int], potts: tuple[float, float]) -> None:
+def test_all_inference_is_exact(model, shape, potts):
     rng, P = np.random.default_rng(1), shape[0] * shape[1]
     ys = labellings(P, 2)
     for seed in range(4):
@@ -137,7 +134,7 @@ def test_all_inference_is_exact(model: PottsModel, shape: tuple[int, int], potts
             assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
 
 
-def test_inference_of_several_labels_without_potts_terms_is_exact() -> None:
+def test_inference_of_several_labels_without_potts_terms_is_exact():
     """Each superpixel then has its own best label."""
     rng, model = np.random.default_rng(5), PottsModel(3, (0.5, 1.0, 2.0))
     ys = labellings(6, 3)
@@ -154,14 +151,14 @@ def test_inference_of_several_labels_without_potts_terms_is_exact() -> None:
         assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
 
 
-def test_ties_and_zeros() -> None:
+def test_ties_and_zeros():
     x = image((4, 5), 0)
     assert not MODEL.infer(x, np.zeros(N_FEATURES + 2)).any()
     unary = np.array([[0.0, 1.0], [0.0, -1.0]])
     assert best_labels((1, 2), unary, np.array([1.0])).tolist() == [0, 0]  # E is 0 for 11, 10 and 00
 
 
-def test_joint_feature_and_losses_by_hand() -> None:
+def test_joint_feature_and_losses_by_hand():
     x = Superpixels((2, 2), np.arange(8.0).reshape(4, 2), np.array([1.0, 2.0, 4.0, 8.0]))
     y = np.array([1, 0, 1, 1])  # cuts the edges with affinities 1 and 8
     assert MODEL.joint_feature(x, y) == pytest.approx(np.array([0 + 4 + 6, 1 + 5 + 7, -2, -9]) / 4)
@@ -172,12 +169,12 @@ def test_joint_feature_and_losses_by_hand() -> None:
     assert three.loss(np.array([2, 0, 1, 1]), y) == (4 + 0 + 0 + 0) / 4
 
 
-def test_rare_classes_weigh_more() -> None:
+def test_rare_classes_weigh_more():
     weights = inverse_frequencies([np.array([0, 0, 0, 1]), np.array([0, 0, 0, 2])], 3)
     assert weights == pytest.approx((8 / 18, 8 / 3, 8 / 3))
 
 
-def test_colour_features() -> None:
+def test_colour_features():
     colours = np.array([[1.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.25, 0.25, 0.25]])
     found = colour_features(colours)
     assert found[0].tolist() == [1, 0, -1, 1, 0, 1, 0, 0, -1, 1, 1, 1]
@@ -186,7 +183,7 @@ def test_colour_features() -> None:
     assert np.abs(colour_features(np.random.default_rng(0).random((500, 3)))).max() <= 1
 
 
-def test_affinities_fall_with_contrast() -> None:
+def test_affinities_fall_with_contrast():
     plain = Superpixels.from_colours(np.full((3, 3, 3), 0.4))
     assert plain.affinities.tolist() == [1.0] * 12
     colours = np.array([[[0.0] * 3, [0.1] * 3, [0.9] * 3]])
@@ -194,7 +191,7 @@ def test_affinities_fall_with_contrast() -> None:
     assert (first, second) == pytest.approx((np.exp(-0.03 / 0.975), np.exp(-1.92 / 0.975)))
 
 
-def test_cutting_plane_separates_an_image() -> None:
+def test_cutting_plane_separates_an_image():
     drawn = SyntheticImages(n_categories=1, n_images=1, noise=0.02).draw()[0][0]
     example = (Superpixels.from_colours(drawn.colours), drawn.labels)
     solution = CuttingPlane(C=1e4).fit(MODEL, [example])
@@ -209,7 +206,7 @@ def test_cutting_plane_separates_an_image() -> None:
         assert MODEL.loss(drawn.labels, y) + difference @ solution.weights <= hinge + 1e-5
 
 
-def test_network() -> None:
+def test_network():
     network = make_network(np.array([[0, 1, 0], [1, 2, 2]]), 4)
     assert network.starts.tolist() == [0, 2, 4, 6, 6]  # node 3 has no neighbour
     tails = np.repeat(np.arange(4), np.diff(network.starts))

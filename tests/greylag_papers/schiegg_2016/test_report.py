@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -33,38 +31,38 @@ TABLE = TrialTable((
 ))  # fmt: skip
 
 
-def test_size_table() -> None:
+def test_size_table():
     shown = size_table(TABLE, ("ssvm", "mcl"), "")
     assert shown.header == ("", "1", "2")
     assert [list(row) for row in shown.rows] == [["ssvm", pytest.approx(0.6), None], ["mcl", 0.4, pytest.approx(0.25)]]
 
 
-def test_rank_table() -> None:
+def test_rank_table():
     ranks = rank_table(TABLE, ("ssvm", "mcl"), "")
     assert ranks.header == ("", "mean", "1", "angle", "training", "2")
     assert list(ranks.rows[0]) == ["ssvm", *[pytest.approx(0.6)] * 2, 30.0, 0.1, None]
     assert list(ranks.rows[1]) == ["mcl", *map(pytest.approx, (0.4, 0.25)), 30.0, 0.1, pytest.approx(0.55)]
 
 
-def test_wins() -> None:
+def test_wins():
     assert wins_table(TABLE, ("mcl",), "").rows == [("mcl", 0.5, 0.5)]
 
 
-def test_member_tables_skip_methods_they_do_not_apply_to() -> None:
+def test_member_tables_skip_methods_they_do_not_apply_to():
     mean, ranks, wins, angles = member_tables(TABLE, ("ssvm", "mcl"), "here")
     assert all(table.caption.endswith("here") for table in (mean, ranks, wins, angles))
     assert [[row[0] for row in table.rows] for table in (mean, ranks, wins)] == [["mcl"], ["ssvm", "mcl"], ["mcl"]]
     assert not angles.rows
 
 
-def test_comparisons() -> None:
+def test_comparisons():
     (test,) = compare_methods(TABLE, ("ssvm",), ("mcl",), "pick-best", "example")
     (row,) = comparison_table("", test).rows
     p = pytest.approx(0.5)  # both of one sign: 2 of 2^2 cases
     assert (*row[:3], cell_text(row[3], 4), *row[8:]) == ("mcl", "ssvm", "loss", "-0.3500", p, p, 2, 0, 0)
 
 
-def test_only_coulomb_is_compared_with_further_baselines() -> None:
+def test_only_coulomb_is_compared_with_further_baselines():
     table = TrialTable(tuple(trial("a", 0.0, [[0.1, 0.2]], name) for name in ("ssvm", "random", "mcl", "cssvm-all")))
     tests = compare_methods(table, ("ssvm", "random"), ("random", "mcl", "cssvm-all"), "mean", "example")
     assert [[found.run for found in test.comparisons] for test in tests] == [
@@ -72,7 +70,7 @@ def test_only_coulomb_is_compared_with_further_baselines() -> None:
     ]  # fmt: skip
 
 
-def test_mosaic() -> None:
+def test_mosaic():
     black, white = np.zeros((2, 1, 3)), np.ones((2, 1, 3))
     assert mosaic([[black, white], [white]])[:, :, 0].tolist() == [
         [0.0, GREY, 1.0, GREY],
@@ -84,7 +82,7 @@ def test_mosaic() -> None:
     ]
 
 
-def test_gallery_has_a_row_for_each_ensemble() -> None:
+def test_gallery_has_a_row_for_each_ensemble():
     rng = np.random.default_rng(0)
     colours, labels = rng.random((4, 5, 3)), rng.integers(2, size=20)
     ensembles = {"one": rng.random((1, N_FEATURES + 2)), "three": rng.random((3, N_FEATURES + 2))}
@@ -95,14 +93,14 @@ def test_gallery_has_a_row_for_each_ensemble() -> None:
 METHOD = "cssvm-all"
 
 
-def test_the_largest_spread_is_found() -> None:
+def test_the_largest_spread_is_found():
     assert largest_spread(lambda spread: spread**2, 4.0) == pytest.approx(2.0, rel=1e-3)
     assert largest_spread(lambda spread: spread**2, 4.0) <= 2.0
     assert largest_spread(lambda spread: 1.0, 0.5) == pytest.approx(SPREADS[0])
     assert largest_spread(lambda spread: 0.0, 0.5) == SPREADS[1]
 
 
-def test_random_vectors_match_the_ensemble() -> None:
+def test_random_vectors_match_the_ensemble():
     examples = random_tables(0, 12, 6, 8)
     tasks = [
         Task(name, examples[at : at + 4], examples[8:10], {f"{name}{i}": e for i, e in enumerate(examples[10:])})

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +22,7 @@ from tests.greylag_papers.schiegg_2016.samples import ONE
 SCENES = SyntheticImages(1, 8, n_objects=(3, 6), n_classes=3, seed=1).draw()[0]
 
 
-def test_jaccard_agrees_with_scikit_learn() -> None:
+def test_jaccard_agrees_with_scikit_learn():
     rng = np.random.default_rng(0)
     pairs = [(rng.integers(4, size=50), rng.integers(4, size=50)) for _ in range(3)]
     truth, found = (np.concatenate(part) for part in zip(*pairs, strict=True))
@@ -33,7 +30,7 @@ def test_jaccard_agrees_with_scikit_learn() -> None:
     assert np.isnan(jaccard(pairs, 5)).tolist() == [False] * 4 + [True]
 
 
-def test_potentials_are_log_probabilities_that_see_other_scenes_only() -> None:
+def test_potentials_are_log_probabilities_that_see_other_scenes_only():
     examples = with_potentials(SCENES[:4], SCENES[4:], 4)
     for (x, truth), image in zip(examples, SCENES[4:], strict=True):
         assert x.features.shape == (12 * 16, 5)
@@ -44,7 +41,7 @@ def test_potentials_are_log_probabilities_that_see_other_scenes_only() -> None:
     assert right > 0.6
 
 
-def test_the_best_member_is_taken_for_each_scene() -> None:
+def test_the_best_member_is_taken_for_each_scene():
     model, examples = PottsModel(4, (1.0, 2.0, 3.0, 4.0)), with_potentials(SCENES[:4], SCENES[4:], 4)
     weights = np.abs(np.random.default_rng(0).standard_normal((3, 17)))
     for (x, truth), (same, found) in zip(examples, best_predictions(model, weights, examples), strict=True):
@@ -52,7 +49,7 @@ def test_the_best_member_is_taken_for_each_scene() -> None:
         assert model.loss(truth, found) == min(model.loss(truth, model.infer(x, member)) for member in weights)
 
 
-def test_study(tmp_path: Path) -> None:
+def test_study(tmp_path):
     settings = Settings(
         name="s", study="cssvm_scenes", n_classes=2, n_potentials=4, n_training=3, n_validation=2, n_test=2,
         sizes=(2,), svm_costs=(0.1, 1.0), **ONE,

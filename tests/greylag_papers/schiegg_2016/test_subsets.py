@@ -1,7 +1,5 @@
 """Ensembles for subset prediction: the report, synthetic sets and a test collection."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -30,7 +28,7 @@ from tests.greylag_papers.schiegg_2016.samples import GRID, ONE
 from tests.greylag_papers.yue_joachims_2008 import samples
 
 
-def test_pick_best_of_random_orders() -> None:
+def test_pick_best_of_random_orders():
     table = TrialTable(tuple(random_trials(samples.queries(200), (1, 3), k=1)))
     # One of two documents is picked: the loss is 0.3, or 0.7 if all M orders begin with the first document.
     for M in (1, 3):
@@ -38,7 +36,7 @@ def test_pick_best_of_random_orders() -> None:
         assert table.score("random", M, "mean") == pytest.approx(0.5, abs=0.01)
 
 
-def test_queries_are_trained_on_together_and_alone() -> None:
+def test_queries_are_trained_on_together_and_alone():
     queries = samples.queries(6)
     settings = SubsetSettings(name="s", n_training=3, n_validation=1, **GRID)
     found = tasks(folds(queries, 3, 1), settings)
@@ -69,7 +67,7 @@ def test_queries_are_trained_on_together_and_alone() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_angles_grow_with_alpha() -> None:
+def test_angles_grow_with_alpha():
     split = first_split(synthetic_queries(SyntheticSubtopics(n_sets=4, n_documents=20, n_words=50)), 2, 1)
     settings = SubsetSettings(name="s", sizes=(1, 3), n_training=2, alpha_curve=(0.0, 0.01, 1.0), **ONE)
     table = by_alpha([split], settings)
@@ -85,7 +83,7 @@ CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 
 
 @pytest.mark.long
-def test_study_of_a_collection(tmp_path: Path) -> None:
+def test_study_of_a_collection(tmp_path):
     settings = CollectionSubsets(
         name="demo", study="cssvm_subsets_collection", docs="docs.jsonl", topics="topics.tsv",
         subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, sizes=(2,), n_training=3, n_validation=1, n_single=1,
@@ -101,7 +99,7 @@ def test_study_of_a_collection(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_study_of_synthetic_sets(tmp_path: Path) -> None:
+def test_study_of_synthetic_sets(tmp_path):
     settings = SyntheticSubsets(
         name="s", study="cssvm_subsets_synthetic", n_sets=6, sizes=(1, 2), n_training=2, n_validation=2, n_single=1,
         alpha_curve=(0.0, 0.1), **ONE,

@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 
 
-def test_images_have_the_documented_colours() -> None:
+def test_images_have_the_documented_colours():
     sizes = SyntheticImages(n_categories=3, n_images=20, shape=(8, 9), variation=0.0, lighting=0.0, noise=0.0)
     categories = sizes.draw()
     assert [len(images) for images in categories] == [20] * 3
@@ -25,10 +23,10 @@ def test_images_have_the_documented_colours() -> None:
         assert min(np.linalg.norm(np.array(colour) - own) for colour in palette) >= sizes.distance
 
 
-def test_scenes_have_a_colour_for_each_class() -> None:
+def test_scenes_have_a_colour_for_each_class():
     sizes = SyntheticImages(1, 40, n_objects=(3, 6), n_classes=3, variation=0.0, lighting=0.0, noise=0.0)
     (images,) = sizes.draw()
-    colours: dict[int, set[tuple[float, ...]]] = {label: set() for label in range(4)}
+    colours = {label: set() for label in range(4)}
     for image in images:
         for label, colour in zip(image.labels.tolist(), image.colours.reshape(-1, 3).tolist(), strict=True):
             colours[label].add(tuple(colour))
@@ -40,12 +38,12 @@ def test_scenes_have_a_colour_for_each_class() -> None:
     assert shares[0] > shares[1] > shares[2]
 
 
-def test_noise_is_a_standard_deviation_and_the_seed_decides() -> None:
+def test_noise_is_a_standard_deviation_and_the_seed_decides():
     plain = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
     noisy = SyntheticImages(n_categories=4, n_images=5, noise=0.08)
     same = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
 
-    def spreads(data: SyntheticImages) -> list[float]:
+    def spreads(data):
         """Standard deviations of object colours within images, for channels that are far from their limits."""
         drawn = [image.colours.reshape(-1, 3)[image.labels == 1] for images in data.draw() for image in images]
         return [float(part.std()) for colours in drawn for part in colours.T if 0.3 < part.mean() < 0.7]

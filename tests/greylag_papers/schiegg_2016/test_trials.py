@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ from tests.greylag.learning.structured.models import Table, random_tables
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 
 
-def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen() -> None:
+def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen():
     table = TrialTable((
         trial("a", 0.4, [[0.0, 0.0], [0.0, 0.0]]),
         trial("a", 0.2, [[0.5, 0.2], [0.3, 0.6]]),
@@ -44,7 +42,7 @@ def test_the_first_candidate_with_the_lowest_validation_loss_is_chosen() -> None
     }  # fmt: skip
 
 
-def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
+def test_trials_test_their_learner_and_do_not_depend_on_processes():
     examples = [(x, truth - truth.min()) for x, truth in random_tables(1, 12, 5, 8)]
     tasks = [
         Task(name, examples[at : at + 3], examples[9:], {"x": examples[8], "y": examples[7]})
@@ -81,7 +79,7 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes() -> None:
         assert row[6] == pytest.approx(np.mean([found.losses.mean() for found in part]))
 
 
-def test_perturbed_members_have_the_given_distance_from_the_svm() -> None:
+def test_perturbed_members_have_the_given_distance_from_the_svm():
     training = TrainingSet(Table(), random_tables(0, 4, 5, 20))
     optimum = np.linspace(-1.0, 2.0, 20)
     np.testing.assert_array_equal(Perturbed(1, 10.0, 0.0).solve(training, optimum).weights, [optimum])
@@ -94,7 +92,7 @@ def test_perturbed_members_have_the_given_distance_from_the_svm() -> None:
     np.testing.assert_array_equal(Perturbed(6, 10.0, 0.5, seed=1).solve(signed, optimum).weights, free)
 
 
-def test_all_methods_have_the_same_number_of_candidates() -> None:
+def test_all_methods_have_the_same_number_of_candidates():
     found = candidates(EnsembleSettings(name="s", **GRID), 3)
     assert tuple(found) == METHODS
     assert {len(learners) for learners in found.values()} == {2}
@@ -102,7 +100,7 @@ def test_all_methods_have_the_same_number_of_candidates() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_win_shares_equal_a_loop(seed: int) -> None:
+def test_win_shares_equal_a_loop(seed):
     rng = np.random.default_rng(seed)
     losses = rng.integers(0, 4, size=rng.integers(1, 7, size=2)) / 4  # with ties
     shares = np.zeros(len(losses))
@@ -112,5 +110,5 @@ def test_win_shares_equal_a_loop(seed: int) -> None:
     np.testing.assert_allclose(win_shares(losses), shares)
 
 
-def test_rounding_errors_do_not_decide_a_win() -> None:
+def test_rounding_errors_do_not_decide_a_win():
     assert win_shares(np.array([[0.1 + 0.2, 0.4], [0.3, 0.5]])).tolist() == [0.75, 0.25]

@@ -1,7 +1,5 @@
 """Small queries for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -13,12 +11,12 @@ from tests.greylag.diversity import samples
 SETS = SyntheticSubtopics(n_sets=8, n_documents=20, n_subtopics=6, n_words=60, n_vocabulary=400, seed=3)
 
 
-def query(qid: str) -> StudyQuery:
+def query(qid):
     """Two documents: the first covers 0.3 of the weight, the second the rest."""
     empty, truth = csr_matrix((2, 1)), Subtopics(csr_matrix(np.eye(2)), np.array([0.3, 0.7]))
     return StudyQuery(qid, truth, empty, empty, np.zeros(2), {"svmdiv": samples.candidates(0, 2)})
 
 
-def queries(n: int) -> list[StudyQuery]:
+def queries(n):
     """Queries "0", "1", ..."""
     return [query(str(number)) for number in range(n)]

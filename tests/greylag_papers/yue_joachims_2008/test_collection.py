@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from greylag_papers.yue_joachims_2008.comparison import ORACLE
 DEMO = Path(greylag.__file__).parent / "demo"
 
 
-def test_study(tmp_path: Path) -> None:
+def test_study(tmp_path):
     settings = Settings(
         name="demo", study="svmdiv_collection", docs="docs.jsonl", topics="topics.tsv",
         subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, spaces=("svmdiv",), grid=(1.0, 10.0), n_training=3,

@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -12,7 +9,6 @@ from greylag import ParameterError
 from greylag.diversity import (
     C_GRID,
     PRESETS,
-    Candidates,
     Coverage,
     CoverageModel,
     EssentialPages,
@@ -23,7 +19,6 @@ from greylag.diversity.coverage_model import CoverageFeatures, Criterion
 from greylag.evaluation import Subtopics
 from greylag.greedy import greedy_picks
 from greylag.learning.structured import CuttingPlane, TrainingSet
-from greylag.ranking import FloatArray
 from greylag_papers.yue_joachims_2008.comparison import (
     BASELINES,
     LEARNER,
@@ -43,7 +38,7 @@ from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS
 
 
-def three_documents() -> tuple[Candidates, Subtopics]:
+def three_documents():
     """One word in all documents; the first covers two subtopics, the others one."""
     features = CoverageFeatures((Criterion("count", 1),), (0.5,))
     counts = csr_matrix(np.ones((3, 1)))
@@ -52,13 +47,13 @@ def three_documents() -> tuple[Candidates, Subtopics]:
     return x, Subtopics(coverage, np.array([0.5, 0.25, 0.25]))
 
 
-def augmented(x: Candidates, truth: Subtopics, weights: FloatArray, y: Sequence[int]) -> float:
+def augmented(x, truth, weights, y):
     """w' Psi + Delta."""
     model, picked = CoverageModel(len(y)), np.array(y)
     return float(weights @ model.joint_feature(x, picked)) + truth.loss(picked)
 
 
-def test_greedy_constraints_have_no_guarantee() -> None:
+def test_greedy_constraints_have_no_guarantee():
     """Section 5.1 claims 1 - 1/e, but Delta falls as documents are added, so that gains are negative."""
     (x, truth), weights = three_documents(), np.array([0.05])
     found = augmented(x, truth, weights, CoverageModel(2).infer_augmented(x, truth, weights).tolist())
@@ -70,7 +65,7 @@ def test_greedy_constraints_have_no_guarantee() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
+def test_no_swap_improves_what_the_search_returns(seed):
     rng = np.random.default_rng(seed)
     counts, coverage = (csr_matrix(rng.random((8, n)) < 0.3, dtype=np.float64) for n in (12, 6))
     features = CoverageFeatures((Criterion("count", 1),), (0.1, 0.3))
@@ -85,7 +80,7 @@ def test_no_swap_improves_what_the_search_returns(seed: int) -> None:
 
 
 @pytest.mark.parametrize("C", [0.1, 100.0])
-def test_the_bound_of_theorem_1_is_of_the_sets_that_training_meets(C: float) -> None:
+def test_the_bound_of_theorem_1_is_of_the_sets_that_training_meets(C):
     queries = synthetic_queries(replace(SETS, n_sets=2, n_documents=7))
     row, model = constraint_bound(queries, 2, C, "svmdiv"), CoverageModel(2)
     examples = [(query.candidates["svmdiv"], query.truth) for query in queries]
@@ -99,12 +94,12 @@ def test_the_bound_of_theorem_1_is_of_the_sets_that_training_meets(C: float) -> 
     assert highest - 0.5 < row["bound"] <= highest
 
 
-def rows(method: str, values: list[float]) -> list[Loss]:
+def rows(method, values):
     return [Loss(method, 5, None, str(qid), value) for qid, value in enumerate(values)]
 
 
 @pytest.mark.parametrize("space", PRESETS)
-def test_the_default_learner_converges_at_every_cost(space: str) -> None:
+def test_the_default_learner_converges_at_every_cost(space):
     """Sets of which no weights give the targets, where the objective is far above 0 at every C."""
     examples = [(query.candidates[space], query.truth) for query in synthetic_queries(SETS)]
     for C, solution in LEARNER.fit_path(CoverageModel(), examples, C_GRID):
@@ -113,7 +108,7 @@ def test_the_default_learner_converges_at_every_cost(space: str) -> None:
         assert solution.objective >= TrainingSet(CoverageModel(), examples).objective(solution.weights, C) * (1 - 1e-9)
 
 
-def test_comparisons_are_with_the_learned_model() -> None:
+def test_comparisons_are_with_the_learned_model():
     table = LossTable(
         (*rows("svmdiv", [0.0, 0.1, 0.2, 0.3]), *rows("random", [0.5, 0.2, 0.2, 0.4]), *rows(ORACLE, [0.0] * 4))
     )
@@ -131,7 +126,7 @@ def test_comparisons_are_with_the_learned_model() -> None:
     }
 
 
-def test_baselines_pick_what_the_stages_pick() -> None:
+def test_baselines_pick_what_the_stages_pick():
     n, qrels = 15, {"q": samples.judgements(0, 15), "none": {}}
     index, ranking = samples.index(1, n), samples.ranking(2, n)
     rankings = [ranking, samples.ranking(2, n, "none")]
@@ -151,7 +146,7 @@ def test_baselines_pick_what_the_stages_pick() -> None:
     assert losses[ORACLE] < losses["random"] < 1.0
 
 
-def test_losses_are_complete_and_independent_of_the_number_of_processes() -> None:
+def test_losses_are_complete_and_independent_of_the_number_of_processes():
     splits = rotations(synthetic_queries(SETS), n_training=3, n_validation=2)
     grid = (1.0, 100.0)
     table = measure_losses(splits, [1, 3], spaces=["svmdiv"], grid=grid)
@@ -168,7 +163,7 @@ def test_losses_are_complete_and_independent_of_the_number_of_processes() -> Non
         table.losses("svmdiv", 2)
 
 
-def test_validation_chooses_the_best_cost() -> None:
+def test_validation_chooses_the_best_cost():
     queries = tuple(synthetic_queries(SETS))
     rows, _ = svmdiv_losses(Split(queries[:3], queries[3:], queries[3:]), "svmdiv", 2, (1e-3, 1.0, 1e3))
     means = {C: np.mean([row.loss for row in rows if row.C == C]) for C in (None, 1e-3, 1.0, 1e3)}
@@ -176,7 +171,7 @@ def test_validation_chooses_the_best_cost() -> None:
     assert chosen == min(means.values()) < means[1e3]
 
 
-def test_learning_beats_essential_pages_on_synthetic_sets() -> None:
+def test_learning_beats_essential_pages_on_synthetic_sets():
     queries = tuple(synthetic_queries(replace(SETS, n_sets=40, n_documents=40, n_words=200, n_vocabulary=2000)))
     split = Split(queries[:10], queries[10:15], queries[15:])
     for k in (1, 3):
@@ -186,7 +181,7 @@ def test_learning_beats_essential_pages_on_synthetic_sets() -> None:
             assert np.mean(learned) < np.mean([row.loss for row in losses if row.method == method])
 
 
-def test_fits_are_of_the_training_queries_of_each_split() -> None:
+def test_fits_are_of_the_training_queries_of_each_split():
     queries = synthetic_queries(SETS)
     splits = rotations(queries, n_training=3, n_validation=2, n_splits=4)
     table = measure_losses(splits, [2], spaces=["svmdiv"], grid=(10.0, 1e-3))
@@ -203,7 +198,7 @@ def test_fits_are_of_the_training_queries_of_each_split() -> None:
     assert table.fitted("svmdiv", 2, 10.0)["loss"] == pytest.approx(np.mean([fit.loss for fit in table.fits[1::2]]))
 
 
-def test_without_the_factor_1_over_n_the_same_weights_need_n_squared_times_smaller_costs() -> None:
+def test_without_the_factor_1_over_n_the_same_weights_need_n_squared_times_smaller_costs():
     model, C, n = CoverageModel(2), 1e-3, 20
     examples = [(query.candidates["svmdiv"], query.truth) for query in synthetic_queries(SETS)[:4]]
 

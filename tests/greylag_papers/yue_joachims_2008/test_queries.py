@@ -3,8 +3,6 @@
 Tests `synthetic_subtopics`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from greylag.studies import Context
 from greylag.trec import write_run
 from greylag_papers.yue_joachims_2008.queries import (
     CandidateSettings,
-    Split,
     first_split,
     folds,
     index_queries,
@@ -32,7 +29,7 @@ from tests.greylag.diversity import samples
 from tests.greylag_papers.yue_joachims_2008.samples import SETS, queries
 
 
-def test_irrelevant_documents_are_candidates_on_request_only() -> None:
+def test_irrelevant_documents_are_candidates_on_request_only():
     n, qrels = 15, {"q": samples.judgements(0, 15), "none": {}}
     index = samples.index(1, n)
     rankings = [samples.ranking(2, n), samples.ranking(2, n, "none")]
@@ -46,7 +43,7 @@ def test_irrelevant_documents_are_candidates_on_request_only() -> None:
     assert len(relevant.candidates["svmdiv2"]) == relevant.frequencies.shape[0] == len(relevant.relevance)
 
 
-def test_synthetic_sets_become_queries() -> None:
+def test_synthetic_sets_become_queries():
     for number, (query, (frequencies, truth)) in enumerate(zip(synthetic_queries(SETS), SETS.draw(), strict=True)):
         assert query.qid == str(number)
         assert (query.frequencies != frequencies).nnz == 0
@@ -59,7 +56,7 @@ def test_synthetic_sets_become_queries() -> None:
         assert not query.vectors.toarray()[:, everywhere].any()
 
 
-def test_okapi_is_bm25_of_the_query() -> None:
+def test_okapi_is_bm25_of_the_query():
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
     (query,) = index_queries(index, [ranking], {"q": samples.judgements(0, 15)}, relevant_only=False)
     extract = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
@@ -67,22 +64,22 @@ def test_okapi_is_bm25_of_the_query() -> None:
     assert np.ptp(query.okapi) > 0
 
 
-def test_weights_count_the_candidates_alone() -> None:
+def test_weights_count_the_candidates_alone():
     index, ranking, qrels = samples.index(1, 15), samples.ranking(2, 15).head(6), {"q": samples.judgements(0, 15)}
     (query,) = index_queries(index, [ranking], qrels, relevant_only=False)
     counts = query.truth.coverage.toarray().sum(axis=0)
     np.testing.assert_allclose(query.truth.weights, counts / counts.sum())
 
 
-def qids(split: Split) -> list[list[str]]:
+def qids(split):
     return [[query.qid for query in part] for part in split]
 
 
-def test_first_split_tests_the_rest() -> None:
+def test_first_split_tests_the_rest():
     assert qids(first_split(queries(6), 3, 1)) == [["0", "1", "2"], ["3"], ["4", "5"]]
 
 
-def test_rotations_test_each_query_once() -> None:
+def test_rotations_test_each_query_once():
     given = queries(8)
     splits = rotations(given, n_training=4, n_validation=2)
     assert [split.test[0].qid for split in splits] == [query.qid for query in given]
@@ -92,7 +89,7 @@ def test_rotations_test_each_query_once() -> None:
         assert len({query.qid for part in split for query in part}) == 7
 
 
-def test_rotations_can_test_blocks() -> None:
+def test_rotations_can_test_blocks():
     splits = rotations(queries(8), n_training=3, n_validation=2, n_splits=3)
     assert qids(splits[0]) == [["3", "4", "5"], ["6", "7"], ["0", "1", "2"]]
     assert qids(splits[1]) == [["6", "7", "0"], ["1", "2"], ["3", "4", "5"]]
@@ -100,7 +97,7 @@ def test_rotations_can_test_blocks() -> None:
 
 
 @pytest.mark.parametrize(("n", "blocks"), [(44, [22, 22]), (25, [9, 8, 8]), (17, [1] * 17), (40, [20, 20])])
-def test_folds_test_each_query_once_on_unseen_queries(n: int, blocks: list[int]) -> None:
+def test_folds_test_each_query_once_on_unseen_queries(n, blocks):
     splits = folds(queries(n), 12, 4)
     assert [len(split.test) for split in splits] == blocks
     assert [query.qid for split in splits for query in split.test] == [str(i) for i in range(n)]
@@ -113,7 +110,7 @@ def test_folds_test_each_query_once_on_unseen_queries(n: int, blocks: list[int])
 DEMO = Path(greylag.__file__).parent / "demo"
 
 
-def test_candidates_come_from_bm25_or_from_a_run(tmp_path: Path) -> None:
+def test_candidates_come_from_bm25_or_from_a_run(tmp_path):
     settings = CandidateSettings(
         name="demo", docs="docs.jsonl", topics="topics.tsv", subtopic_qrels="qrels.subtopics.txt", depth=20,
         data_folder=DEMO,
@@ -130,7 +127,7 @@ def test_candidates_come_from_bm25_or_from_a_run(tmp_path: Path) -> None:
         np.testing.assert_allclose(second.scores, first.scores[:10], rtol=1e-5)
 
 
-def test_sets_have_the_documented_shape() -> None:
+def test_sets_have_the_documented_shape():
     data = replace(SETS, n_sets=60, n_subtopics=10)
     sizes = []
     for frequencies, truth in data.draw():
@@ -146,7 +143,7 @@ def test_sets_have_the_documented_shape() -> None:
     assert 8 < max(sizes) <= 10
 
 
-def test_documents_with_a_common_subtopic_share_more_words() -> None:
+def test_documents_with_a_common_subtopic_share_more_words():
     alike, unlike = [], []
     for frequencies, truth in replace(SETS, n_words=300, per_document=1, concentration=20.0).draw():
         tf, covered = frequencies.toarray(), truth.coverage.toarray()
@@ -157,13 +154,13 @@ def test_documents_with_a_common_subtopic_share_more_words() -> None:
     assert np.mean(alike) > 1.5 * np.mean(unlike)
 
 
-def test_sets_depend_on_the_seed_alone() -> None:
+def test_sets_depend_on_the_seed_alone():
     first, again, other = SETS.draw(), SETS.draw(), replace(SETS, seed=4).draw()
     assert all((a != b).nnz == 0 for (a, _), (b, _) in zip(first, again, strict=True))
     assert all((a != b).nnz > 0 for (a, _), (b, _) in zip(first, other, strict=True))
 
 
-def test_exponent_0_makes_subtopics_and_words_uniform() -> None:
+def test_exponent_0_makes_subtopics_and_words_uniform():
     data = replace(SETS, n_sets=50, n_subtopics=2, per_document=1, n_words=500, concentration=1e6)
     for exponent, shares in ((0.0, (1 / 2, 1 / 2)), (1.0, (1 / 3, 2 / 3)), (2.0, (1 / 5, 4 / 5))):
         drawn = replace(data, exponent=exponent).draw()

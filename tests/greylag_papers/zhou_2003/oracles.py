@@ -1,7 +1,5 @@
 """Slow and obvious versions of what the studies compute."""
 
-from __future__ import annotations
-
 from itertools import product
 
 

@@ -1,7 +1,5 @@
 """Queries, ROC areas and their means, against slow and obvious versions."""
 
-from __future__ import annotations
-
 from itertools import combinations, islice
 
 import numpy as np

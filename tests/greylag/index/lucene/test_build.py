@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,7 @@ OTHER = TREC.replace(" T", " U")
 LONG = GOOD.replace('"x', '"' + 100_001 * "x")
 
 
-def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> tuple[int, LuceneIndex]:
+def build(folder, files, **options):
     """Index `files`: the folder, or the file if there is only one."""
     for name, content in files.items():
         path = folder / "docs" / name
@@ -47,7 +46,7 @@ def build(folder: Path, files: dict[str, str | bytes], **options: str | int) -> 
     return count, LuceneIndex(folder / "index")
 
 
-def found(index: LuceneIndex, text: str) -> list[str]:
+def found(index, text):
     return sorted(index.bm25()(Query("1", text)).docids)
 
 
@@ -56,7 +55,7 @@ def found(index: LuceneIndex, text: str) -> list[str]:
     [("cacm/cacm.tar.gz", 3204), ("vaswani/doc-text.trec.gz", 11429), ("cranfield/docs.jsonl.gz", 1398)],
 )
 @pytest.mark.parametrize("threads", [1, 3])
-def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str, count: int, threads: int) -> None:
+def test_real_collections(data, tmp_path, name, count, threads):
     folder, _, file = name.partition("/")
     assert build_index(data(folder) / file, tmp_path / "index", threads=threads) == count
     index = LuceneIndex(tmp_path / "index")
@@ -84,7 +83,7 @@ def test_real_collections(data: Callable[[str], Path], tmp_path: Path, name: str
         ({"a.json": OBJECT, "b.tgz": tar({"c.json": LIST})}, "JsonCollection", ["1", "2", "3"]),
     ],
 )  # fmt: skip
-def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, goose: list[str]) -> None:
+def test_forms(tmp_path, files, collection, goose):
     for place, options in (("guessed", {}), ("given", {"collection": collection})):
         count, index = build(tmp_path / place, files, **options)
         assert found(index, "goose") == goose
@@ -96,13 +95,13 @@ def test_forms(tmp_path: Path, files: dict[str, str | bytes], collection: str, g
 ROWS = [("1", "snow goose", "a"), ("2", 'a "goose", 2 m', "b"), ("3", "duck", "goose")]
 
 
-def csv_of(rows: list[tuple[str, ...]]) -> str:
+def csv_of(rows):
     content = io.StringIO()
     csv.writer(content).writerows(rows)
     return content.getvalue()
 
 
-def tsv_of(rows: list[tuple[str, ...]]) -> str:
+def tsv_of(rows):
     return "".join("\t".join(row) + "\n" for row in rows)
 
 
@@ -155,7 +154,7 @@ def test_refusals_of_fields_and_tables(tmp_path, name, content, fields, message)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_indexed_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_not_indexed_is_told(tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="greylag")
     build(tmp_path, {"j.jsonl": '{"id": "1", "title": "a", "contents": "x", "url": 1}\n{"id": "2", "contents": "x"}'})
     assert any("title + contents; left out: 'url' (of 1 documents)" in message for message in caplog.messages)
@@ -169,7 +168,7 @@ def test_what_is_not_indexed_is_told(tmp_path: Path, caplog: pytest.LogCaptureFi
         ("zh", "日本語", ["日本", "本語"]),
     ],
 )
-def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, text: str, terms: list[str]) -> None:
+def test_languages_are_recorded_with_the_index(tmp_path, language, text, terms):
     _, index = build(tmp_path, {"j.jsonl": json.dumps({"id": "1", "contents": text})}, language=language)
     assert (index.language, index.analyze(text)) == (language, terms)
     assert index.bm25()(Query("1", text)).docids == ("1",)
@@ -181,7 +180,7 @@ def test_languages_are_recorded_with_the_index(tmp_path: Path, language: str, te
         LuceneIndex([index.path, english.path]).analyze("x")
 
 
-def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Path) -> None:
+def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path):
     _, trec = build(tmp_path / "trec", {"t.trec": TREC})
     assert found(trec, "skipped docno text profile") == []
     _, bare = build(tmp_path / "bare", {"b.trec": BARE})
@@ -189,7 +188,7 @@ def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path: Pat
     assert found(bare, "4") == ["B1"]
 
 
-def test_titles_are_indexed_before_contents(tmp_path: Path) -> None:
+def test_titles_are_indexed_before_contents(tmp_path):
     _, index = build(tmp_path, {"j.jsonl": json.dumps({"id": "1", "title": "Snow goose", "contents": "White bird"})})
     block = next(index.postings_blocks())
     assert dict(zip(block.terms, block.positions.tolist(), strict=True)) == {
@@ -197,7 +196,7 @@ def test_titles_are_indexed_before_contents(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_documents_without_text_are_skipped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_documents_without_text_are_skipped_with_a_warning(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, logger="greylag"):
         count, _ = build(tmp_path, {"j.jsonl": '{"id": "1", "contents": "x"}\n{"id": "2", "contents": " "}\n'})
     assert count == 1
@@ -233,7 +232,7 @@ def test_refusals(tmp_path, error, message, files, options, monkeypatch, capfd):
     assert capfd.readouterr().err == ""  # of log4j
 
 
-def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path):
     (tmp_path / "index").mkdir()
     _, index = build(tmp_path, {"j.json": GOOD})
     before = index.fingerprint
@@ -245,7 +244,7 @@ def test_out_may_be_empty_but_nothing_is_overwritten(tmp_path: Path) -> None:
     assert LuceneIndex(tmp_path / "index").fingerprint == before
 
 
-def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
+def test_only_an_index_of_greylag_is_overwritten(tmp_path):
     out, docs = tmp_path / "index", {"t.trec": TREC}
     assert build(tmp_path, {"j.json": GOOD}, overwrite=True)[0] == 1
     assert build(tmp_path, docs, overwrite=True)[0] == 2
@@ -264,7 +263,7 @@ def test_only_an_index_of_greylag_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.txt").read_text() == "x"
 
 
-def test_an_index_of_the_same_origin_is_left_or_overwritten(tmp_path: Path) -> None:
+def test_an_index_of_the_same_origin_is_left_or_overwritten(tmp_path):
     _, index = build(tmp_path, {"j.json": GOOD}, origin="a")
     before = (index.path.stat().st_ino, index.fingerprint)
     count, index = build(tmp_path, {"j.json": GOOD}, origin="a")
@@ -276,7 +275,7 @@ def test_an_index_of_the_same_origin_is_left_or_overwritten(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["d.tar", "d.tgz"])
-def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path: Path, name: str) -> None:
+def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path, name):
     """A ``.tgz`` of HTML is unpacked by Anserini itself, everything else by greylag."""
     html = tar({"a/README.html": HTML, ".b/.c.html": HTML}, "w" if name == "d.tar" else "w:gz")
     (tmp_path / "html").mkdir()
@@ -288,11 +287,11 @@ def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("name", ["readme.trec", ".hidden.trec"])
-def test_a_file_is_indexed_whatever_its_name(tmp_path: Path, name: str) -> None:
+def test_a_file_is_indexed_whatever_its_name(tmp_path, name):
     assert build(tmp_path, {name: TREC})[0] == 2
 
 
-def test_relative_paths_follow_pythons_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_follow_pythons_working_directory(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "j.json").write_text(GOOD)
     java_class("java.lang.System")  # starts Java in another folder
@@ -301,17 +300,17 @@ def test_relative_paths_follow_pythons_working_directory(tmp_path: Path, monkeyp
     assert found(LuceneIndex("a/b/index"), "x") == ["1"]
 
 
-def test_an_interrupt_stops_java() -> None:
+def test_an_interrupt_stops_java():
     stopped = []
     latch = java_class("java.util.concurrent.CountDownLatch")(1)
 
-    def wait() -> None:
+    def wait():
         try:
             run(method("java.util.concurrent.CountDownLatch", "await", "void"), latch)
         except pyjnius().JavaException as error:
             stopped.append(reason(error))
 
-    def interrupt() -> int:
+    def interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -319,13 +318,13 @@ def test_an_interrupt_stops_java() -> None:
     assert [text.partition(":")[0] for text in stopped] == ["InterruptedException"]
 
 
-def test_a_lost_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_file_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("greylag.index.lucene.documents._files", lambda docs: range(3))
     with pytest.raises(CollectionError, match="has 3 documents, but Anserini read 2"):
         build(tmp_path, {"h.html": HTML, "i.html": HTML}, collection="HtmlCollection")
 
 
-def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_build_leaves_nothing(tmp_path):
     """Ctrl-C while Anserini waits on a named pipe, in a process that continues."""
     os.mkfifo(tmp_path / "pipe.html")
     code = (
@@ -357,7 +356,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path) -> None:
     assert process.communicate(timeout=SECONDS)[1].decode().splitlines()[-1] == "interrupted; left: [], ['pipe.html']"
 
 
-def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
+def test_the_level_of_log4j_is_restored(tmp_path):
     configurator = java_class("org.apache.logging.log4j.core.config.Configurator")
     context = java_class("org.apache.logging.log4j.core.LoggerContext").getContext(False)
     root = context.getConfiguration().getRootLogger
@@ -370,7 +369,7 @@ def test_the_level_of_log4j_is_restored(tmp_path: Path) -> None:
         configurator.setRootLevel(before)
 
 
-def test_two_processes_building_one_index(tmp_path: Path) -> None:
+def test_two_processes_building_one_index(tmp_path):
     (tmp_path / "j.json").write_text(GOOD)
     code = (
         "import sys; from pathlib import Path; from greylag.index.lucene import build_index; here = Path(sys.argv[1])\n"
@@ -385,7 +384,7 @@ def test_two_processes_building_one_index(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}
 
 
-def archived_link(target: str) -> bytes:
+def archived_link(target):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         member = tarfile.TarInfo("a.html")
@@ -408,7 +407,7 @@ LINK, LOOP = archived_link("/etc/passwd"), archived_link("a.html")
         (HTML.replace("<!DOCTYPE html>", ""), "HtmlCollection"),
     ],
 )
-def test_the_form_is_detected_from_the_first_characters(content: str, collection: str, tmp_path: Path) -> None:
+def test_the_form_is_detected_from_the_first_characters(content, collection, tmp_path):
     (tmp_path / "docs").write_text(content)
     assert guess_collection(tmp_path / "docs") == guess_collection(tmp_path) == collection
 
@@ -461,7 +460,7 @@ def test_refusals_of_documents(tmp_path, error, message, files):
 
 
 @pytest.mark.parametrize("kind", ["link to a folder", "dangling link", "pipe"])
-def test_what_is_neither_file_nor_folder_is_refused(tmp_path: Path, kind: str) -> None:
+def test_what_is_neither_file_nor_folder_is_refused(tmp_path, kind):
     docs, path = tmp_path / "docs", tmp_path / "docs" / "sub" / "b"
     path.parent.mkdir(parents=True)
     (docs / "a").write_text("<DOC>")
@@ -476,7 +475,7 @@ def test_what_is_neither_file_nor_folder_is_refused(tmp_path: Path, kind: str) -
             guess_collection(path)
 
 
-def test_the_stamp_of_documents_differs_if_they_do(tmp_path: Path) -> None:
+def test_the_stamp_of_documents_differs_if_they_do(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a").write_text("a")
     stamps = [stamp_documents(tmp_path / "docs", None)]
@@ -490,7 +489,7 @@ def test_the_stamp_of_documents_differs_if_they_do(tmp_path: Path) -> None:
     assert len(set(stamps)) == len(stamps)
 
 
-def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_skipped(tmp_path):
     for name in ("docs/.git/a", "docs/.b", "docs/.c/d/e", "docs/README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(GOOD)

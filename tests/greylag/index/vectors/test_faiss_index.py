@@ -1,9 +1,5 @@
 """FAISS indexes as Pyserini writes them, made by FAISS itself."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,13 +11,13 @@ faiss = pytest.importorskip("faiss", reason="needs faiss-cpu")
 ROWS = np.random.default_rng(1).standard_normal((200, 16)).astype(np.float32)
 
 
-def ivf() -> Any:
+def ivf():
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(16), 16, 4, faiss.METRIC_INNER_PRODUCT)
     index.train(ROWS)
     return index
 
 
-def write(folder: Path, index: Any, docids: list[str], *, ids: bool = False) -> Path:
+def write(folder, index, docids, *, ids=False):
     index.add_with_ids(ROWS, np.arange(200)) if ids else index.add(ROWS)
     faiss.write_index(index, str(folder / "index"))
     (folder / "docid").write_text("".join(f"{docid}\n" for docid in docids))
@@ -29,7 +25,7 @@ def write(folder: Path, index: Any, docids: list[str], *, ids: bool = False) -> 
 
 
 @pytest.mark.parametrize("make", [lambda: faiss.IndexFlatIP(16), lambda: faiss.IndexHNSWFlat(16, 8), ivf])
-def test_reconstructs_the_vectors(tmp_path: Path, make: Callable[[], Any]) -> None:
+def test_reconstructs_the_vectors(tmp_path, make):
     folder = write(tmp_path, make(), [f"d{i}" for i in range(200)])
     vectors = FaissVectors(folder, queries={"q": ROWS[7]})
     assert vectors.knows(["d199", "d200"]).tolist() == [True, False]
@@ -38,7 +34,7 @@ def test_reconstructs_the_vectors(tmp_path: Path, make: Callable[[], Any]) -> No
     np.testing.assert_array_equal(vectors.query("q", ""), ROWS[7:8])
 
 
-def test_the_encoding_of_docids(tmp_path: Path) -> None:
+def test_the_encoding_of_docids(tmp_path):
     write(tmp_path, faiss.IndexFlatIP(16), [])
     docids = "\n".join(["d\u00e9", *(f"d{i}" for i in range(199))])
     (tmp_path / "docid").write_text(docids, encoding="utf-8-sig")
@@ -48,7 +44,7 @@ def test_the_encoding_of_docids(tmp_path: Path) -> None:
         FaissVectors(tmp_path)
 
 
-def test_refuses_other_folders(tmp_path: Path) -> None:
+def test_refuses_other_folders(tmp_path):
     with pytest.raises(CollectionError, match=r"FAISS.*'index'"):
         FaissVectors(tmp_path)
     with pytest.raises(CollectionError, match="has 200 vectors but 199 distinct docids"):

@@ -1,12 +1,9 @@
 """Latent semantic analysis, against the dense decomposition, and its feature and stages."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from greylag.features.spelling import parse_features
 from greylag.index.lucene.build import build_index
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import ArrayVectors, LatentVectors, TfidfVectors, latent
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.ranking import Ranking
 from greylag.runtime.cache import Cache
 from greylag.stages import StageStep
 from tests.processes import python
@@ -29,13 +26,13 @@ RANKING = Ranking("q", QUERY, (*TEXTS, "elsewhere"), np.linspace(1, 0, len(TEXTS
 
 
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> PositionalIndex:
+def index(monkeypatch):
     """An index whose vectors have ten of its 25 dimensions."""
     monkeypatch.setattr(latent, "DIMENSIONS", 10)
     return PositionalIndex.from_texts(TEXTS)
 
 
-def by_definition(index: PositionalIndex, docids: list[str], sample: list[str]) -> FloatArray:
+def by_definition(index, docids, sample):
     """Cosines with the query, by the dense decomposition of the sample's vectors, of terms that two of them have."""
     vectors = TfidfVectors(index)
     rows = vectors.documents(sample).toarray()
@@ -46,7 +43,7 @@ def by_definition(index: PositionalIndex, docids: list[str], sample: list[str]) 
     return np.divide((documents @ query.T).ravel(), lengths, out=np.zeros(len(docids)), where=lengths > 0)
 
 
-def test_cosines_are_those_of_the_dense_decomposition(index: PositionalIndex) -> None:
+def test_cosines_are_those_of_the_dense_decomposition(index):
     values = FeatureExtractor(index, parse_features("latent"))(RANKING)[:-1, 0]
     expected = by_definition(index, [*TEXTS], [*TEXTS])
     np.testing.assert_allclose(values, expected, atol=1e-12)
@@ -54,7 +51,7 @@ def test_cosines_are_those_of_the_dense_decomposition(index: PositionalIndex) ->
     assert np.ptp(values) > 0.1
 
 
-def test_documents_outside_the_sample_are_folded_in(index: PositionalIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_outside_the_sample_are_folded_in(index, monkeypatch):
     monkeypatch.setattr(latent, "SAMPLE", 25)
     drawn = np.sort(np.random.default_rng(0).permutation(len(TEXTS))[:25])
     sample = [sorted(TEXTS)[number] for number in drawn]
@@ -62,13 +59,13 @@ def test_documents_outside_the_sample_are_folded_in(index: PositionalIndex, monk
     np.testing.assert_allclose(values, by_definition(index, [*TEXTS], sample), atol=1e-12)
 
 
-def test_the_order_of_documents_does_not_change_a_bit(index: PositionalIndex) -> None:
+def test_the_order_of_documents_does_not_change_a_bit(index):
     backward = PositionalIndex.from_texts(dict(reversed(TEXTS.items())))
     first, second = (LatentVectors(one).documents([*TEXTS]) for one in (index, backward))
     assert first.tobytes() == second.tobytes()
 
 
-def test_vectors_are_kept_beside_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_kept_beside_the_index(tmp_path, monkeypatch):
     lines = [json.dumps({"id": docid, "contents": text}) for docid, text in TEXTS.items()]
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
     build_index(tmp_path / "docs.jsonl", tmp_path / "index")
@@ -94,7 +91,7 @@ def test_vectors_are_kept_beside_the_index(tmp_path: Path, monkeypatch: pytest.M
         dict.fromkeys("abc", "heat wave"),
     ],
 )
-def test_small_collections_have_few_dimensions(texts: dict[str, str]) -> None:
+def test_small_collections_have_few_dimensions(texts):
     vectors = LatentVectors(PositionalIndex.from_texts(texts))
     documents, query = vectors.documents([*texts]), vectors.query("q", "heat wave")
     assert len(documents) == len(texts)
@@ -103,7 +100,7 @@ def test_small_collections_have_few_dimensions(texts: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["mmr", "msd", "dpp", "manifold"])
-def test_stages_rank_by_latent_vectors(name: str, index: PositionalIndex) -> None:
+def test_stages_rank_by_latent_vectors(name, index):
     vectors = LatentVectors(index)
     array = ArrayVectors([*TEXTS], vectors.documents([*TEXTS]), {"q": vectors.query("q", QUERY)[0]})
     stage = StageStep.parse(f"{name}(latent=true)")
@@ -136,7 +133,7 @@ for texts in DEGENERATE.values():
 
 
 @pytest.mark.long
-def test_the_general_model_ranks_degenerate_collections_alike_in_every_process() -> None:
+def test_the_general_model_ranks_degenerate_collections_alike_in_every_process():
     """Nothing is drawn from the operating system, and no order depends on hashes or on the number of threads.
 
     What may draw in the package: `eigsh` here, where ARPACK restarts; NumPy's generators, each made with a seed;
@@ -157,7 +154,7 @@ def test_the_general_model_ranks_degenerate_collections_alike_in_every_process()
 
 
 @pytest.mark.parametrize("name", ["pairs", "blocks", "templates", "rank three", "rank of 50", "ties beyond 60"])
-def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decomposition(name: str) -> None:
+def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decomposition(name):
     """Projections, which do not depend on the basis that a decomposition gives of equal singular values."""
     index = PositionalIndex.from_texts({f"{i:03d}": text for i, text in enumerate(DEGENERATE[name])})
     terms, right = latent.decompose(index)
@@ -169,7 +166,7 @@ def test_dimensions_of_degenerate_collections_are_those_of_the_dense_decompositi
     np.testing.assert_allclose(right @ right.T, expected @ expected.T, atol=1e-8)
 
 
-def _planted(terms: IntArray, right: FloatArray) -> dict[str, object]:
+def _planted(terms, right):
     """Rows that have a right checksum and are none of `decompose`."""
     spoilt, infinite = right.copy(), right.copy()
     spoilt[0, 0], infinite[-1, -1] = np.nan, np.inf
@@ -204,10 +201,10 @@ def _planted(terms: IntArray, right: FloatArray) -> dict[str, object]:
     }
 
 
-def test_planted_projections_are_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_projections_are_computed_again(tmp_path, monkeypatch):
     index = replace(PositionalIndex.from_texts(TEXTS), folder=tmp_path)
     expected = LatentVectors(index).documents([*TEXTS]).tobytes()
-    loaded: dict[str, object] = _planted(*latent.decompose(index))
+    loaded = _planted(*latent.decompose(index))
     for name, row in loaded.items():
         with monkeypatch.context() as patch:
             patch.setattr(Cache, "load", lambda self, key, row=row: row)
@@ -219,7 +216,7 @@ def test_planted_projections_are_computed_again(tmp_path: Path, monkeypatch: pyt
     assert LatentVectors(index).documents([*TEXTS]).tobytes() == expected
 
 
-def test_projections_of_other_versions_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_projections_of_other_versions_are_not_used(tmp_path, monkeypatch):
     index = replace(PositionalIndex.from_texts(TEXTS), folder=tmp_path)
     terms, right = latent.decompose(index)
     Cache(tmp_path / "latent.sqlite").save(

@@ -4,7 +4,6 @@ Tests `dense`, `protocol`, `tfidf` and `vector_files`.
 """
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
 IDS = ["d0", "d1", "d2", "d3"]
 
 
-def test_rows_of_an_array_in_any_order() -> None:
+def test_rows_of_an_array_in_any_order():
     vectors = ArrayVectors(IDS, ROWS, queries={"q": ROWS[0]})
     assert vectors.knows(["d3", "x", "d0"]).tolist() == [True, False, True]
     np.testing.assert_array_equal(vectors.documents(["d3", "d0"]), ROWS[[3, 0]])
@@ -31,11 +30,11 @@ def test_rows_of_an_array_in_any_order() -> None:
 
 
 @pytest.mark.parametrize(("given", "used"), [("f8", "f8"), ("f4", "f4"), ("f2", "f4"), ("i8", "f4")])
-def test_types(given: str, used: str) -> None:
+def test_types(given, used):
     assert ArrayVectors(IDS, np.ones((4, 3), given)).documents(["d1"]).dtype == used
 
 
-def test_a_memory_mapped_file_reads_the_rows_used(tmp_path: Path) -> None:
+def test_a_memory_mapped_file_reads_the_rows_used(tmp_path):
     rows = ROWS.copy()
     rows[2] = np.nan
     np.save(tmp_path / "v.npy", rows)
@@ -76,10 +75,10 @@ def test_refuses_queries_without_a_vector(queries, message):
         ArrayVectors(IDS, ROWS, queries).query("q", "text")
 
 
-def test_a_function_is_asked_once_and_tells_what_it_lacks() -> None:
+def test_a_function_is_asked_once_and_tells_what_it_lacks():
     calls = []
 
-    def look_up(docids: list[str]) -> np.ndarray:
+    def look_up(docids):
         calls.append(docids)
         return np.array([ROWS[IDS.index(docid)] if docid in IDS else [np.nan] * 3 for docid in docids])
 
@@ -100,7 +99,7 @@ def test_refuses_a_function_that_gives_no_rows(rows):
 INDEX = PositionalIndex.from_texts({"a": "cat"})
 
 
-def test_an_index_stands_for_its_tfidf_vectors() -> None:
+def test_an_index_stands_for_its_tfidf_vectors():
     assert vectors_of("MMR", INDEX, None) == TfidfVectors(INDEX)
     given = ArrayVectors(["a"], [[1.0]])
     assert vectors_of("MMR", None, given) is given
@@ -123,14 +122,14 @@ def test_refuses_anything_else(stage, arguments, message):
         stage(**arguments)
 
 
-def test_unit_rows() -> None:
+def test_unit_rows():
     rows = np.array([[3, 4], [0, 0], [0, -2]], dtype=np.float32)
     assert unit_rows(rows).tolist() == [[0.6, 0.8], [0, 0], [0, -1]]
     assert rows[0, 0] == 3
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-155, 1e155, 1e200, 1e307])
-def test_unit_rows_of_huge_and_tiny_vectors(scale: float) -> None:
+def test_unit_rows_of_huge_and_tiny_vectors(scale):
     rows = np.array([[3 * scale, -4 * scale], [0, 0], [3, 4]])
     assert unit_rows(rows) == pytest.approx(
         np.array([[0.6, -0.8], [0, 0], [0.6, 0.8]]), abs=1e-3 if scale < 1e-300 else 1e-15
@@ -140,7 +139,7 @@ def test_unit_rows_of_huge_and_tiny_vectors(scale: float) -> None:
 TEXTS = {"a": "cat dog dog", "b": "", "c": "cat hen"}
 
 
-def test_are_those_of_the_index_for_documents_and_queries_alike() -> None:
+def test_are_those_of_the_index_for_documents_and_queries_alike():
     vectors = TfidfVectors(PositionalIndex.from_texts(TEXTS))
     assert vectors.knows(["c", "x"]).tolist() == [True, False]
     rows = vectors.documents(["c", "b", "a"]).toarray()
@@ -149,7 +148,7 @@ def test_are_those_of_the_index_for_documents_and_queries_alike() -> None:
     assert vectors.query("q", "unheard").nnz == 0
 
 
-def test_both_forms_hold_the_same(tmp_path: Path) -> None:
+def test_both_forms_hold_the_same(tmp_path):
     rows = [[0.5, -2.0], [1.0, 3.0]]
     np.savez(tmp_path / "v.npz", ids=np.array(["d1", "d2"]), vectors=np.array(rows, dtype=np.float32))
     lines = b'{"id": "d1", "contents": "x", "vector": [0.5, -2]}\n\n{"id": "d2", "vector": [1, 3.0]}\n'
@@ -178,13 +177,13 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
         ('{"id": "a", "vector": [1e999]}', "not finite|JSON"),
     ],
 )
-def test_lines_that_are_no_vectors(tmp_path: Path, text: str, reason: str) -> None:
+def test_lines_that_are_no_vectors(tmp_path, text, reason):
     (tmp_path / "v.jsonl").write_text(text)
     with pytest.raises(FormatError, match=reason):
         read_vectors(tmp_path / "v.jsonl")
 
 
-def test_archives_that_hold_no_vectors(tmp_path: Path) -> None:
+def test_archives_that_hold_no_vectors(tmp_path):
     file = tmp_path / "v.npz"
     for arrays, reason in (
         ({"ids": np.array(["a"])}, "not an archive with the arrays ids and vectors"),
@@ -213,7 +212,7 @@ def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(tmp_p
 
 
 @pytest.mark.filterwarnings("error")
-def test_numbers_beyond_float64_are_refused(tmp_path: Path) -> None:
+def test_numbers_beyond_float64_are_refused(tmp_path):
     np.savez(tmp_path / "v.npz", ids=np.array(["a"]), vectors=np.array([[1, np.longdouble("1e400")]]))
     with pytest.raises(FormatError, match=r"'a' .*not finite"):
         read_vectors(tmp_path / "v.npz")

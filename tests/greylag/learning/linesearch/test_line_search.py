@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch import kernels, reference
 from greylag.learning.linesearch import line_search as module
-from greylag.learning.linesearch.line_search import Problem, Survey, line_search, mean, prepare, survey
+from greylag.learning.linesearch.line_search import Survey, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
 from tests.greylag.learning.samples import random_data
 
@@ -23,7 +23,7 @@ OBJECTIVES = ["AP", "nDCG", "nDCG@5", "RR", "P@5", "ERR@20", "AP@4"]
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("levels", [None, 3])
-def test_finds_the_global_optimum(name: str, levels: int | None) -> None:
+def test_finds_the_global_optimum(name, levels):
     objective = Objective.parse(name)
     for seed in range(25):
         data = random_data(seed, queries=3, documents=8, levels=levels)
@@ -38,7 +38,7 @@ def test_finds_the_global_optimum(name: str, levels: int | None) -> None:
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_is_never_below_a_dense_scan(name: str) -> None:
+def test_is_never_below_a_dense_scan(name):
     objective = Objective.parse(name)
     for seed in range(5):
         data = random_data(100 + seed, queries=8, documents=40)
@@ -48,7 +48,7 @@ def test_is_never_below_a_dense_scan(name: str) -> None:
         assert line_search(problem, scores, direction).value >= scan - 1e-12
 
 
-def one_query(lines: list[tuple[float, float]], grades: list[int]) -> RankingData:
+def one_query(lines, grades):
     return RankingData(
         specs=("a", "b"), qids=("1",), offsets=np.array([0, len(lines)]), docids=tuple(map(str, range(len(lines)))),
         features=np.array(lines, dtype=float), grades=np.array(grades),
@@ -56,7 +56,7 @@ def one_query(lines: list[tuple[float, float]], grades: list[int]) -> RankingDat
     )  # fmt: skip
 
 
-def test_the_example_of_the_module() -> None:
+def test_the_example_of_the_module():
     """r1 and r2 are relevant; u, v and w are not."""
     data = one_query([(0, 1), (3, 0), (4, 0), (2, 0), (-6, 2)], [1, 1, 0, 0, 0])
     problem, (scores, direction) = prepare(data, Objective("AP")), data.columns
@@ -74,13 +74,13 @@ def test_the_example_of_the_module() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-20])
-def test_takes_the_middle_of_the_best_interval(scale: float) -> None:
+def test_takes_the_middle_of_the_best_interval(scale):
     data = one_query([(0, 1), (2 * scale, 0), (-8 * scale, 2)], [1, 0, 0])
     found = line_search(prepare(data, Objective("AP")), data.columns[0], data.columns[1])
     assert found == (pytest.approx(5 * scale), 1.0)  # the first passes the second at 2, and is passed by the last at 8
 
 
-def test_a_direction_that_changes_nothing() -> None:
+def test_a_direction_that_changes_nothing():
     data = random_data(3)
     found = line_search(prepare(data, Objective("AP")), data.columns[0], np.zeros(len(data.docids)))
     assert found.step == 0.0
@@ -89,7 +89,7 @@ def test_a_direction_that_changes_nothing() -> None:
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("room", [1 << 20, 40, 3])
-def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equals_the_reference(name, room, monkeypatch):
     """With little room the x axis is divided and swept in parts."""
     monkeypatch.setattr(module, "MAX_SWAPS", room)
     monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", room)
@@ -106,13 +106,13 @@ def test_equals_the_reference(name: str, room: int, monkeypatch: pytest.MonkeyPa
         assert found.step == pytest.approx(expected.step, rel=1e-9)
 
 
-def test_buckets_whose_bound_is_below_their_ends_by_rounding_are_not_divided() -> None:
+def test_buckets_whose_bound_is_below_their_ends_by_rounding_are_not_divided():
     values = np.array([0.5, 0.5, 0.5])
     surveyed = Survey(1.0, np.array([-np.inf, 0, 1, np.inf]), values, values - 1e-16, np.ones(3, int), np.zeros(1))
     assert (module._parts(surveyed, 16) == 0).all()
 
 
-def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(monkeypatch):
     """Small integers as features make many ties; the order in which buckets are swept depends on the room."""
     monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", 3)
     for seed, room in product(range(30), (1 << 20, 3)):
@@ -128,7 +128,7 @@ def test_of_equally_good_intervals_the_widest_and_then_the_leftmost_is_taken(mon
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("equal", [False, True])
-def test_surveys_bound_the_measure(name: str, equal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surveys_bound_the_measure(name, equal, monkeypatch):
     """Documents on the same line, of which some are relevant, are ordered by row."""
     monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", 3)
     monkeypatch.setattr(module, "FEW_RELEVANT", 0)
@@ -151,7 +151,7 @@ def test_surveys_bound_the_measure(name: str, equal: bool, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("levels", [None, 6])
-def test_surveys_do_not_change_the_result(name: str, levels: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surveys_do_not_change_the_result(name, levels, monkeypatch):
     data = random_data(8, queries=50, documents=120, levels=levels)
     problem = prepare(data, Objective.parse(name))
     assert problem.pairs > module.MAX_SWEPT_PAIRS
@@ -162,7 +162,7 @@ def test_surveys_do_not_change_the_result(name: str, levels: int | None, monkeyp
     assert found.step == pytest.approx(swept.step, rel=1e-9)
 
 
-def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch):
     data = random_data(7, queries=6, documents=30)
     problem = prepare(data, Objective("AP"))
     best = line_search(problem, data.columns[0], data.columns[1])
@@ -178,7 +178,7 @@ def test_values_below_a_floor_may_be_missed_and_others_not(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("small", [3, 1 << 15])
-def test_the_scale_of_a_feature_does_not_matter(name: str, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scale_of_a_feature_does_not_matter(name, small, monkeypatch):
     monkeypatch.setattr(module, "MAX_SWEPT_PAIRS", small)
     data = random_data(9, queries=12, documents=30)
     problem = prepare(data, Objective.parse(name))
@@ -195,7 +195,7 @@ TOP = ["nDCG@3", "P@1", "nDCG@10", "P@5", "ERR@1", "ERR@6", "RR", "RR@2"]
 
 @pytest.mark.parametrize("code", range(5))
 @pytest.mark.parametrize("depth", [2, 100])
-def test_measures_are_sums_of_terms(code: int, depth: int) -> None:
+def test_measures_are_sums_of_terms(code, depth):
     rng = np.random.default_rng(code)
     scores, gains = rng.integers(4, size=30).astype(float), np.maximum(0, rng.integers(-2, 3, size=30)) / 4
     normalisers = np.array([0.5, 2.0])
@@ -215,9 +215,7 @@ def test_measures_are_sums_of_terms(code: int, depth: int) -> None:
 @pytest.mark.parametrize("levels", [None, 3])
 @pytest.mark.parametrize("shift", [0.0, 1e9])
 @pytest.mark.parametrize(("start", "end"), list(pairwise(ENDS)))
-def test_collects_the_swaps_and_the_places_before_them(
-    levels: int | None, shift: float, start: float, end: float
-) -> None:
+def test_collects_the_swaps_and_the_places_before_them(levels, shift, start, end):
     """A shift of all scores leaves float32 nothing of their differences, were they not compared within queries."""
     data = random_data(4, queries=6, documents=40, levels=levels)
     problem = prepare(data, Objective("ERR"))
@@ -252,7 +250,7 @@ def test_collects_the_swaps_and_the_places_before_them(
 
 
 @pytest.mark.parametrize("end", [-1e9, -1e4, -1.0, -1e-4])
-def test_a_crossing_that_is_rounded_to_an_end_counts_to_its_right(end: float) -> None:
+def test_a_crossing_that_is_rounded_to_an_end_counts_to_its_right(end):
     """The relevant document has the least score and slope, so that scores in float32 cannot hide the difference."""
     end = float(np.float32(end))
     x = end * (1 + 2.0**-26)  # to the left of the end, which is the nearest float32
@@ -266,7 +264,7 @@ def test_a_crossing_that_is_rounded_to_an_end_counts_to_its_right(end: float) ->
 
 @pytest.mark.parametrize("end", [1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("first", [False, True])
-def test_a_survey_knows_what_is_rounded_to_its_ends(end: float, first: bool) -> None:
+def test_a_survey_knows_what_is_rounded_to_its_ends(end, first):
     """The relevant document is first only between two crossings, which are the same float32 as an end."""
     for low, high, span in (
         (end * (1 - 2.0**-26), end * (1 - 2.0**-27), (end, np.inf)),
@@ -279,7 +277,7 @@ def test_a_survey_knows_what_is_rounded_to_its_ends(end: float, first: bool) -> 
 
 
 @pytest.mark.parametrize("inverse", [False, True])
-def test_bins_hold_all_swaps_in_the_order_of_the_axis(inverse: bool) -> None:
+def test_bins_hold_all_swaps_in_the_order_of_the_axis(inverse):
     rng = np.random.default_rng(3)
     steps, events = rng.standard_cauchy(1000), rng.integers(4, size=1000) + (np.arange(1000) << 32)
     sorted_steps, sorted_events, bins = kernels.sort_by_bin(inverse, steps, events, (-np.inf, np.inf), 20)
@@ -294,7 +292,7 @@ def test_bins_hold_all_swaps_in_the_order_of_the_axis(inverse: bool) -> None:
             assert (e < bins[2 * b + 1]) == (bool(up) != (inverse and bool(past_relevant)))
 
 
-def divided(problem: Problem, scores: np.ndarray, direction: np.ndarray, span: tuple[float, float]) -> Survey:
+def divided(problem, scores, direction, span):
     """The survey of a part of the x axis."""
     unknown = np.array([np.inf])
     whole = Survey(1.0, np.array(span), -unknown, unknown, np.array([problem.pairs]), np.empty(0))
@@ -309,9 +307,7 @@ def divided(problem: Problem, scores: np.ndarray, direction: np.ndarray, span: t
     st.lists(st.floats(-50, 50, width=32), max_size=2, unique=True),
     st.sampled_from([1e-30, 1.0, 1e30]),
 )
-def test_bounds_hold_at_ends_and_between(
-    name: str, seed: int, levels: int | None, ends: list[float], magnitude: float
-) -> None:
+def test_bounds_hold_at_ends_and_between(name, seed, levels, ends, magnitude):
     """Queries have up to 40 documents, so that some have fewer than the cut-off; `levels` makes ties."""
     data = random_data(seed, queries=6, documents=3 + seed % 38, levels=levels)
     problem = prepare(data, Objective.parse(name))
@@ -326,7 +322,7 @@ def test_bounds_hold_at_ends_and_between(
         assert found.values[b] <= inside[0] + 1e-12
 
 
-def best_between(data: RankingData, problem: Problem, low: float, high: float) -> float:
+def best_between(data, problem, low, high):
     """The highest measure between two points, by one point in every interval between crossings of any documents."""
     s, v = data.columns[0], data.columns[1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -337,7 +333,7 @@ def best_between(data: RankingData, problem: Problem, low: float, high: float) -
 
 @pytest.mark.parametrize("name", TOP)
 @pytest.mark.parametrize("span", [(-np.inf, np.inf), (-0.5, 2.0), (1.0, np.inf)])
-def test_bounds_of_one_query_are_its_best(name: str, span: tuple[float, float]) -> None:
+def test_bounds_of_one_query_are_its_best(name, span):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         data = RankingData(
@@ -355,7 +351,7 @@ def test_bounds_of_one_query_are_its_best(name: str, span: tuple[float, float]) 
         assert exact >= 0.95 * len(found.values[::25])
 
 
-def test_two_documents_that_never_cross_keep_their_order() -> None:
+def test_two_documents_that_never_cross_keep_their_order():
     """Equal lines are ordered by row, and parallel ones by score."""
     data = RankingData(
         specs=("a", "b"), qids=("1",), offsets=np.array([0, 4]), docids=("w", "x", "y", "z"),

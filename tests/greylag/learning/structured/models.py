@@ -1,12 +1,9 @@
 """Structured models small enough to enumerate all outputs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import minimize
-
-from greylag.ranking import FloatArray
 
 THOMSON = {2: 0.5, 4: 3.674235, 6: 9.985281, 12: 49.165253}
 """Known minima of the Coulomb energy of that many charges on the sphere in three dimensions."""
@@ -18,19 +15,19 @@ class Table:
 
     nonnegative: tuple[int, ...] = field(default=(), kw_only=True)
 
-    def joint_feature(self, x: FloatArray, y: int) -> FloatArray:
+    def joint_feature(self, x, y):
         return x[y]
 
-    def loss(self, truth: FloatArray, y: int) -> float:
+    def loss(self, truth, y):
         return float(truth[y])
 
-    def target(self, x: FloatArray, truth: FloatArray) -> int:
+    def target(self, x, truth):
         return int(np.argmin(truth))
 
-    def infer(self, x: FloatArray, weights: FloatArray) -> int:
+    def infer(self, x, weights):
         return int(np.argmax(x @ weights))
 
-    def infer_augmented(self, x: FloatArray, truth: FloatArray, weights: FloatArray) -> int:
+    def infer_augmented(self, x, truth, weights):
         return int(np.argmax(x @ weights + truth))
 
 
@@ -40,36 +37,21 @@ class ComparingTable(Table):
 
     outputs: int
 
-    def similarity(self, y: int, other: int) -> float:
+    def similarity(self, y, other):
         return 1.0 - abs(y - other) / (self.outputs - 1)
 
-    def infer_apart(
-        self,
-        x: FloatArray,
-        truth: FloatArray,
-        weights: FloatArray,
-        others: Sequence[int],
-        *,
-        task: float,
-        similarity: float,
-    ) -> int:
+    def infer_apart(self, x, truth, weights, others, *, task, similarity):
         shared = [np.mean([self.similarity(y, other) for other in others]) for y in range(self.outputs)]
         return int(np.argmax(x @ weights + task * truth + similarity * np.array(shared)))
 
 
-def random_tables(seed: int, n: int, outputs: int, d: int) -> list[tuple[FloatArray, FloatArray]]:
+def random_tables(seed, n, outputs, d):
     """Examples for `Table`; the lowest loss is not always 0."""
     rng = np.random.default_rng(seed)
     return [(rng.standard_normal((outputs, d)), rng.random(outputs)) for _ in range(n)]
 
 
-def optimum_around(
-    centre: FloatArray,
-    examples: Sequence[tuple[FloatArray, FloatArray]],
-    C: float,
-    targets: Sequence[int],
-    nonnegative: Sequence[int] = (),
-) -> FloatArray:
+def optimum_around(centre, examples, C, targets, nonnegative=()):
     """The w that minimises ||w - centre||² / 2 + C times the mean hinge loss under all constraints, by SLSQP."""
     n, d = len(examples), len(centre)
     rows, bounds = [], []

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from greylag.learning.structured import Assignment, Coulomb, CuttingPlane, TrainingSet, Update
-from greylag.learning.structured.coulomb_solvers import Repulsion
+from greylag.learning.structured import Coulomb, CuttingPlane, TrainingSet
 from greylag.learning.structured.electrostatics import displacements, riesz_energy
 from tests.greylag.learning.structured.models import THOMSON, Table, optimum_around, random_tables
 
-UPDATES: tuple[Update, ...] = ("exact", "subgradient")
-REPULSIONS: tuple[Repulsion, ...] = ("displacement", "gradient")
-ASSIGNMENTS: tuple[Assignment, ...] = ("all", "best", "sampled", "stochastic")
+UPDATES = ("exact", "subgradient")
+REPULSIONS = ("displacement", "gradient")
+ASSIGNMENTS = ("all", "best", "sampled", "stochastic")
 
 
 @pytest.mark.parametrize("assignment", ["all", "stochastic"])
@@ -25,9 +24,7 @@ ASSIGNMENTS: tuple[Assignment, ...] = ("all", "best", "sampled", "stochastic")
     ("update", "repulsion"), [("exact", "displacement"), ("exact", "gradient"), ("subgradient", "displacement")]
 )
 @pytest.mark.parametrize("C", [0.5, 20.0])
-def test_without_alpha_every_member_is_the_structured_svm(
-    update: Update, repulsion: Repulsion, assignment: Assignment, C: float
-) -> None:
+def test_without_alpha_every_member_is_the_structured_svm(update, repulsion, assignment, C):
     examples = random_tables(0, n=6, outputs=8, d=5)
     best = CuttingPlane(C, epsilon=1e-8).fit(Table(), examples).objective
     learner = Coulomb(3, alpha=0.0, C=C, repulsion=repulsion, assignment=assignment, update=update)
@@ -42,7 +39,7 @@ def test_without_alpha_every_member_is_the_structured_svm(
 @pytest.mark.parametrize(
     ("update", "repulsion"), [("exact", "displacement"), ("exact", "gradient"), ("subgradient", "displacement")]
 )
-def test_one_member_is_the_structured_svm(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
+def test_one_member_is_the_structured_svm(update, repulsion, assignment):
     examples = random_tables(1, n=6, outputs=8, d=5)
     best = CuttingPlane(2.0, epsilon=1e-8).fit(Table(), examples).objective
     epochs = 100 if update == "exact" else 500 if assignment == "stochastic" else 2000
@@ -52,7 +49,7 @@ def test_one_member_is_the_structured_svm(update: Update, repulsion: Repulsion, 
 
 
 @pytest.mark.parametrize("m", THOMSON)
-def test_without_risk_members_solve_the_thomson_problem(m: int) -> None:
+def test_without_risk_members_solve_the_thomson_problem(m):
     # All outputs have the same features and no loss, so that all weights are equally good.
     examples = [(np.ones((2, 3)), np.zeros(2))]
     ensemble = Coulomb(m, alpha=2.0, epochs=2000).fit(Table(), examples)
@@ -63,7 +60,7 @@ def test_without_risk_members_solve_the_thomson_problem(m: int) -> None:
 @pytest.mark.parametrize("assignment", ["all", "stochastic"])
 @pytest.mark.parametrize("repulsion", REPULSIONS)
 @pytest.mark.parametrize("update", UPDATES)
-def test_larger_alpha_makes_larger_angles(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
+def test_larger_alpha_makes_larger_angles(update, repulsion, assignment):
     examples = random_tables(2, n=5, outputs=6, d=12)
     learners = [
         Coulomb(4, alpha=alpha, C=5.0, update=update, repulsion=repulsion, assignment=assignment)
@@ -74,7 +71,7 @@ def test_larger_alpha_makes_larger_angles(update: Update, repulsion: Repulsion, 
     assert angles[-1] > angles[1] + 10.0
 
 
-def test_only_the_gradient_form_passes_the_angle_of_displacements() -> None:
+def test_only_the_gradient_form_passes_the_angle_of_displacements():
     examples = random_tables(2, n=5, outputs=6, d=12)
     bounded, free = (
         [Coulomb(4, alpha=alpha, C=20.0, repulsion=form).fit(Table(), examples).mean_angle for alpha in (1.0, 10.0)]
@@ -87,7 +84,7 @@ def test_only_the_gradient_form_passes_the_angle_of_displacements() -> None:
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 @pytest.mark.parametrize("repulsion", REPULSIONS)
 @pytest.mark.parametrize("update", UPDATES)
-def test_same_seed_same_bytes(update: Update, repulsion: Repulsion, assignment: Assignment) -> None:
+def test_same_seed_same_bytes(update, repulsion, assignment):
     examples = random_tables(4, n=5, outputs=6, d=8)
     learner = Coulomb(3, alpha=0.1, C=2.0, repulsion=repulsion, assignment=assignment, update=update, epochs=15, seed=5)
     with threadpool_limits(1):
@@ -98,7 +95,7 @@ def test_same_seed_same_bytes(update: Update, repulsion: Repulsion, assignment: 
     assert not np.array_equal(first, other)
 
 
-def test_the_exact_update_expects_all_examples_of_stochastic_steps() -> None:
+def test_the_exact_update_expects_all_examples_of_stochastic_steps():
     examples = random_tables(4, n=5, outputs=6, d=8)
     first, second = (Coulomb(3, assignment=a).fit(Table(), examples).weights for a in ("all", "stochastic"))
     assert first.tobytes() == second.tobytes()
@@ -106,7 +103,7 @@ def test_the_exact_update_expects_all_examples_of_stochastic_steps() -> None:
 
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("repulsion", REPULSIONS)
-def test_best_makes_members_specialise(repulsion: Repulsion, update: Update) -> None:
+def test_best_makes_members_specialise(repulsion, update):
     # Two kinds of examples that no single weight vector can fit.
     x = np.array([[1.0], [-1.0]])
     examples = [(x, truth) for truth in (np.array([0.0, 1.0]), np.array([1.0, 0.0])) for _ in range(3)]
@@ -119,7 +116,7 @@ def test_best_makes_members_specialise(repulsion: Repulsion, update: Update) -> 
 
 
 @pytest.mark.parametrize("repulsion", REPULSIONS)
-def test_best_converges_to_the_optimum_of_the_examples_of_each_member(repulsion: Repulsion) -> None:
+def test_best_converges_to_the_optimum_of_the_examples_of_each_member(repulsion):
     """The cost of a member's examples is C for any number of them (eq. 10)."""
     C, examples = 5.0, random_tables(9, n=9, outputs=6, d=5)
     learner = Coulomb(3, alpha=0.0, C=C, repulsion=repulsion, assignment="best", epsilon=1e-6, seed=1)
@@ -139,7 +136,7 @@ def test_best_converges_to_the_optimum_of_the_examples_of_each_member(repulsion:
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_one_example_goes_to_one_member_and_the_others_keep_their_lengths(update: Update) -> None:
+def test_one_example_goes_to_one_member_and_the_others_keep_their_lengths(update):
     examples = random_tables(6, n=1, outputs=10, d=6)
     C = 50.0
     optimum = CuttingPlane(C).fit(Table(), examples).weights
@@ -151,7 +148,7 @@ def test_one_example_goes_to_one_member_and_the_others_keep_their_lengths(update
     assert np.isclose(lengths, expected).sum() == 2
 
 
-def test_sampled_costs_do_not_shrink_with_the_number_of_members() -> None:
+def test_sampled_costs_do_not_shrink_with_the_number_of_members():
     # All members predict alike, so that each learns from all examples at the full cost.
     C, examples = 5.0, random_tables(6, n=4, outputs=10, d=6)
     best = CuttingPlane(C, epsilon=1e-8).fit(Table(), examples).objective
@@ -161,7 +158,7 @@ def test_sampled_costs_do_not_shrink_with_the_number_of_members() -> None:
         assert max(training.objective(member, C) for member in ensemble.weights) == pytest.approx(best, rel=0.01)
 
 
-def test_one_example_is_enough_for_different_members() -> None:
+def test_one_example_is_enough_for_different_members():
     examples = random_tables(6, n=1, outputs=10, d=6)
     ensemble = Coulomb(5, alpha=0.3, C=5.0).fit(Table(), examples)
     assert ensemble.mean_angle > 20.0
@@ -170,13 +167,13 @@ def test_one_example_is_enough_for_different_members() -> None:
 
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("repulsion", REPULSIONS)
-def test_more_members_than_directions(repulsion: Repulsion, update: Update) -> None:
+def test_more_members_than_directions(repulsion, update):
     learner = Coulomb(5, alpha=1.0, repulsion=repulsion, update=update)
     weights = learner.fit(Table(), random_tables(7, n=2, outputs=3, d=1)).weights
     assert np.isfinite(weights).all()
 
 
-def test_members_that_coincide_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_members_that_coincide_are_told(caplog):
     """Where the structured SVM has as many active constraints as weights, displacements move no member."""
     examples, C = random_tables(2, n=5, outputs=8, d=6), 1000.0
     ensemble = Coulomb(3, alpha=1.0, C=C, epochs=300).fit(Table(), examples)
@@ -189,7 +186,7 @@ def test_members_that_coincide_are_told(caplog: pytest.LogCaptureFixture) -> Non
         assert np.linalg.norm(member - expected) <= 0.02 * np.linalg.norm(member)
 
 
-def test_the_limit_warns(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_limit_warns(caplog):
     with caplog.at_level(logging.WARNING, "greylag"):
         ensemble = Coulomb(3, epochs=2).fit(Table(), random_tables(8, n=3, outputs=4, d=5))
     assert not ensemble.converged

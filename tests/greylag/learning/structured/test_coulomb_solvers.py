@@ -1,14 +1,12 @@
 """Electrostatics, and the assignments and solvers of the Coulomb structured SVM, by definition and by other solvers."""
 
-from collections.abc import Callable
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from greylag.learning.structured import Coulomb, Ensemble, TrainingSet
+from greylag.learning.structured import Coulomb, TrainingSet
 from greylag.learning.structured.coulomb_solvers import (
     CONVERGENCE_TOLERANCE,
     CoulombProblem,
@@ -41,12 +39,12 @@ EXAMPLES = random_tables(0, n=6, outputs=5, d=4)
 WEIGHTS = np.random.default_rng(1).standard_normal((3, 4))
 
 
-def problem(table: Table | None = None, examples: Examples = EXAMPLES, **given: Any) -> CoulombProblem:
+def problem(table=None, examples=EXAMPLES, **given):
     parameters = {"C": 5.0, "alpha": 0.3, "s": 1.0, "repulsion": "displacement", "assignment": "all"} | given
     return CoulombProblem(TrainingSet(table or Table(), examples), **parameters)
 
 
-def test_sampling_shares_fall_with_the_share_of_losses() -> None:
+def test_sampling_shares_fall_with_the_share_of_losses():
     # (1 - pi) / (M - 1) by hand, with pi = 0.4, 0.1, 0.5 in the last column.
     expected = np.array(
         [[0.5, 0.25, 1 / 3, 1 / 3, 0.3], [0.25, 0.25, 1 / 3, 1 / 3, 0.45], [0.25, 0.5, 1 / 3, 1 / 3, 0.25]]
@@ -57,14 +55,14 @@ def test_sampling_shares_fall_with_the_share_of_losses() -> None:
     assert sampling_shares(np.array([[0.0, 3.0]])).tolist() == [[1.0, 1.0]]
 
 
-def test_members_are_drawn_by_their_shares() -> None:
+def test_members_are_drawn_by_their_shares():
     rng, shares = np.random.default_rng(0), sampling_shares(LOSSES)
     drawn = np.array([draw_members(shares, rng) for _ in range(DRAWS)])
     assert (drawn.sum(axis=1) == 1).all()
     np.testing.assert_allclose(drawn.mean(axis=0), shares, atol=0.015)
 
 
-def test_best_draws_ties_and_keeps_its_members() -> None:
+def test_best_draws_ties_and_keeps_its_members():
     rng, none = np.random.default_rng(0), np.zeros_like(LOSSES)
     drawn = np.array([best_shares(LOSSES, none, rng) for _ in range(DRAWS)])
     assert (drawn.sum(axis=1) == 1).all()
@@ -76,7 +74,7 @@ def test_best_draws_ties_and_keeps_its_members() -> None:
         assert best_shares(LOSSES, before, rng).tolist() == [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 1, 1, 1, 0]]
 
 
-def test_each_member_draws_its_own_example() -> None:
+def test_each_member_draws_its_own_example():
     rng = np.random.default_rng(0)
     drawn = np.array([draw_examples(2, 3, rng) for _ in range(DRAWS)])
     assert (drawn.sum(axis=2) == 1).all()
@@ -85,20 +83,20 @@ def test_each_member_draws_its_own_example() -> None:
     assert both == pytest.approx(1 / 3, abs=0.015)  # independent draws
 
 
-def test_costs_of_a_member_are_a_mean_over_its_examples() -> None:
+def test_costs_of_a_member_are_a_mean_over_its_examples():
     shares = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.6]])
     expected = [[3.0, 0.0, 3.0], [0.0, 6.0, 0.0], [0.0, 0.0, 0.0], [1.2, 1.2, 3.6]]
     np.testing.assert_allclose(member_costs(shares, 6.0), expected)
 
 
-def test_targets_are_the_chosen_repulsion() -> None:
+def test_targets_are_the_chosen_repulsion():
     np.testing.assert_array_equal(problem(s=2.0).targets(WEIGHTS), displacements(WEIGHTS, 0.3, 2.0))
     np.testing.assert_array_equal(problem(repulsion="gradient").targets(WEIGHTS), energy_descent(WEIGHTS, 0.3))
     assert problem(alpha=0.0).energy(np.ones((2, 4))) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_costs_of_sampled_examples_are_means_over_all_draws(n: int) -> None:
+def test_costs_of_sampled_examples_are_means_over_all_draws(n):
     q = np.random.default_rng(n).random((1, n))
     expected, learning = np.zeros(n), 0.0
     for drawn in product([False, True], repeat=n):
@@ -111,7 +109,7 @@ def test_costs_of_sampled_examples_are_means_over_all_draws(n: int) -> None:
     np.testing.assert_allclose(costs[0], expected / learning, rtol=1e-12)
 
 
-def test_drawn_shares_are_those_of_table_1() -> None:
+def test_drawn_shares_are_those_of_table_1():
     rng, none = np.random.default_rng(0), np.zeros((3, 6))
     losses = task_losses(Table(), EXAMPLES, WEIGHTS)
     assert (problem().drawn_shares(WEIGHTS, none, rng) == 1.0).all()
@@ -128,7 +126,7 @@ def test_drawn_shares_are_those_of_table_1() -> None:
         np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.04)
 
 
-def test_expected_shares_are_means_over_the_epochs() -> None:
+def test_expected_shares_are_means_over_the_epochs():
     rng, shares, sampled = np.random.default_rng(0), np.zeros((3, 6)), problem(assignment="sampled")
     points = [np.random.default_rng(seed).standard_normal((3, 4)) for seed in range(4)]
     for epoch, weights in enumerate(points, 1):
@@ -142,18 +140,18 @@ def test_expected_shares_are_means_over_the_epochs() -> None:
     np.testing.assert_array_equal(best[1], shares)
 
 
-def test_points_return_to_spheres() -> None:
+def test_points_return_to_spheres():
     moved = np.array([[3.0, 4.0, 0.0, -1.0], [0.0, 0.0, 0.0, -2.0]])
     weights = np.array([[0.0, 0.0, 0.0, 2.0], [1.0, 0.0, 0.0, 0.0]])
     found = problem(Table(nonnegative=(3,))).return_to_spheres(moved, weights)
     np.testing.assert_allclose(found, [[1.2, 1.6, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 
 
-def test_relative_distances() -> None:
+def test_relative_distances():
     assert problem().relative(np.array([[3.0, 4.0], [0.0, 1.0]]), np.array([[6.0, 8.0], [0.0, 0.0]])) == 1.0
 
 
-def subgradient(w: FloatArray, examples: list[int]) -> FloatArray:
+def subgradient(w, examples):
     """The mean of g over the examples of a member (eq. 7)."""
     found = []
     for x, truth in (EXAMPLES[i] for i in examples):
@@ -162,7 +160,7 @@ def subgradient(w: FloatArray, examples: list[int]) -> FloatArray:
 
 
 @pytest.mark.parametrize("repulsion", ["displacement", "gradient"])
-def test_one_step_is_eq_8(repulsion: str) -> None:
+def test_one_step_is_eq_8(repulsion):
     repel = {"displacement": displacements, "gradient": energy_descent}[repulsion](WEIGHTS, 0.3)
     slopes = [-(w + 5.0 * subgradient(w, [*range(6)]) - force) for w, force in zip(WEIGHTS, repel, strict=True)]
     eta = 1.0 / max(1.0, np.linalg.norm(slopes, axis=1).max() / 0.5)
@@ -171,7 +169,7 @@ def test_one_step_is_eq_8(repulsion: str) -> None:
     assert not found.converged
 
 
-def test_a_stochastic_epoch_is_eq_9_with_an_example_for_each_member() -> None:
+def test_a_stochastic_epoch_is_eq_9_with_an_example_for_each_member():
     found = walk(problem(Table(), assignment="stochastic"), WEIGHTS, 0.5, epochs=2, rng=np.random.default_rng(0))
     rng, weights, delay, suffix = np.random.default_rng(0), WEIGHTS.copy(), 0.0, []
     for step in range(12):
@@ -185,7 +183,7 @@ def test_a_stochastic_epoch_is_eq_9_with_an_example_for_each_member() -> None:
     np.testing.assert_allclose(found.weights, np.mean(suffix[6:], axis=0), rtol=1e-10)
 
 
-def test_a_member_without_examples_is_only_repelled() -> None:
+def test_a_member_without_examples_is_only_repelled():
     # The first member is best on all examples; the others keep their lengths (eq. 10).
     examples = [(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.0, 1.0]))] * 2
     start = np.array([[3.0, 0.1], [-2.0, 0.5], [-0.5, 1.0]])
@@ -197,13 +195,13 @@ def test_a_member_without_examples_is_only_repelled() -> None:
     assert np.linalg.norm(after[0]) < 2.5
 
 
-def relaxed(table: Table, examples: Examples, M: int, **given: Any) -> Ensemble:
+def relaxed(table, examples, M, **given):
     rng, case = np.random.default_rng(0), problem(table, examples, **({"alpha": 0.1} | given))
     centres = rng.standard_normal((M, examples[0][0].shape[1]))
     return relax(case, case.training.project(centres), centres, epochs=300, epsilon=1e-6, rng=rng)
 
 
-def descended(table: Table, examples: Examples, M: int, *, epochs: int = 300, **given: Any) -> Ensemble:
+def descended(table, examples, M, *, epochs=300, **given):
     rng, case = np.random.default_rng(0), problem(table, examples, **({"alpha": 0.1, "repulsion": "gradient"} | given))
     start = case.training.project(rng.standard_normal((M, examples[0][0].shape[1])))
     return descend(case, start, epochs=epochs, epsilon=1e-6, rng=rng)
@@ -215,9 +213,7 @@ SOLVERS = [(relaxed, displacements), (descended, energy_descent)]
 @pytest.mark.parametrize("nonnegative", [(), (0, 3, 5)])
 @pytest.mark.parametrize(("alpha", "s"), [(0.01, 1.0), (0.3, 1.0), (1.0, 1.0), (0.3, 2.0), (1.0, 2.0)])
 @pytest.mark.parametrize(("solved", "repel"), SOLVERS)
-def test_each_member_is_the_optimum_around_its_repulsion(
-    solved: Any, repel: Any, alpha: float, s: float, nonnegative: tuple[int, ...]
-) -> None:
+def test_each_member_is_the_optimum_around_its_repulsion(solved, repel, alpha, s, nonnegative):
     """By another solver: a fixed point of eq. 8, or a point at which 0 is a subgradient of the objective."""
     table, examples = Table(nonnegative=nonnegative), random_tables(3, n=5, outputs=6, d=8)
     ensemble = solved(table, examples, 4, alpha=alpha, s=s)
@@ -232,16 +228,14 @@ def test_each_member_is_the_optimum_around_its_repulsion(
 @pytest.mark.parametrize(
     ("seed", "n", "d", "C", "alpha"), [(2, 2, 3, 20.0, 0.3), (3, 1, 2, 50.0, 1.0), (4, 2, 3, 20.0, 0.3)]
 )
-def test_members_that_stay_at_a_kink_are_optimal_before_their_centres_settle(
-    seed: int, n: int, d: int, C: float, alpha: float
-) -> None:
+def test_members_that_stay_at_a_kink_are_optimal_before_their_centres_settle(seed, n, d, C, alpha):
     ensemble = relaxed(Table(), random_tables(seed, n=n, outputs=3, d=d), 3, alpha=alpha, C=C)
     assert ensemble.converged
     assert ensemble.epochs < 50
 
 
 @pytest.mark.parametrize(("solved", "repel"), SOLVERS)
-def test_members_without_examples_find_equilibrium_on_their_spheres(solved: Any, repel: Any) -> None:
+def test_members_without_examples_find_equilibrium_on_their_spheres(solved, repel):
     examples = random_tables(6, n=1, outputs=10, d=6)
     start = np.random.default_rng(0).standard_normal((3, 6))
     ensemble = solved(Table(), examples, 3, assignment="best", alpha=1.0)
@@ -254,7 +248,7 @@ def test_members_without_examples_find_equilibrium_on_their_spheres(solved: Any,
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_sampled_fixed_points_are_where_the_steps_end(n: int) -> None:
+def test_sampled_fixed_points_are_where_the_steps_end(n):
     """The repulsion of members that learn from few examples counts for more; "all" would give smaller angles."""
     examples = random_tables(n, n=n, outputs=10, d=6)
     ends = [
@@ -267,13 +261,13 @@ def test_sampled_fixed_points_are_where_the_steps_end(n: int) -> None:
 
 
 @pytest.mark.parametrize("s", [0.5, 1.0, 2.0])
-def test_without_risk_any_exponent_gives_the_tetrahedron(s: float) -> None:
+def test_without_risk_any_exponent_gives_the_tetrahedron(s):
     ensemble = relaxed(Table(), [(np.ones((2, 3)), np.zeros(2))], 4, alpha=2.0, s=s)
     units = ensemble.weights / np.linalg.norm(ensemble.weights, axis=1, keepdims=True)
     np.testing.assert_allclose((units @ units.T)[np.triu_indices(4, 1)], -1 / 3, atol=0.03)
 
 
-def objective(weights: FloatArray, examples: Examples, C: float, alpha: float, s: float) -> float:
+def objective(weights, examples, C, alpha, s):
     training = TrainingSet(Table(), examples)
     return alpha * riesz_energy(weights, s) + sum(training.objective(member, C) for member in weights)
 
@@ -281,7 +275,7 @@ def objective(weights: FloatArray, examples: Examples, C: float, alpha: float, s
 @pytest.mark.parametrize("s", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 10.0])
 @pytest.mark.parametrize("assignment", ["all", "stochastic"])
-def test_the_objective_never_rises_and_is_that_of_the_weights(assignment: str, alpha: float, s: float) -> None:
+def test_the_objective_never_rises_and_is_that_of_the_weights(assignment, alpha, s):
     examples = random_tables(4, n=5, outputs=6, d=8)
     ensemble = descended(Table(), examples, 4, alpha=alpha, s=s, C=20.0, assignment=assignment)
     assert len(ensemble.objectives) == ensemble.epochs
@@ -291,7 +285,7 @@ def test_the_objective_never_rises_and_is_that_of_the_weights(assignment: str, a
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_local_search_lowers_the_objective_much(seed: int) -> None:
+def test_no_local_search_lowers_the_objective_much(seed):
     examples = random_tables(seed, n=3, outputs=5, d=4)
     ensemble = descended(Table(), examples, 3, alpha=0.5, C=5.0)
     lowest = minimize(
@@ -304,7 +298,7 @@ def test_no_local_search_lowers_the_objective_much(seed: int) -> None:
 
 
 @pytest.mark.parametrize("m", THOMSON)
-def test_at_vanishing_risk_members_solve_the_thomson_problem(m: int) -> None:
+def test_at_vanishing_risk_members_solve_the_thomson_problem(m):
     examples = random_tables(5, n=2, outputs=4, d=3)
     ensemble = descended(Table(), examples, m, C=1e-6, alpha=1.0, epochs=4)
     assert riesz_energy(ensemble.weights) == pytest.approx(THOMSON[m], rel=1e-4)
@@ -313,16 +307,16 @@ def test_at_vanishing_risk_members_solve_the_thomson_problem(m: int) -> None:
 EXPONENTS = (0.5, 1.0, 2.0, 3.5)
 
 
-def random_weights(seed: int, m: int, d: int) -> FloatArray:
+def random_weights(seed, m, d):
     rng = np.random.default_rng(seed)
     return rng.standard_normal((m, d)) * rng.uniform(0.1, 10.0, (m, 1))
 
 
-def plain_energy(points: FloatArray, s: float = 1.0) -> float:
+def plain_energy(points, s=1.0):
     return sum(np.linalg.norm(points[m] - points[k]) ** -s for m in range(len(points)) for k in range(m))
 
 
-def numerical_gradient(energy: Callable[[FloatArray], float], points: FloatArray) -> FloatArray:
+def numerical_gradient(energy, points):
     gradient, step = np.zeros_like(points), 1e-6
     for place in np.ndindex(points.shape):
         moved = np.zeros_like(points)
@@ -331,7 +325,7 @@ def numerical_gradient(energy: Callable[[FloatArray], float], points: FloatArray
     return gradient
 
 
-def test_known_energies() -> None:
+def test_known_energies():
     assert riesz_energy(np.array([[2.0, 0.0], [-5.0, 0.0]])) == pytest.approx(0.5)
     corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
     assert riesz_energy(corners) == pytest.approx(3.674235, abs=1e-6)
@@ -340,7 +334,7 @@ def test_known_energies() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_energy_depends_only_on_directions(seed: int) -> None:
+def test_energy_depends_only_on_directions(seed):
     weights = random_weights(seed, 5, 4)
     units = weights / np.linalg.norm(weights, axis=1, keepdims=True)
     np.testing.assert_allclose(directions(weights), units, rtol=1e-14)
@@ -350,7 +344,7 @@ def test_energy_depends_only_on_directions(seed: int) -> None:
 
 @pytest.mark.parametrize("s", EXPONENTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_force_is_the_negative_gradient_of_the_energy(seed: int, s: float) -> None:
+def test_force_is_the_negative_gradient_of_the_energy(seed, s):
     units = directions(random_weights(seed, 4, 3))
     gradient = numerical_gradient(lambda points: plain_energy(points, s), units)
     np.testing.assert_allclose(riesz_forces(units, s), -gradient, rtol=1e-6, atol=1e-8)
@@ -358,7 +352,7 @@ def test_force_is_the_negative_gradient_of_the_energy(seed: int, s: float) -> No
 
 @pytest.mark.parametrize("s", EXPONENTS)
 @pytest.mark.parametrize("seed", range(4))
-def test_descent_is_the_negative_gradient_by_the_weights(seed: int, s: float) -> None:
+def test_descent_is_the_negative_gradient_by_the_weights(seed, s):
     weights = random_weights(seed, 4, 3)
     gradient = numerical_gradient(lambda points: 0.7 * riesz_energy(points, s), weights)
     descent = energy_descent(weights, 0.7, s)
@@ -370,7 +364,7 @@ def test_descent_is_the_negative_gradient_by_the_weights(seed: int, s: float) ->
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
-def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha: float) -> None:
+def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha):
     weights = random_weights(3, 6, 5)
     lengths = np.linalg.norm(weights, axis=1)
     moved = weights + displacements(weights, alpha)
@@ -382,12 +376,12 @@ def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha: f
     assert riesz_energy(weights + 1e-3 * displacements(weights, alpha)) < riesz_energy(weights)
 
 
-def test_displacement_vanishes_without_alpha() -> None:
+def test_displacement_vanishes_without_alpha():
     weights = random_weights(4, 5, 8)
     np.testing.assert_allclose(displacements(weights, 0.0), 0.0, atol=1e-14)
 
 
-def test_coinciding_and_zero_weights_are_finite() -> None:
+def test_coinciding_and_zero_weights_are_finite():
     weights = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1e-300, 1e-300]])
     assert riesz_energy(weights) == np.inf
     assert np.isfinite(riesz_forces(weights)).all()
@@ -400,7 +394,7 @@ def test_coinciding_and_zero_weights_are_finite() -> None:
     np.testing.assert_array_equal(riesz_forces(weights)[0], riesz_forces(weights)[1])
 
 
-def test_angles() -> None:
+def test_angles():
     assert mean_angle(np.eye(3)) == pytest.approx(90.0)
     assert mean_angle(np.array([[1.0, 0.0], [-3.0, 0.0]])) == pytest.approx(180.0)
     assert mean_angle(np.ones((1, 4))) == 0.0

@@ -4,8 +4,7 @@ Tests `constraint_pool`, `dual_steps`, `model` and `greylag.core.checks`.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import get_args
 
 import clarabel
 import numpy as np
@@ -35,7 +34,7 @@ from tests.greylag.learning.structured.models import ComparingTable, Table, opti
 Examples = list[tuple[FloatArray, FloatArray]]
 
 
-def optimum(examples: Examples, C: float, signs: Sequence[int] = ()) -> float:
+def optimum(examples, C, signs=()):
     """The optimum under all constraints, by clarabel's interior-point method over w and the slacks."""
     n, d = len(examples), examples[0][0].shape[1]
     rows, bounds = [-np.eye(n + d)[list(signs)]], [np.zeros(len(signs))]
@@ -53,7 +52,7 @@ def optimum(examples: Examples, C: float, signs: Sequence[int] = ()) -> float:
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 1000.0, 1e5])
 @pytest.mark.parametrize("seed", range(6))
-def test_converged_means_close_to_the_optimum_relative_to_it(seed: int, C: float) -> None:
+def test_converged_means_close_to_the_optimum_relative_to_it(seed, C):
     """At large C, where the optimum is a small part of C, too; an ensemble of one member is the same."""
     examples, signs = random_tables(seed, n=1 + seed, outputs=5 + 3 * seed, d=3 + 4 * seed), (0, 2)
     best, model = optimum(examples, C, signs), Table(nonnegative=signs)
@@ -69,7 +68,7 @@ def test_converged_means_close_to_the_optimum_relative_to_it(seed: int, C: float
 
 @pytest.mark.parametrize("signs", [(), (0, 3)])
 @pytest.mark.parametrize(("seed", "C"), [(0, 0.01), (1, 1.0), (2, 1.0), (2, 30.0), (3, 30.0), (4, 1000.0)])
-def test_reaches_the_optimum_of_an_independent_solver(seed: int, C: float, signs: tuple[int, ...]) -> None:
+def test_reaches_the_optimum_of_an_independent_solver(seed, C, signs):
     examples, model = random_tables(seed, n=4, outputs=5, d=4), Table(nonnegative=signs)
     expected = optimum(examples, C, signs)
     solution = CuttingPlane(C=C, epsilon=1e-8).fit(model, examples)
@@ -80,7 +79,7 @@ def test_reaches_the_optimum_of_an_independent_solver(seed: int, C: float, signs
     assert TrainingSet(model, examples).objective(solution.weights, C) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def test_equals_the_multiclass_svm_of_liblinear() -> None:
+def test_equals_the_multiclass_svm_of_liblinear():
     from sklearn.svm import LinearSVC
 
     rng = np.random.default_rng(5)
@@ -96,7 +95,7 @@ def test_equals_the_multiclass_svm_of_liblinear() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_gap_bounds_the_optimum(seed: int) -> None:
+def test_the_gap_bounds_the_optimum(seed):
     examples = random_tables(seed, n=8, outputs=20, d=6)
     best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
     for epsilon in (0.3, 0.03, 0.003):
@@ -106,7 +105,7 @@ def test_the_gap_bounds_the_optimum(seed: int) -> None:
         assert solution.gap <= epsilon * solution.objective
 
 
-def test_the_limit_warns_and_the_gap_still_holds(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_limit_warns_and_the_gap_still_holds(caplog):
     examples = random_tables(6, n=8, outputs=20, d=6)
     best = CuttingPlane(C=10.0, epsilon=1e-8).fit(Table(), examples).objective
     with caplog.at_level(logging.WARNING, "greylag"):
@@ -118,7 +117,7 @@ def test_the_limit_warns_and_the_gap_still_holds(caplog: pytest.LogCaptureFixtur
     assert TrainingSet(Table(), examples).objective(solution.weights, 10.0) == pytest.approx(solution.objective)
 
 
-def test_a_path_has_the_optimum_of_each_cost_in_ascending_order() -> None:
+def test_a_path_has_the_optimum_of_each_cost_in_ascending_order():
     examples, grid = random_tables(9, n=10, outputs=30, d=8), (30.0, 0.01, 1000.0, 1.0)
     learner = CuttingPlane(C=5.0, epsilon=1e-6)
     path = dict(learner.fit_path(Table(), examples, grid))
@@ -131,7 +130,7 @@ def test_a_path_has_the_optimum_of_each_cost_in_ascending_order() -> None:
     assert [again[C].weights.tobytes() for C in grid] == [path[C].weights.tobytes() for C in grid]
 
 
-def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch):
     examples = random_tables(7, n=10, outputs=30, d=20)
     kept = CuttingPlane(C=100.0, epsilon=1e-6).fit(Table(), examples)
     monkeypatch.setattr("greylag.learning.structured.constraint_pool.IDLE_LIMIT", 2)
@@ -140,13 +139,13 @@ def test_dropping_idle_constraints_keeps_the_optimum(monkeypatch: pytest.MonkeyP
     assert dropped.objective == pytest.approx(kept.objective, rel=1e-5)
 
 
-def test_the_constraints_of_smaller_costs_save_passes() -> None:
+def test_the_constraints_of_smaller_costs_save_passes():
     examples = random_tables(2, n=20, outputs=60, d=12)
     *_, (_, last) = CuttingPlane().fit_path(Table(), examples, [1.0, 10.0, 100.0])
     assert last.iterations < CuttingPlane(100.0).fit(Table(), examples).iterations
 
 
-def test_same_bytes_on_any_number_of_threads() -> None:
+def test_same_bytes_on_any_number_of_threads():
     # BLAS splits sums of more than 10,000 terms among threads.
     examples = random_tables(8, n=4, outputs=10, d=30_000)
     learner = CuttingPlane()
@@ -158,7 +157,7 @@ def test_same_bytes_on_any_number_of_threads() -> None:
     assert (one.objective, one.gap) == (two.objective, two.gap)
 
 
-def test_hinge_losses_are_exact_after_the_search_for_constraints() -> None:
+def test_hinge_losses_are_exact_after_the_search_for_constraints():
     training = TrainingSet(Table(), random_tables(0, n=4, outputs=6, d=5))
     pool, weights = ConstraintPool(training, 3), np.random.default_rng(0).standard_normal((3, 5))
     expected = np.array([training.hinge_losses(member) for member in weights])
@@ -169,7 +168,7 @@ def test_hinge_losses_are_exact_after_the_search_for_constraints() -> None:
     assert not pool.search(weights, costs, 1e-9)[0]
 
 
-def test_only_examples_with_costs_are_searched() -> None:
+def test_only_examples_with_costs_are_searched():
     training = TrainingSet(Table(), random_tables(0, n=4, outputs=6, d=5))
     pool, weights = ConstraintPool(training, 1), np.random.default_rng(0).standard_normal((1, 5))
     assert not pool.search(weights, np.zeros((1, 4)), 1e-9)[0]
@@ -180,7 +179,7 @@ def test_only_examples_with_costs_are_searched() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_optimum_with_signs_is_that_of_another_solver_of_pool(seed: int) -> None:
+def test_optimum_with_signs_is_that_of_another_solver_of_pool(seed):
     examples, signs = random_tables(seed, n=4, outputs=6, d=5), (0, 2, 3)
     training = TrainingSet(Table(nonnegative=signs), examples)
     pool, rng, C = ConstraintPool(training, 3), np.random.default_rng(seed), np.array([0.1, 3.0, 30.0])
@@ -196,7 +195,7 @@ def test_optimum_with_signs_is_that_of_another_solver_of_pool(seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_members_without_examples_for_long_still_reach_the_optimum(seed: int) -> None:
+def test_members_without_examples_for_long_still_reach_the_optimum(seed):
     training = TrainingSet(Table(), random_tables(seed, n=4, outputs=8, d=5))
     pool, centres, C = ConstraintPool(training, 2), np.zeros((2, 5)), np.full((2, 4), 2.5)
     alone = C * np.array([[1.0], [0.0]])
@@ -215,7 +214,7 @@ def test_members_without_examples_for_long_still_reach_the_optimum(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_optimum_shares_weight_among_the_most_violated_constraints(seed: int) -> None:
+def test_optimum_shares_weight_among_the_most_violated_constraints(seed):
     rng = np.random.default_rng(seed)
     normals, bounds = rng.standard_normal((12, 4)), rng.random(12)
     owners = np.repeat(np.arange(3), 4)
@@ -234,7 +233,7 @@ def test_optimum_shares_weight_among_the_most_violated_constraints(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_multipliers_of_signs_are_complementary_to_the_weights(seed: int) -> None:
+def test_multipliers_of_signs_are_complementary_to_the_weights(seed):
     rng = np.random.default_rng(seed)
     normals = np.vstack([rng.standard_normal((12, 5)), np.eye(5)[[0, 2, 3]]])
     bounds = np.append(rng.random(12), np.zeros(3))
@@ -253,7 +252,7 @@ def test_multipliers_of_signs_are_complementary_to_the_weights(seed: int) -> Non
         assert violations[part][alpha[part] > 0].min() >= violations[part].max() - 1e-9
 
 
-def test_targets_constraints_and_objective_are_the_definitions() -> None:
+def test_targets_constraints_and_objective_are_the_definitions():
     examples = random_tables(0, n=4, outputs=5, d=3)
     training, weights = TrainingSet(Table(), examples), np.random.default_rng(0).standard_normal(3)
     assert training.targets == tuple(int(np.argmin(truth)) for _, truth in examples)
@@ -263,24 +262,24 @@ def test_targets_constraints_and_objective_are_the_definitions() -> None:
     assert training.objective(weights, 2.0) == pytest.approx(weights @ weights / 2 + 2.0 * np.mean(hinges))
 
 
-def test_task_losses_are_those_of_predictions() -> None:
+def test_task_losses_are_those_of_predictions():
     examples, weights = random_tables(0, n=4, outputs=5, d=3), np.random.default_rng(0).standard_normal((2, 3))
     expected = [[truth[np.argmax(x @ member)] for x, truth in examples] for member in weights]
     assert task_losses(Table(), examples, weights).tolist() == expected
 
 
-def test_signs() -> None:
+def test_signs():
     training = TrainingSet(Table(nonnegative=(-1, 0, 2)), random_tables(0, n=2, outputs=3, d=3))
     assert training.nonnegative.tolist() == [0, 2]
     assert training.project(np.array([[-1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])).tolist() == [[0, -2, 3], [4, 5, 0]]
     assert TrainingSet(Table(), training.examples).nonnegative.tolist() == []
 
 
-def test_inner() -> None:
+def test_inner():
     assert inner(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0])).tolist() == [21.0, 43.0]
 
 
-def test_size_angle_and_losses() -> None:
+def test_size_angle_and_losses():
     ensemble = Ensemble(np.eye(3), epochs=4, converged=True)
     assert len(ensemble) == 3
     assert ensemble.mean_angle == pytest.approx(90.0)
@@ -291,7 +290,7 @@ def test_size_angle_and_losses() -> None:
     assert ensemble.losses(Table(), []).shape == (3, 0)
 
 
-def test_perturbations_are_a_tenth_as_long_as_the_weights() -> None:
+def test_perturbations_are_a_tenth_as_long_as_the_weights():
     rng = np.random.default_rng(0)
     weights = np.array([3.0, 0.0, 4.0])
     found = perturbations(weights, 200, rng)
@@ -300,7 +299,7 @@ def test_perturbations_are_a_tenth_as_long_as_the_weights() -> None:
     np.testing.assert_allclose(np.linalg.norm(perturbations(np.zeros(3), 4, rng), axis=1), 0.1)
 
 
-def training(*sizes: tuple[int, int, int], **options: Any) -> TrainingSet[Any, Any, Any]:
+def training(*sizes, **options):
     return TrainingSet(Table(**options), [example for size in sizes for example in random_tables(0, *size)])
 
 
@@ -331,12 +330,12 @@ def training(*sizes: tuple[int, int, int], **options: Any) -> TrainingSet[Any, A
         (lambda: check_model(object(), StructuredModel, Coulomb()), ParameterError, "object Coulomb infer target"),
     ],
 )
-def test_refusals(call: Callable[[], object], error: type[Exception], parts: str) -> None:
+def test_refusals(call, error, parts):
     with pytest.raises(error) as refused:
         call()
     assert [part for part in parts.split() if part not in str(refused.value)] == []
 
 
-def test_models_that_fit_are_taken() -> None:
+def test_models_that_fit_are_taken():
     check_model(Table(), StructuredModel, CuttingPlane())
     check_model(ComparingTable(3), ComparingModel, CuttingPlane())
