@@ -96,8 +96,8 @@ def curve_gains() -> str:
         where, than = f"at {_NUMBERS[below]} size{'s' if below > 1 else ''}", "another"
     texts = sum("BM25" in next(iter(points(figures).values())) for figures in curve_points().values())
     return (
-        f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {least} to {most} above that of "
-        f"tuned BM25,\nand {where} significantly below that of {than} system ([evidence](../evidence/rankers.md))."
+        f"On {_NUMBERS[texts]} public text collections, nDCG@10 on held-out topics was {least} to {most} above "
+        f"tuned BM25,\nand {where} significantly below {than} system ([evidence](../evidence/rankers.md))."
     )
 
 
@@ -138,7 +138,7 @@ def few_topics_gain() -> str:
     ]
     return (
         f"On {_NUMBERS[len(GENERAL)]} public collections, nDCG@10 on held-out topics after training on "
-        f"{listed(map(str, FEW))} judged topics differs by {means}\nfrom that of the general model on average. It is "
+        f"{listed(map(str, FEW))} judged topics differs by {means}\nfrom the general model on average. It is "
         f"above it on {above},\nsignificantly on {surely[0]}, and significantly below it on {surely[1]}."
     )
 
@@ -185,7 +185,7 @@ def general_gain() -> str:
     least, most, sure = _gains([figures[name + kind] for name in GENERAL])
     return (
         f"On {_NUMBERS[len(GENERAL)]} public collections, each ranked by weights of the others, nDCG@10 was\n"
-        f"{least} to {most} above that of BM25, {_number(figures[f'all{kind}']['mean'])} on "
+        f"{least} to {most} above BM25, {_number(figures[f'all{kind}']['mean'])} on "
         f"average, significantly on {sure} ([evidence](../evidence/general-model.md))."
     )
 
@@ -235,7 +235,7 @@ def encoder_gain() -> str:
     each = [row for name, row in figures.items() if name.endswith(end) and name != f"all{end}"]
     least, most, sure = _gains(each)
     return (
-        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {least} to {most} above that of the "
+        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {least} to {most} above the "
         f"usual fusion, reciprocal ranks\nof BM25 and the encoder, {_number(figures[f'all{end}']['mean'])} on average, "
         f"significantly on {sure} ([evidence](../evidence/encoder.md))."
     )
