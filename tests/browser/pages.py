@@ -3,10 +3,9 @@
 import html
 import json
 import shutil
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,18 +42,6 @@ addEventListener("load", async () => {{
 """
 
 
-@dataclass(frozen=True)
-class Seen:
-    """A page as a browser showed it."""
-
-    width: int
-    needed: int
-    dark: bool
-    violations: list[str]
-    asked: Any
-    console: list[str]
-
-
 def browser():
     """The path of a browser; skips the test if there is none, or no axe."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
@@ -89,5 +76,4 @@ def show(page, folder, width, *, dark=False, question="return null"):
     assert found, "the page did not answer"
     assert "error" not in found, found["error"]
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    keys = ("width", "needed", "dark", "violations", "asked")
-    return Seen(**{key: found[key] for key in keys}, console=console)
+    return SimpleNamespace(**found, console=console)

@@ -35,30 +35,14 @@ _HARNESS = """\
 def site(tmp_path_factory):
     pytest.importorskip("mkdocs", reason="needs the documentation's requirements")
     folder = tmp_path_factory.mktemp("site")
-    command = [
-        "build",
-        "--quiet",
-        "--strict",
-        "--config-file",
-        str(DOCS.parent / "mkdocs.yml"),
-        "--site-dir",
-        str(folder),
-    ]
-    python("-m", "mkdocs", *command, check=True)
+    files = ["--config-file", str(DOCS.parent / "mkdocs.yml"), "--site-dir", str(folder)]
+    python("-m", "mkdocs", "build", "--quiet", "--strict", *files, check=True)
     return folder
 
 
 def dumped(address, folder, *flags):
-    command = [
-        browser(),
-        *FLAGS,
-        *flags,
-        f"--user-data-dir={folder}",
-        "--virtual-time-budget=120000",
-        "--dump-dom",
-        address,
-    ]
-    return run(command, timeout=SECONDS, check=True).stdout
+    flags += (f"--user-data-dir={folder}", "--virtual-time-budget=120000", "--dump-dom")
+    return run([browser(), *FLAGS, *flags, address], timeout=SECONDS, check=True).stdout
 
 
 @pytest.mark.long

@@ -9,10 +9,10 @@ from greylag.features.spelling import parse_features
 from greylag.index import PositionalIndex
 from greylag.index.lucene import LuceneIndex
 from greylag.rankers import RankingModel
-from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain_documents
+from greylag.rankers.explanation import explain_documents
 from greylag.ranking import Ranking
 from greylag.recipes.general import GeneralRanker, general_model, general_model_for
-from greylag.reports.explanation_tables import comparison_of_documents, explanation_table
+from greylag.reports.explanation_tables import comparison_of_documents
 from greylag.trec import read_run, read_topics
 from tests.greylag.studies.samples import Page
 
@@ -111,20 +111,16 @@ def model(tmp_path):
     return tmp_path / "model.json"
 
 
-@pytest.fixture
-def expanding(tmp_path):
-    """A model with an expansion feature."""
-    RankingModel(parse_features("FI/expansion/LM"), (1.0,)).save(tmp_path / "expanding.json")
-    return tmp_path / "expanding.json"
-
-
 def rows_of(out):
     """The cells of the rows below the header; columns are separated by at least two spaces."""
     return [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[2:]]
 
 
-def test_contributions_add_up(command, collection, model, expanding,
-                              ranked):  # fmt: skip
+def test_contributions_add_up(command, refused, collection, model, ranked, tmp_path):
+    expanding = tmp_path / "expanding.json"
+    RankingModel(parse_features("FI/expansion/LM"), (1.0,)).save(expanding)
+    words = [expanding, *collection, "--qid", "3", "--docid", "demo-501"]
+    assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)
     for words, features in (
         ([model, *collection], {"FI/term/BM25", "SD/ordered/LM-O-4"}),
         ([expanding, *ranked], {"FI/expansion/LM"}),
@@ -216,11 +212,6 @@ def test_mistakes(refused, tmp_path, model, words, reason):
     assert reason in refused(f"explain {model} --index INDEX --topics TOPICS {words}")
 
 
-def test_expansion_needs_the_run(refused, collection, expanding):
-    words = [expanding, *collection, "--qid", "3", "--docid", "demo-501"]
-    assert "depend on the run that is reranked (FI/expansion/LM): give --run" in refused("explain", *words)
-
-
 def test_a_model_that_searches_is_explained_as_it_ranks(command, made, tmp_path):
     """The score is that of `rerank`, which searches too; another run is remarked on."""
     model, out = tmp_path / "m.json", tmp_path / "out.run"
@@ -246,10 +237,3 @@ def test_cliques_that_neither_document_has_are_folded():
     found = comparison_of_documents(*explain_documents(model, index, ranking, ["a", "b"]), 5)
     assert [row[0] for row in found.rows] == ["FI/term/LM", "  york", "  2 cliques without occurrences", "score"]
     assert sum(row[1] for row in found.rows[1:3]) == pytest.approx(found.rows[0][1])
-
-
-def test_weights_of_cliques_are_those_of_their_feature_times_their_number():
-    clique = CliqueShare(("york",), 2.0, 1, 1, 1, 0.5, 1.0)
-    for weight, expected in ((3.0, 6.0), (None, 0.0)):
-        share = FeatureShare(parse_features("score")[0], weight, 0.5, 1.0, (clique,))
-        assert explanation_table(Explanation("q", "d", 1.0, (share,))).rows[1][2] == expected

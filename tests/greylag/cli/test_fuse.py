@@ -34,9 +34,6 @@ def test_runs_are_fused(tmp_path, command, refused):
     weighted = read_run(out)
     assert (weighted.tag, weighted["1"].docids) == ("rrf", ("c", "b", "a"))  # 3, 3/2 + 1/2 and 1
     assert weighted["1"].scores.tolist() == [3.0, 2.0, 1.0]
-    three = refused("fuse", *words[:4], "--method", "rrf(weights=[1,2,3])", "--out", out)
-    assert "rrf has weights=[1.0,2.0,3.0] for 2 runs: give one weight per run" in three
-    assert "unknown method 'borda' of fusion" in refused("fuse", *words[:4], "--method", "borda", "--out", out)
 
 
 def test_the_options_of_a_method_are_shown(command):
@@ -85,6 +82,10 @@ def test_a_fusion_is_learned_held_out_and_kept(tmp_path, command, judged):
     assert f"{score:.4f}" in told
     assert all(name in told for name in ("run0", "run1", "rrf", "combsum"))
     assert command("explain", model)[1].startswith(RankingModel.load(model).summary())
+    rows = [words for line in told.splitlines() if len(words := line.split()) > 6 and words[0] == LEARNED]
+    assert len(rows) == 2
+    for row in rows:
+        assert f"corrected p {row[-1].removesuffix('*')}" in told
 
 
 def test_without_folds_the_run_says_that_it_saw_its_topics(tmp_path, command, judged):
@@ -97,14 +98,6 @@ def test_without_folds_the_run_says_that_it_saw_its_topics(tmp_path, command, ju
     assert again.read_bytes() == out.read_bytes()
     assert unremarked(command("rerank", *words, "--stage", "random(seed=1)")) == (0, "", "")
     assert set(read_run(again)["t1"].docids) == set(read_run(out)["t1"].docids)
-
-
-def test_sentences_have_the_p_of_the_table(tmp_path, command, judged):
-    told = command("fuse", *judged, "--out", tmp_path / "out.run", "--out-model", tmp_path / "fusion.json")[1]
-    rows = [words for line in told.splitlines() if len(words := line.split()) > 6 and words[0] == LEARNED]
-    assert len(rows) == 2
-    for row in rows:
-        assert f"corrected p {row[-1].removesuffix('*')}" in told
 
 
 def test_runs_of_other_names_are_taken_in_order(tmp_path, command, judged):

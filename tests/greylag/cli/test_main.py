@@ -21,7 +21,6 @@ from greylag.cli.options import MEASURE, Shared
 from greylag.cli.running import OUTPUTS
 from greylag.cli.terminal import write_line
 from greylag.core.tables import visible
-from tests.greylag.cli.conftest import Refused
 from tests.processes import SECONDS, run
 
 MOST_OPTIONS = 103  # with the eight of all commands
@@ -113,7 +112,7 @@ def test_version(command):
         (["fuse", "--metadata", "absent.yml", "--run", "x", "--run", "y", "--out", "z"], "absent.yml: cannot be read"),
     ],
 )
-def test_mistakes(refused: Refused, words: list[str], reason: str) -> None:
+def test_mistakes(refused, words, reason):
     assert reason in refused(*words)
 
 
@@ -169,11 +168,8 @@ def test_a_reader_that_stops_early():
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdin
-        assert process.stdout
         process.stdout.close()
         process.stdin.close()
-        assert process.stderr
         assert process.stderr.read() == ""
     assert process.returncode == 1
 

@@ -59,10 +59,7 @@ LEARN = "train --index INDEX --topics TOPICS --run RUN --qrels QRELS --out TMP/x
     ("words", "reason"),
     [
         ("--measure mapp", "mapp"),
-        ("--model tfidf", "'tfidf': use automatic, mrf"),
         ("--model lamdamart", "'lamdamart': did you mean lambdamart?"),
-        ("--model 'mrf(mu=1'", "NAME(OPTION=VALUE,...)"),
-        ("--model ql --folds 300 --out-run TMP/y", "24 queries cannot be split into 300 folds"),
         ("--model svmdiv --measure map", "--measure is for models that rank, not for svmdiv"),
         ("--model svmdiv", "all judgements are of subtopic 0"),
     ],

@@ -1,12 +1,10 @@
 """MMR against its definition."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.diversity import MMR
-from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 
@@ -60,11 +58,3 @@ def test_weight_zero_defers_duplicates():
     index = PositionalIndex.from_texts({"a": "cat dog", "b": "cat dog", "c": "pig cow", "d": "hen"})
     ranking = Ranking("q", "", ("a", "b", "c", "d"), np.array([4.0, 3, 2, 1]))
     assert MMR(index, relevance_weight=0.0)(ranking).docids == ("a", "c", "d", "b")
-
-
-@pytest.mark.parametrize(
-    "options", [{"relevance_weight": 1.1}, {"relevance_weight": float("nan")}, {"k": 0}, {"depth": 0}]
-)
-def test_bad_options(options):
-    with pytest.raises(ParameterError):
-        MMR(collection(1, 3), **options)  # type: ignore[arg-type]

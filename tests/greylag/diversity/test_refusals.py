@@ -56,6 +56,7 @@ def make(titles=None):
         (lambda: MMR(INDEX, k=2.5), "k|2.5"),  # type: ignore[arg-type]
         (lambda: MMR(INDEX, k=True), "k|True"),
         (lambda: MMR(INDEX, depth=0), "depth|0"),
+        (lambda: MMR(INDEX, relevance_weight=np.nan), "relevance_weight|nan"),
         (lambda: CSSVM(samples.ENSEMBLE, INDEX, depth=0), "depth|0"),
         (lambda: GroupLimit({}, max_per_group=0), "max_per_group|0"),
         (lambda: GroupLimit({}, decay=-0.1), "decay|-0.1"),

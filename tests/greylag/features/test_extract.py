@@ -8,7 +8,6 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.features.cliques import cliques, relevance_model
 from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureCounts, FeatureExtractor
@@ -249,8 +248,3 @@ def test_documents_outside_the_index_take_no_place():
     terms, probabilities = relevance_model(INDEX, ranking, two)
     assert len(terms) == len(probabilities) == 0
     assert not FeatureExtractor(INDEX, EXPANSION, FeatureParameters(fb_docs=2))(ranking).any()
-
-
-def test_a_feature_alone_is_refused():
-    with pytest.raises(ParameterError, match="FI/term/BM25 is one feature: give a tuple"):
-        FeatureExtractor(PositionalIndex.from_texts({"a": "cat"}), FeatureSpec("FI", "term", "BM25"))  # type: ignore[arg-type]

@@ -244,18 +244,6 @@ TWO = np.column_stack([GRADES > 0, GRADES > 1])
         (make_pipeline(StandardScaler(), LinearRegression()), "Pipeline is not fitted"),
         (LogisticRegression, "LogisticRegression"),
         (lambda features: features[:, 0], "function <lambda> predicts nothing"),
-    ],
-)
-def test_estimators_that_do_not_rank(estimator, reason):
-    with pytest.raises(ModelError) as error:
-        EstimatorRanker(estimator, EXTRACTOR)
-    assert reason in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "reason"),
-    [
         (LinearRegression().fit(DATA.features, TWO), "LinearRegression.predict gave an array of shape (40, 2)"),
         (MLPClassifier(2, max_iter=9).fit(DATA.features, TWO), "MLPClassifier.predict_proba gives probabilities"),
         (
@@ -266,7 +254,7 @@ def test_estimators_that_do_not_rank(estimator, reason):
         (Fixed(*[1.0] * 39, float("nan")), "shape (40,) with 39 finite"),
     ],
 )
-def test_predictions_that_do_not_rank(estimator, reason):
+def test_estimators_that_do_not_rank(estimator, reason):
     with pytest.raises(ModelError) as error:
         EstimatorRanker(estimator, EXTRACTOR)(RANKINGS[0])
     assert reason in str(error.value)

@@ -157,11 +157,15 @@ def test_subtopics_titles_and_excerpts(tmp_path):
 
 
 def test_a_query_that_retrieves_nothing():
-    def why(qid, old, new):  # type: ignore[no-untyped-def]
-        raise AssertionError("nothing to explain")
-
     by_tag = {"old": scores(0.0), "new": scores(0.0)}
-    found = query_changes("c", run("old", q1=""), run("new", q1=""), by_tag, {"q1": {"a": 1}}, why=why)
+    found = query_changes(
+        "c",
+        run("old", q1=""),
+        run("new", q1=""),
+        by_tag,
+        {"q1": {"a": 1}},
+        why=lambda *_: pytest.fail("nothing to explain"),
+    )
     assert (found.queries[0].left, found.queries[0].right) == ((), ())
 
 
@@ -294,8 +298,6 @@ def test_differences_of_two_documents():
     short = [("FI/term/BM25", -5.0), ("  new", -5.0), ("2 more features", pytest.approx(0.0)), ("score", -5.0)]
     assert [row[:2] for row in comparison_of_documents(ONE, OTHER, top=1).rows] == short
 
-
-def test_figures_for_json():
     content = json.loads(json.dumps(explanation_dict(ONE)))
     assert content["features"][0]["feature"] == "FI/term/LM"
     assert content["features"][0]["cliques"][1] == {

@@ -59,6 +59,8 @@ def test_what_is_said_of_several_runs_is_said_once():
     empty = {"a": replace(runs["a"], empty=("2",))}
     assert table(empty).splitlines()[-2] == "a: 1 with empty rankings (2)."
     assert to_dict(empty)["runs"]["a"]["empty"] == ["2"]
+    many = {f"r{n}": runs["a"] for n in range(29)}
+    assert table(many).splitlines()[-1] == "r0, r1, r2, r3 and 25 more: 1 without judgements, ignored (9)."
 
 
 def test_table_with_a_baseline():
@@ -184,11 +186,6 @@ def test_many_pairs_have_their_letters_and_ranks_in_every_form():
     assert 0 < same < 66
     assert f"By AP, {same} of 66 pairs are the same within 0.3: two one-sided t-tests" in table(runs, tested)
     assert "letters" not in to_dict(runs, compare_scores(runs, "r0"))["runs"]["r1"]
-
-
-def test_notes_list_few_of_many_runs():
-    runs = {f"r{n}": scores([[0.5, 0.5], [0.1, 0.2]], unjudged=("9",)) for n in range(29)}
-    assert table(runs).splitlines()[-1] == "r0, r1, r2, r3 and 25 more: 1 without judgements, ignored (9)."
 
 
 def test_a_marked_p_of_nearly_0_is_a_bound():
