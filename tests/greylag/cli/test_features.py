@@ -39,9 +39,7 @@ def test_named_features_beside_a_pool_or_alone(command, ranked, tmp_path):
     ("words", "reason"),
     [
         ("", "give --features, --pool or both"),
-        ("--features SD/a", "SD/a"),
         ("--pool half", "'half' is not one of 'sd', 'fd', 'full'"),
-        ("--pool sd --parameters profile=zettair", "'zettair'"),
         ("--pool sd --parameters mu=0", "mu is 0.0"),
         ("--pool sd --parameters nu=1", "'nu': did you mean mu?"),
     ],

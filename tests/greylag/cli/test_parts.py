@@ -35,8 +35,10 @@ def together(command, tmp_path, *words, out="out"):
     assert all(sorted(path.name for path in folder.iterdir()) == names for folder in parts.iterdir())
 
 
-def test_search(command, collection, tmp_path):
-    together(command, tmp_path, "search", *collection, "--model", "bm25+rm3", "--hits", 30, out="bm25.run.gz")
+@pytest.mark.parametrize("words", ["rerank", "search --model bm25+rm3 --hits 30"])
+def test_searches(command, collection, tmp_path, words):
+    name, *options = words.split()
+    together(command, tmp_path, name, *collection, *options, out="out.run.gz")
 
 
 def test_metadata_is_in_the_first_part(command, collection, tmp_path):
@@ -84,10 +86,6 @@ def test_stages(command, ranked, made, tmp_path, stages):
     groups.write_text("".join(f"{line}\n" for line in lines))
     options = [word for stage in stages for word in ("--stage", stage.replace("GROUPS", str(groups)))]
     together(command, tmp_path, "rerank", *ranked, *options)
-
-
-def test_without_a_run(command, collection, tmp_path):
-    together(command, tmp_path, "rerank", *collection)
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["searched", "given"])

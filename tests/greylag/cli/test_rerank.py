@@ -160,7 +160,6 @@ def test_held_out_rankings_are_the_librarys(learn, made, few, tmp_path):
             parse_diversity(spelling), first, read_subtopic_qrels(qrels), index, titles=named, folds=2
         )
         assert DiversityModel.load(tmp_path / "m.json").weights == expected.model.weights
-        assert expected.held_out is not None
         assert {q: r.docids for q, r in read_run(out).items()} == {q: r.docids for q, r in expected.held_out.items()}
 
 
@@ -188,11 +187,6 @@ def test_from_judgements_to_the_runs_of_an_ensemble(command, made, few, tmp_path
 def test_models_are_told_apart(command, refused, few, tmp_path, ensemble):
     words = ["rerank", *few, "--out", tmp_path / "out.run"]
     assert "member=1 to 3" in refused(*words, "--stage", f"svmdiv(model={ensemble})")
-    content = json.loads(ensemble.read_text())
-    (tmp_path / "old.json").write_text(json.dumps({**content, "schema": 1}))
-    assert "old.json: schema 1, but this version reads 4" in refused(*words, "--model", tmp_path / "old.json")
-    (tmp_path / "other.json").write_text(json.dumps({**content, "criteria": content["criteria"][1:]}))
-    assert "other.json: the names of the weights" in refused(*words, "--model", tmp_path / "other.json")
     assert unremarked(command(*words, "--model", ensemble))[0] == 0
 
 
@@ -265,7 +259,6 @@ def test_the_mark_of_training_topics_is_not_lost(command, made, few, tmp_path):
         ("--run RUN --model MODEL --file a.run=b --file a.run=c", "a.run is given twice"),
         ("--run RUN --stage mmr --file a=b", "--model"),
         ("--run RUN --stage mrf", "model=FILE"),
-        ("--run RUN --stage mrf(model=QRELS)", "not a model"),
         ("--run RUN --stage manifold(feedback=RUN)", "qid iteration-or-subtopic docid grade"),
         ("--run RUN --stage manifold(feedback=OTHER)", "no query in common"),
         ("--run RUN --stage manifold(feedback=3)", "3: cannot be read"),

@@ -47,6 +47,7 @@ def test_files_name_the_preset(tmp_path):
             "names of the weights do not match the criteria",
         ),
         (lambda content: {**content, "criteria": [["count"]]}, "m.json: "),
+        (lambda content: {**content, "schema": 1}, "schema 1, but this version reads 4"),
         (lambda content: {**content, "weights": {key: [float("nan")] for key in content["weights"]}}, "finite"),
         (lambda content: {**content, "weights": {key: [] for key in content["weights"]}}, "at least one weight vector"),
         (

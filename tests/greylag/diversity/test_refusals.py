@@ -34,11 +34,11 @@ INDEX, OTHER, RANKING = samples.index(1, 15), samples.index(2, 15), samples.rank
 FIRST = Run(tuple(samples.ranking(seed, 15, f"q{seed}") for seed in range(3)))
 QRELS = {f"q{seed}": samples.judgements(seed, 15) for seed in range(3)}
 MODEL, ENSEMBLE = (replace(model, fingerprint=INDEX.fingerprint) for model in (samples.MODEL, samples.ENSEMBLE))
-ANCHORS = CoverageFeatures((("count", 1), ("anchor", 2)), (0.1,))  # type: ignore[arg-type]
+ANCHORS = CoverageFeatures((("count", 1), ("anchor", 2)), (0.1,))
 
 
 def features(*criteria, thresholds=(0.5,), **more):
-    return CoverageFeatures(criteria, thresholds, **more)  # type: ignore[arg-type]
+    return CoverageFeatures(criteria, thresholds, **more)
 
 
 def by_scores(scores, scale=None):
@@ -53,7 +53,7 @@ def make(titles=None):
     ("call", "parts"),
     [
         (lambda: MMR(INDEX, k=0), "k|0"),
-        (lambda: MMR(INDEX, k=2.5), "k|2.5"),  # type: ignore[arg-type]
+        (lambda: MMR(INDEX, k=2.5), "k|2.5"),
         (lambda: MMR(INDEX, k=True), "k|True"),
         (lambda: MMR(INDEX, depth=0), "depth|0"),
         (lambda: MMR(INDEX, relevance_weight=np.nan), "relevance_weight|nan"),

@@ -29,7 +29,7 @@ def lines(tmp_path):
 
 def broken(path, lines, **options):
     path.write_text("\n".join(lines) + "\n")
-    findings = check_submission(path, TOPICS, known=in_index, **options).findings  # type: ignore[arg-type]
+    findings = check_submission(path, TOPICS, known=in_index, **options).findings
     assert [finding.rule for finding in findings] == list(RULES)
     return {finding.rule: (finding.broken, finding.detail) for finding in findings if finding.broken}
 

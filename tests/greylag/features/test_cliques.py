@@ -26,7 +26,7 @@ POOL = candidate_pool()
 def test_cliques_of_new_york_city():
     def named(dependence, clique_set):
         words = ["new", "york", "city"]
-        return {tuple(words[i] for i in c) for c in cliques(3, dependence, clique_set)}  # type: ignore[arg-type]
+        return {tuple(words[i] for i in c) for c in cliques(3, dependence, clique_set)}
 
     pairs = {("new", "york"), ("york", "city")}
     assert named("FI", "term") == {("new",), ("york",), ("city",)}
@@ -53,11 +53,11 @@ def test_clique_sets_nest(n, max_size):
 def test_distinct_cliques_have_their_multiplicity(ordered):
     sets = (("FI", "term"), ("SD", "ordered"), ("FD", "ordered"), ("FD", "unordered"))
     for terms in ([0, 1, 0], [0], [], [1, 1, 0, 2, 1], [0, 1, 2, 3]):
-        rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)  # type: ignore[arg-type]
+        rows, multiplicity = distinct_cliques(np.array(terms, dtype=np.int64), sets, 3, ordered=ordered)
         found = [tuple(term for term in row if term != ABSENT) for row in rows.tolist()]
         assert len(set(found)) == len(found)
         for column, (dependence, clique_set) in enumerate(sets):
-            named = [tuple(terms[i] for i in c) for c in cliques(len(terms), dependence, clique_set, 3)]  # type: ignore[arg-type]
+            named = [tuple(terms[i] for i in c) for c in cliques(len(terms), dependence, clique_set, 3)]
             expected = Counter(c if ordered else tuple(sorted(c)) for c in named)
             assert {c: m for c, m in zip(found, multiplicity[:, column], strict=True) if m} == expected
 

@@ -51,7 +51,7 @@ def test_the_pool():
 
 
 def odd(result):
-    return FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))(RANKING)  # type: ignore[arg-type,return-value]
+    return FeatureExtractor(INDEX, (PythonFeature("odd", lambda ranking: result),))(RANKING)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def odd(result):
         (lambda: parse_features("SD/expansion/LM"), "use FI"),
         (lambda: parse_features("FI/expansion/LM-O-1"), "'expansion' no window"),
         (lambda: parse_features("FI/term/LM,FI/term/LM"), "FI/term/LM twice"),
-        (lambda: FeatureExtractor(INDEX, {Score(), BM25}), "features set"),  # type: ignore[arg-type]
-        (lambda: FeatureExtractor(INDEX, BM25), "FI/term/BM25 tuple"),  # type: ignore[arg-type]
-        (lambda: FeatureExtractor(INDEX, {BM25: 1.0}), "features dict"),  # type: ignore[arg-type]
-        (lambda: RankingModel({Score()}, (1.0,)), "features set"),  # type: ignore[arg-type]
-        (lambda: RankingModel((Score(),), {"score": 1.0}), "weights dict"),  # type: ignore[arg-type]
-        (lambda: FusedRuns("rrf", "ab"), "runs 'ab'"),  # type: ignore[arg-type]
-        (lambda: candidate_pool("fi"), "'fi' sd, fd, full"),  # type: ignore[arg-type]
+        (lambda: FeatureExtractor(INDEX, {Score(), BM25}), "features set"),
+        (lambda: FeatureExtractor(INDEX, BM25), "FI/term/BM25 tuple"),
+        (lambda: FeatureExtractor(INDEX, {BM25: 1.0}), "features dict"),
+        (lambda: RankingModel({Score()}, (1.0,)), "features set"),
+        (lambda: RankingModel((Score(),), {"score": 1.0}), "weights dict"),
+        (lambda: FusedRuns("rrf", "ab"), "runs 'ab'"),
+        (lambda: candidate_pool("fi"), "'fi' sd, fd, full"),
         (lambda: Score() ** (lambda ranking: ranking.scores), "'<lambda>'"),
         (lambda: FeatureExtractor(INDEX, (PythonFeature("bert"),))(RANKING), "python:bert supply({'bert': function})"),
-        (lambda: supply(parse_features("python:bert@z"), {"bart": len}), "python:bart bert"),  # type: ignore[dict-item]
-        (lambda: Normalised(Score(), "l2"), "'l2' score@l2 minmax, z, rank"),  # type: ignore[arg-type]
+        (lambda: supply(parse_features("python:bert@z"), {"bart": len}), "python:bart bert"),
+        (lambda: Normalised(Score(), "l2"), "'l2' score@l2 minmax, z, rank"),
         (lambda: parse_feature("score@z@rank"), "score@z@rank twice"),
         (lambda: odd([1.0]), "python:odd (1,) query q 3 documents"),
         (lambda: odd([1.0, np.inf, 2.0]), "python:odd finite"),

@@ -77,7 +77,7 @@ def test_bm25_is_lucenes_up_to_quantised_lengths(cacm, topics):
 )
 def test_types_and_bounds_of_parameters(name, value, domain):
     with pytest.raises(ParameterError, match=rf"{name} is .*: it must be .*{domain}"):
-        FeatureParameters(**{name: value})  # type: ignore[arg-type]
+        FeatureParameters(**{name: value})
 
 
 @pytest.mark.parametrize("tf", [1, 2, 7])

@@ -27,7 +27,7 @@ def counted(index, clique, order, profile):
     numbers = index.term_numbers(clique)[None, :]
     if order == "U":
         numbers = np.sort(numbers)
-    windows = tuple(Window(order, width) for width in widths)  # type: ignore[arg-type]
+    windows = tuple(Window(order, width) for width in widths)
     cf, df = WindowStatistics(index).counts(CliqueTable(order == "O", numbers, windows, profile))[0]
     return cf[0].tolist(), df[0].tolist()
 

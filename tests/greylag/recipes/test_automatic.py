@@ -106,7 +106,6 @@ def test_the_recipe_sees_the_training_queries_alone_and_saves_a_model(tmp_path):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
         alone, model, choice = RECIPE.fit(own, QRELS, INDEX), fitted.model, fitted.choice
         assert (alone.model.features, alone.model.weights) == (model.features, model.weights)
-        assert choice is not None
         assert {title(members) for members in choice.shown} >= {"BM25", "QL", "SDM", "RM3", "general", *fitted.chosen}
         assert fitted.chosen == (title(choice.chosen),)
         assert choice.qids == fitted.queries == tuple(qid for qid in QIDS if qid not in part)
@@ -199,14 +198,12 @@ def test_others_are_compared_with_the_best_of_the_baselines():
 def test_the_table_and_the_sentence_are_of_the_choice():
     result = train(RUN, QRELS, INDEX, RECIPE)
     choice = result.choice
-    assert choice is not None
     assert result.fitted == RECIPE.fit(RUN, QRELS, INDEX)
     rows = {str(row[0])[2:]: row for row in choice.table().rows}
     marks = [str(row[0])[0] for row in rows.values()]
     assert marks.count(">") == 1
     assert marks.count("+") == (len(choice.chosen) if len(choice.chosen) > 1 else 0)
     corrected = choice.best.comparison
-    assert corrected is not None
     assert INCUMBENT in choice.values
     mean, difference, low, high = rows["the choice, corrected"][1:]
     assert mean == choice.best.mean <= choice.values[choice.chosen].mean()

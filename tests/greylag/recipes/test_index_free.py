@@ -124,7 +124,6 @@ def test_validation_chooses_in_place_of_cross_validation():
     data, other = listed(1), listed(2, queries=7)
     recipe = IndexFreeRecipe.of_data(data, Automatic(NDCG), validation=other)
     choice = train(listed_run(data, "first"), listed_grades(data), None, recipe).choice
-    assert choice is not None
     assert choice.qids == other.qids
     assert "Chosen by 7 topics for validation" in choice.table().caption
     for members, values in choice.values.items():
@@ -149,7 +148,6 @@ def test_folds_hold_topics_out_and_leave_out_those_without_a_relevant_document(c
     assert "left out are 2 of 12 topics, which have no relevant document" in caplog.text
     assert result.model.weights == pytest.approx(learner.fit(data.select_queries(judged)).weights, rel=1e-9)
     assert set(result.scores) == {"held out", "best column"}
-    assert result.held_out is not None
     held_out, best = {}, {}
     for part in split_folds(data.qids, 4, 0):
         training, test = data.select_queries(without(judged, part)), data.select_queries(part)
@@ -264,8 +262,6 @@ def test_runs_give_the_model_that_they_give_beside_an_index(tmp_path):
     beside = train(first, qrels, index, MRFRecipe(features, learner), folds=3)
     assert (alone.model.features, alone.model.weights) == (beside.model.features, beside.model.weights)
     assert (alone.model.fingerprint, alone.model.collection) == ("", {})
-    assert alone.held_out is not None
-    assert beside.held_out is not None
     assert alone.held_out.run.rankings == beside.held_out.run.rankings
     ranker = ModelRanker(alone.model)
     assert not ranker.reads_query
@@ -279,7 +275,6 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path):
     first, qrels, files = runs(tmp_path)
     named = parse_features(",".join(f"run:{file}" for file in files))
     result = train(first, qrels, None, IndexFreeRecipe(with_runs(named), Automatic("AP")))
-    assert result.choice is not None
     data = training_data(first, qrels, FeatureExtractor(None, with_runs(named)))
     good, score = (data.X[:, data.names.index(name)] for name in (f"run:{files[0]}", "score"))
     singles = {str(members[0]): values for members, values in result.choice.values.items() if len(members) == 1}
@@ -292,7 +287,7 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path):
     gains = result.fitted.gains
     assert result.model.provenance["sources"] == gains
     assert set(gains["without"]) == {"first stage", *map(str, named), "runs"}
-    for source, left_out in {**sources(data.specs), "all": frozenset[str]()}.items():  # type: ignore[arg-type]
+    for source, left_out in {**sources(data.specs), "all": frozenset[str]()}.items():
         kept, values = [data.names.index(name) for name in data.names if name not in left_out], dict[str, float]()
         for part in split_folds(data.qids, 5, 0):
             training, test = (

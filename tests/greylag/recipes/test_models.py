@@ -357,12 +357,6 @@ def test_scores_are_the_sums_of_the_model_and_ties_keep_their_order():
     assert tied.docids == ranking.docids
 
 
-def test_a_model_of_another_collection_needs_transfer():
-    model = trained(collection())
-    other = collection(seed=2)
-    assert len(ModelRanker(model, other, transfer=True)(rankings(other)[0][0])) == 40
-
-
 SAMPLE = samples.index(1, 15)
 RANKED = samples.ranking(2, 15)
 

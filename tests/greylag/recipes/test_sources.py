@@ -98,7 +98,7 @@ def test_parts_of_the_judgements_are_tuned_on_one_scale_of_grades():
 def test_the_features_are_those_of_an_extractor():
     tuned = CANDIDATES.tune(QIDS)
     data = CANDIDATES.data(tuned)
-    extractor = FeatureExtractor(INDEX, data.specs, tuned.parameters)  # type: ignore[arg-type]
+    extractor = FeatureExtractor(INDEX, data.specs, tuned.parameters)
     expected = training_data(RANKINGS[:8], QRELS, extractor)
     np.testing.assert_array_equal(data.features, expected.features)
     assert (data.specs, data.docids, data.origin) == (expected.specs, expected.docids, expected.origin)

@@ -43,7 +43,6 @@ def test_bars_are_the_changes_sorted(seed):
     old, new = np.round(rng.random((2, n)), 1).tolist()
     figure = change_chart({"a": scores(measure, old), "b": scores(measure, new)}, "a", "b")
     changes = np.array(new) - np.array(old)
-    assert figure.data is not None
     assert [row[3] for row in figure.data.rows] == pytest.approx(-np.sort(-changes), abs=1e-12)
     bars = elements(figure, "rect")
     high, span = HEIGHT - BELOW - TOP - 8, max(0.0, changes.max()) - min(0.0, changes.min())
@@ -53,7 +52,7 @@ def test_bars_are_the_changes_sorted(seed):
     assert ends[-1] <= WIDE
     zero = TOP + 8 + high * max(0.0, changes.max()) / span
     for bar, row in zip(bars, figure.data.rows, strict=True):
-        change, top = float(row[3]), number(bar, "y")  # type: ignore[arg-type]
+        change, top = float(row[3]), number(bar, "y")
         assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
         assert bar[0].text == f"{row[0]}: {change:+.4f}"
         if round(change, 9):
@@ -145,7 +144,6 @@ def test_rounds_of_different_length():
     heights = [TOP + 8 + (HEIGHT - BELOW - TOP - 8) * share for share in (1.0, 0.5, 0.0, 0.5)]
     assert [number(point, "cy") for point in points] == pytest.approx(heights, abs=0.06)
     assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx")
-    assert figure.data is not None
     assert figure.data.rows == [(1, 0.25, 0.5), (2, 0.5, None), (3, 0.75, None)]
     assert {"round", "AP", "fold 1", "fold 2"} <= {text.text for text in elements(figure, "text")}
 

@@ -57,7 +57,6 @@ def test_panels_have_one_y_axis_or_their_own():
 def test_the_table_has_what_is_drawn():
     panels = {"p": ({"c": {1: 0.25, 3: 0.5}}, {"level": 0.4}), "q": ({"c": {2: 0.75}}, {})}
     table = line_figure("caption", "x", "y", panels).data
-    assert table is not None
     assert table.header == ("x", "c (p)", "level (p)", "c (q)")
     assert [tuple(row) for row in table.rows] == [(1, 0.25, 0.4, None), (2, None, 0.4, 0.75), (3, 0.5, 0.4, None)]
 

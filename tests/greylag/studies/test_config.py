@@ -46,7 +46,7 @@ def test_fields_and_defaults(tmp_path):
         "name", "study", "data", "expected", "docs", "features", "part", "measures", "objective", "even"
     }  # fmt: skip
     with pytest.raises(ValidationError, match="frozen"):
-        found.part.size = 7  # type: ignore[misc]
+        found.part.size = 7
 
 
 @pytest.mark.parametrize(

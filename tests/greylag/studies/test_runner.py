@@ -328,7 +328,7 @@ def test_metadata_given_by_the_user_is_merged(tmp_path):
     assert content["platform"]["software"]["retrieval toolkit"] == ["mine==1"]
     assert any(name.startswith("numpy==") for name in content["platform"]["software"]["libraries"]["python"])
     assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
-    assert given["platform"]["hardware"] == "auto"  # type: ignore[index]
+    assert given["platform"]["hardware"] == "auto"
     for text, part in (("research_goal: {description: no}\n", "'research_goal'"), ("[1]\n", "mapping")):
         write(tmp_path / "me.yml", text)
         with pytest.raises(FormatError, match=part):
