@@ -1,7 +1,6 @@
 """Training data, its extraction, preselection of features, and objectives."""
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -53,26 +52,6 @@ def test_selections_keep_the_origin():
     assert part.names == (data.names[4], data.names[0])
     assert data.columns_of(part.names) == [4, 0]
     np.testing.assert_array_equal(part.features, data.features[3:, [4, 0]])
-
-
-def test_no_training_queries():
-    with pytest.raises(ParameterError, match="none of 1 topics has a relevant document"):
-        training_data(RANKINGS[1:2], QRELS, EXTRACTOR)
-    with pytest.raises(ParameterError, match="none of the queries 7, 8 has training data"):
-        random_data(1).select_queries(["7", "8"])
-
-
-def test_invalid_features():
-    data = random_data(1)
-    with pytest.raises(ParameterError, match=r"for .* documents and 1 names"):
-        replace(data, specs=("a",))
-    broken = data.features.copy()
-    broken[1, 2] = np.nan
-    with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} .*\bnan\b"):
-        replace(data, features=broken)
-    broken[1, 2] = -1e200
-    with pytest.raises(ParameterError, match=rf"feature f2 of document {data.docids[1]} .*-1e\+200.*1e\+100"):
-        replace(data, features=broken)
 
 
 def test_weighted_sums():
@@ -178,8 +157,6 @@ def test_folds_partition_the_queries_evenly():
     assert sorted(qid for fold in folds for qid in fold) == sorted(qids)
     assert {len(fold) for fold in folds} == {4, 5}
     assert split_folds(qids, 5, seed=3) == folds != split_folds(qids, 5, seed=4)
-    with pytest.raises(ParameterError, match="23 queries cannot be split into 24 folds"):
-        split_folds(qids, 24, seed=0)
 
 
 def qrels_of(data):
@@ -263,53 +240,13 @@ def test_err_is_the_published_algorithm(cutoff):
         ("ERR@20", "ERR@20"),
         ("map(rel=2)", "AP(rel=2)"),
         ("P(rel=3)@10", "P(rel=3)@10"),
+        *((f"{name}@10", f"{name}@10") for name in MEASURES),
     ],
 )
 def test_spellings(text, spelt):
     assert str(Objective.parse(text)) == spelt
     assert Objective.parse(spelt) == Objective.parse(text) == Objective.parse(Objective.parse(text))
     assert str(parse_measure(text)) == spelt
-
-
-def test_every_objective_is_a_measure():
-    for name in MEASURES:
-        assert str(parse_measure(f"{name}@10")) == str(Objective.parse(f"{name}@10")) == f"{name}@10"
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("MAPP", "unknown measure 'MAPP'; did you mean AP"),
-        ("P", "needs a cut-off, as in P@10"),
-        ("nDCG@0", "cut-off must be between 1 and"),
-        ("Rprec", "'Rprec' cannot be optimised"),
-        ("nDCG(rel=2)", "no relevance level"),
-        ("AP(judged_only=True)", "cannot be optimised: leave judged_only out"),
-    ],
-)
-def test_invalid_objectives(text, reason):
-    with pytest.raises(ParameterError, match=reason):
-        Objective.parse(text)
-
-
-def test_max_grade_below_the_judgements():
-    with pytest.raises(ParameterError, match="judgements reach 3"):
-        Objective("ERR", 20, max_grade=2).evaluate(random_data(1), random_data(1).features[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("name", "cutoff", "rel", "reason"),
-    [
-        ("MAP", None, 1, "use one of AP, nDCG"),
-        ("P", None, 1, "as in P@10"),
-        ("AP", 0, 1, "cut-off"),
-        ("AP", None, 0, "rel must"),
-        ("ERR", None, 2, "no relevance level"),
-    ],
-)
-def test_invalid_fields(name, cutoff, rel, reason):
-    with pytest.raises(ParameterError, match=reason):
-        Objective(name, cutoff, rel=rel)
 
 
 def data_of(columns, grades, sizes):
@@ -402,18 +339,6 @@ def test_where_nothing_tells_features_apart_all_are_kept():
         assert MMRPreselection(2).select(alike).names == data.names
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"n_features": 0}, "at least 1 feature, not 0"),
-        ({"n_features": 16, "relevance_weight": 1.5}, r"in \[0, 1\], not 1.5"),
-    ],
-)
-def test_bad_options_of_preselection(options, reason):
-    with pytest.raises(ParameterError, match=reason):
-        MMRPreselection(**options)
-
-
 def test_arrays_become_the_data_that_they_were_taken_from():
     data = replace(random_data(3, queries=4), specs=("a", "b", "c"))
     again = RankingData.from_arrays(data.X, data.y.tolist(), data.groups, names=("a", "b", "c"))
@@ -429,17 +354,45 @@ def test_arrays_become_the_data_that_they_were_taken_from():
         assert relevant.tolist() == sorted((g for g in data.grades[first:end] if g > 0), reverse=True)
 
 
+def with_value(value):
+    data = random_data(1)
+    features = data.features.copy()
+    features[1, 2] = value
+    return replace(data, features=features)
+
+
 @pytest.mark.parametrize(
-    ("X", "y", "groups", "message"),
+    ("call", "parts"),
     [
-        ([1.0, 2.0], [0, 1], [2], "X has the shape (2,) and y (2,)"),
-        ([[1.0], [2.0]], [0], [2], "X has the shape (2, 1) and y (1,)"),
-        ([[1.0], [2.0]], [0, 1.5], [2], "grades that are not whole numbers"),
-        ([[1.0], [2.0]], [0, 1], [1, 2], "add up to the 2 rows of X, not to 3"),
-        ([[1.0], [2.0]], [0, 1], [3, -1], "add up to the 2 rows of X"),
-        ([[1.0], [np.nan]], [0, 1], [2], "feature 1 of document 2 is nan"),
+        (lambda: training_data(RANKINGS[1:2], QRELS, EXTRACTOR), "1 topics"),
+        (lambda: random_data(1).select_queries(["7", "8"]), "7, 8"),
+        (lambda: replace(random_data(1), specs=("a",)), "documents 1 names"),
+        (lambda: with_value(np.nan), f"f2 {random_data(1).docids[1]} nan"),
+        (lambda: with_value(-1e200), f"f2 {random_data(1).docids[1]} -1e+200 1e+100"),
+        (lambda: split_folds(list(map(str, range(23))), 24, seed=0), "23 24"),
+        (lambda: Objective.parse("MAPP"), "'MAPP' AP"),
+        (lambda: Objective.parse("P"), "P@10"),
+        (lambda: Objective.parse("nDCG@0"), "cut-off 1"),
+        (lambda: Objective.parse("Rprec"), "'Rprec' optimised"),
+        (lambda: Objective.parse("nDCG(rel=2)"), "relevance level"),
+        (lambda: Objective.parse("AP(judged_only=True)"), "judged_only"),
+        (lambda: Objective("MAP"), "AP, nDCG"),
+        (lambda: Objective("P"), "P@10"),
+        (lambda: Objective("AP", 0), "cut-off"),
+        (lambda: Objective("AP", rel=0), "rel"),
+        (lambda: Objective("ERR", rel=2), "relevance level"),
+        (lambda: Objective("ERR", 20, max_grade=2).evaluate(random_data(1), random_data(1).columns[0]), "reach 3"),
+        (lambda: MMRPreselection(0), "1 feature 0"),
+        (lambda: MMRPreselection(16, relevance_weight=1.5), "[0, 1] 1.5"),
+        (lambda: RankingData.from_arrays([1.0, 2.0], [0, 1], [2]), "X (2,) y"),
+        (lambda: RankingData.from_arrays([[1.0], [2.0]], [0], [2]), "X (2, 1) y (1,)"),
+        (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1.5], [2]), "grades whole"),
+        (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [1, 2]), "2 rows 3"),
+        (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [3, -1]), "2 rows X"),
+        (lambda: RankingData.from_arrays([[1.0], [np.nan]], [0, 1], [2]), "feature 1 document 2 nan"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(X, y, groups, message):
-    with pytest.raises(ParameterError, match=re.escape(message)):
-        RankingData.from_arrays(X, y, groups)  # type: ignore[arg-type]
+def test_refusals(call, parts):
+    with pytest.raises(ParameterError) as refused:
+        call()
+    assert [part for part in parts.split() if part not in str(refused.value)] == []

@@ -336,11 +336,7 @@ def best_between(data, problem, low, high):
 def test_bounds_of_one_query_are_its_best(name, span):
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        data = RankingData(
-            specs=("a", "b"), qids=("1",), offsets=np.array([0, 50]), docids=tuple(map(str, range(50))),
-            features=rng.standard_normal((50, 2)), grades=np.maximum(0, rng.integers(-6, 4, 50)),
-            relevant_grades=(np.array([3, 2, 1]),),
-        )  # fmt: skip
+        data = one_query(rng.standard_normal((50, 2)), np.maximum(0, rng.integers(-6, 4, 50)))
         problem = prepare(data, Objective.parse(name))
         found = divided(problem, data.columns[0], data.columns[1], span)
         exact = 0
@@ -353,11 +349,7 @@ def test_bounds_of_one_query_are_its_best(name, span):
 
 def test_two_documents_that_never_cross_keep_their_order():
     """Equal lines are ordered by row, and parallel ones by score."""
-    data = RankingData(
-        specs=("a", "b"), qids=("1",), offsets=np.array([0, 4]), docids=("w", "x", "y", "z"),
-        features=np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]]), grades=np.array([0, 1, 0, 1]),
-        relevant_grades=(np.array([1, 1]),),
-    )  # fmt: skip
+    data = one_query([(0, 1), (0, 1), (1, 1), (-1, 1)], [0, 1, 0, 1])
     for name, value in (("RR", 1 / 3), ("P@2", 0.0), ("P@3", 1 / 3)):
         problem = prepare(data, Objective.parse(name))
         found = divided(problem, data.columns[0], data.columns[1], (-np.inf, np.inf))
