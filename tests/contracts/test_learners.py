@@ -1,6 +1,5 @@
 """What every learner of linear rankers must do."""
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 
 import numpy as np
@@ -8,19 +7,12 @@ import pytest
 
 from greylag.core.registry import registered
 from greylag.errors import ParameterError
-from greylag.learning import (
-    CoordinateAscent,
-    GreedySelection,
-    Learner,
-    ListwiseRegression,
-)
+from greylag.learning import CoordinateAscent, GreedySelection, ListwiseRegression
 from greylag.learning.linesearch import Objective
 from greylag.recipes import Automatic
 from greylag.recipes.spelling import find_learner
 from greylag.testing import check_learner
 from tests.greylag.learning.samples import random_data
-
-Make = Callable[[str | Objective], Learner]
 
 LEARNERS = {
     "greedy": lambda objective: GreedySelection(objective, max_features=3),

@@ -20,7 +20,6 @@ tell whatever it holds. `but`, for files, is what a reader has to know beside th
 """
 
 import math
-from collections.abc import Mapping
 from functools import cache
 
 import yaml
@@ -42,7 +41,6 @@ EQUIVALENCES = {
 }
 COUNTED = ("always", "significant", "sign", "printed", "measured")
 KINDS = {*DIFFERENCES, *EQUIVALENCES, *COUNTED, "stated"}
-Row = Mapping[str, float]
 
 
 @cache

@@ -26,8 +26,9 @@ def joined_pairs(W):
 
 
 def closed_form(W, y, alpha, exponent=0.5):
-    """(1 - alpha) (I - alpha D^-k W D^(k-1))^-1 y by a general dense solve; an isolated point has degree 1."""
+    """(1 - alpha) (I - alpha D^-k W D^(k-1))^-1 y by a dense solve, without loops; isolated points have degree 1."""
+    W = W - np.diag(W.diagonal())
     degree = W.sum(axis=1)
-    degree[degree == 0] = 1
+    degree[degree <= 1e-14] = 1
     spread = degree[:, None] ** -exponent * W * degree ** (exponent - 1)
     return (1 - alpha) * np.linalg.solve(np.eye(len(W)) - alpha * spread, y)

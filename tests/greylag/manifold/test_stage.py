@@ -17,6 +17,7 @@ from greylag.index.vectors.protocol import unit_rows
 from greylag.manifold import affinity_graph
 from greylag.manifold.stage import ManifoldRanker
 from greylag.ranking import Ranking, Run
+from tests.greylag.manifold.points import closed_form, dense
 
 WORDS = ["cat", "dog", "pig", "cow", "hen"]
 
@@ -36,13 +37,6 @@ def vectors(texts, query, docids):
         row = np.array([(1 + np.log(own[term])) * idf[term] if own[term] else 0.0 for term in vocabulary])
         rows.append(row / np.linalg.norm(row) if row.any() else row)
     return np.array(rows).reshape(len(rows), -1)
-
-
-def closed_form(W, y, alpha):
-    np.fill_diagonal(W, 0)
-    degree = np.where(W.sum(axis=1) > 1e-14, W.sum(axis=1), 1.0)
-    S = W / np.sqrt(np.outer(degree, degree))
-    return (1 - alpha) * np.linalg.solve(np.eye(len(W)) - alpha * S, y)
 
 
 def check(result, ranking, f, depth):
@@ -88,8 +82,7 @@ def test_graphs_join_the_query_and_its_documents(graph, seed):
     W = affinity_graph(X, graph=graph, neighbours=4, affinity="inner_product")
     y = np.array([1.0, *np.linspace(1, 0, 30)])
     stage = ManifoldRanker(PositionalIndex.from_texts(texts), depth=30, alpha=0.7, graph=graph, neighbours=4)
-    result = stage(ranking)
-    check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 30)
+    check(stage(ranking), ranking, closed_form(dense(W), y, 0.7)[1:], 30)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
@@ -108,7 +101,7 @@ def test_exponent_steps_and_sigma(exponent, sigma):
     f = y
     for _ in range(3):
         f = 0.8 * S @ f + 0.2 * y
-    limit = 0.2 * np.linalg.solve(np.eye(10) - 0.8 * S, y)
+    limit = closed_form(W, y, 0.8, exponent)
     for steps, expected in ((3, f), (None, limit)):
         stage = ManifoldRanker(
             PositionalIndex.from_texts(texts), graph="full", alpha=0.8, exponent=exponent, steps=steps, sigma=sigma
@@ -200,11 +193,14 @@ def test_is_deterministic_over_threads():
         ({"sigma": -1.0}, "sigma -1.0"),
         ({"sigma": 1.0, "affinity": "cosine"}, "sigma 'cosine' 'rbf'"),
         ({"relevance_level": 0}, "level 0"),
+        ({"index": None, "vectors": ArrayVectors(["a"], [[1.0]])}, "queries="),
     ],
 )
 def test_refusals(options, parts):
     with pytest.raises(ParameterError) as error:
-        ManifoldRanker(PositionalIndex.from_texts(collection(1, 3)), **options)  # type: ignore[arg-type]
+        ManifoldRanker(**{"index": PositionalIndex.from_texts(collection(1, 3))} | options)(
+            Ranking("q", "", ("a",), [1.0])
+        )
     assert all(part in str(error.value) for part in parts.split())
 
 
@@ -218,7 +214,7 @@ def test_dense_vectors_of_documents_and_queries(graph):
     result = ManifoldRanker(vectors=vectors, graph=graph, neighbours=4, alpha=0.7)(ranking)
     W = affinity_graph(unit_rows(rows), graph=graph, neighbours=4, affinity="rbf")
     y = np.array([1.0, *np.linspace(1, 0, 19)])
-    check(result, ranking, closed_form(W if isinstance(W, np.ndarray) else W.toarray(), y, 0.7)[1:], 19)
+    check(result, ranking, closed_form(dense(W), y, 0.7)[1:], 19)
 
 
 def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative():
@@ -227,15 +223,10 @@ def test_the_cosine_of_dense_vectors_needs_coordinates_that_are_not_negative():
     index = PositionalIndex.from_texts(texts)
     sparse = TfidfVectors(index)
     rows, query = sparse.documents(ranking.docids).toarray(), sparse.query("q", "cat").toarray()
-    dense = ArrayVectors(ranking.docids, rows, lambda text: query[0])
-    ours = ManifoldRanker(vectors=dense, affinity="cosine", graph="full")(ranking)
+    given = ArrayVectors(ranking.docids, rows, lambda text: query[0])
+    ours = ManifoldRanker(vectors=given, affinity="cosine", graph="full")(ranking)
     theirs = ManifoldRanker(index, graph="full")(ranking)
     by_docid = dict(zip(theirs.docids, theirs.scores, strict=True))
     np.testing.assert_allclose(ours.scores, [by_docid[docid] for docid in ours.docids], atol=1e-9)
     with pytest.raises(ParameterError, match=r"query q\b.* -1\b"):
         ManifoldRanker(vectors=ArrayVectors(ranking.docids, -rows, lambda text: query[0]), affinity="cosine")(ranking)
-
-
-def test_refuses_queries_without_a_vector():
-    with pytest.raises(ParameterError, match="give queries="):
-        ManifoldRanker(vectors=ArrayVectors(["a"], [[1.0]]))(Ranking("q", "", ("a",), np.ones(1)))

@@ -9,11 +9,8 @@ import pytest
 
 from greylag.learning.structured import CuttingPlane, TrainingSet
 from greylag.learning.structured.ensemble import perturbations
-from greylag.ranking import FloatArray
 from greylag_papers.schiegg_2016.multiple_choice import MultipleChoice
 from tests.greylag.learning.structured.models import ComparingTable, Table, optimum_around, random_tables
-
-Examples = list[tuple[FloatArray, FloatArray]]
 
 
 def fit(learner, model, examples):

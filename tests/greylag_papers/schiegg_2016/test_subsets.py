@@ -79,7 +79,6 @@ def test_angles_grow_with_alpha():
 
 
 DEMO = Path(greylag.__file__).parent / "demo"
-CONFIGS = Path(greylag.__file__).parents[2] / "configs"
 
 
 @pytest.mark.long

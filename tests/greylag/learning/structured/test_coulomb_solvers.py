@@ -29,10 +29,8 @@ from greylag.learning.structured.electrostatics import (
     riesz_forces,
 )
 from greylag.learning.structured.model import task_losses
-from greylag.ranking import FloatArray
 from tests.greylag.learning.structured.models import THOMSON, Table, optimum_around, random_tables
 
-Examples = list[tuple[FloatArray, FloatArray]]
 LOSSES = np.array([[0.0, 0.5, 1.0, 0.0, 4.0], [0.5, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 5.0]])
 DRAWS = 20_000
 EXAMPLES = random_tables(0, n=6, outputs=5, d=4)

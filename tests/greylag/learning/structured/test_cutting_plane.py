@@ -28,10 +28,7 @@ from greylag.learning.structured.coulomb_solvers import Repulsion
 from greylag.learning.structured.dual_steps import climb
 from greylag.learning.structured.ensemble import perturbations
 from greylag.learning.structured.model import task_losses
-from greylag.ranking import FloatArray
 from tests.greylag.learning.structured.models import ComparingTable, Table, optimum_around, random_tables
-
-Examples = list[tuple[FloatArray, FloatArray]]
 
 
 def optimum(examples, C, signs=()):
