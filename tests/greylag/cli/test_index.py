@@ -17,19 +17,20 @@ def test_the_index_has_positions_whatever_the_number_of_threads(command, made, t
         assert PositionalIndex.from_lucene(out).fingerprint == expected.fingerprint
 
 
-@pytest.mark.parametrize("docs", ["none", "empty"])
-def test_no_documents(refused, tmp_path, docs):
-    (tmp_path / "empty").mkdir()
-    assert docs in refused("index", tmp_path / docs, "--out", tmp_path / "index")
-    assert not (tmp_path / "index").exists()
-
-
-def test_mistakes(refused, tmp_path):
-    words = ["index", DEMO / "docs.jsonl", "--out", tmp_path / "index"]
-    assert "'Json' is not one of 'JsonCollection'" in refused(*words, "--collection", "Json")
-    (tmp_path / "index").mkdir()
-    (tmp_path / "index" / "thesis.txt").write_text("x")
-    assert "exists already" in refused(*words)
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("none --out TMP/new", "none"),
+        ("TMP/empty --out TMP/new", "empty"),
+        (f"{DEMO / 'docs.jsonl'} --out TMP/new --collection Json", "'Json' is not one of 'JsonCollection'"),
+        (f"{DEMO / 'docs.jsonl'} --out TMP/mine", "exists already"),
+    ],
+)
+def test_mistakes(refused, tmp_path, words, reason):
+    for folder in ("empty", "mine"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    assert reason in refused(f"index {words}")
 
 
 def test_an_interrupted_command_is_completed_and_a_finished_one_repeated(command, tmp_path):

@@ -63,6 +63,7 @@ def test_query_likelihood_and_cut(command, collection, tmp_path):
         (["--model", "bm25+rm3+rm3"], "expands the query twice"),
         (["--model", "bm25(k=5)"], "bm25 has no option 'k'"),
         (["--tag", ""], "tag"),
+        (["--index", "INDEX"], "index is given twice: name each index once"),
         (["--hits", "0"], "k must be an integer of at least 1, not 0"),
         (["--model", "tfidf"], "unknown search 'tfidf': use bm25, ql"),
     ],
@@ -99,9 +100,3 @@ def test_shards_give_the_files_of_one_index(command, made, tmp_path):
             assert command(*words)[0] == 0, words
     for file in ("bm25.run", "features.txt", "mmr.run"):
         assert (tmp_path / "two" / file).read_bytes() == (tmp_path / "one" / file).read_bytes(), file
-
-
-def test_an_index_that_is_given_twice(refused, made, tmp_path):
-    words = ["--index", made / "index", "--index", made / "index"]
-    line = refused("search", *words, "--topics", made / "topics.tsv", "--out", tmp_path / "out.run")
-    assert line.endswith("index is given twice: name each index once\n")

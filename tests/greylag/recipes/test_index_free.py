@@ -341,11 +341,6 @@ def test_runs_that_cannot_be_learned_from(tmp_path, caplog):
     assert "its scores and ranks are left out" in caplog.text
 
 
-def test_a_feature_that_needs_an_index_is_named():
-    with pytest.raises(ParameterError, match="feature SD/ordered/LM-O-4 needs an index"):
-        FeatureExtractor(None, parse_features("score,SD/ordered/LM-O-4@z"))
-
-
 def test_a_file_that_was_read_makes_the_same_model(tmp_path):
     data = random_data(3, queries=8, documents=20)
     rows = [(Ranking(qid, "", data.docids[a:b], np.zeros(b - a)), data.X[a:b]) for qid, (a, b) in data.spans.items()]

@@ -58,6 +58,7 @@ MODELS = [
 CALLS = [
     (lambda: FeatureExtractor(FEATURES, INDEX), "FeatureExtractor(index, features) needs a PositionalIndex"),
     (lambda: FeatureExtractor(INDEX, FEATURES)(RUN), "not for Run"),
+    (lambda: FeatureExtractor(None, parse_features("score,SD/ordered/LM-O-4@z")), "SD/ordered/LM-O-4 needs an index"),
     (lambda: MRFRecipe(FEATURES, LEARNER), "the learner is LogisticRegression"),
     (lambda: MRFRecipe(FEATURES, "pairlogit"), "the learner is str 'pairlogit'"),
     (lambda: engine_model(SLOPED, "opensearch"), "at_length"),
