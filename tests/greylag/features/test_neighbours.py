@@ -40,14 +40,6 @@ def test_value_is_the_mean_of_scores_weighted_by_the_squares_of_cosines(seed):
         assert found[i] == pytest.approx(expected, rel=1e-9)
 
 
-def test_documents_that_are_like_none_have_the_mean_score():
-    ranked = ranking(1)
-    scores = (ranked.scores - ranked.scores.min()) / (ranked.scores.max() - ranked.scores.min())
-    values = dict(zip(ranked.docids, extract(ranked), strict=True))
-    for docid in ("alone", "empty"):
-        assert values[docid] == pytest.approx(scores[:NEIGHBOURS].mean())
-
-
 def test_units_of_scores_do_not_count():
     """Neither overflow nor rounding: scores may be log probabilities or huge."""
     np.testing.assert_allclose(extract(ranking(2, 1e300)), extract(ranking(2)), rtol=1e-9)

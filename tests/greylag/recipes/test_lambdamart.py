@@ -83,25 +83,27 @@ def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
     assert str(FEATURES[0]) in read.summary()
 
 
-@pytest.mark.parametrize("damage", ["loop", "feature", "short", "infinite", "kind", "text"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda trees, inner: trees["left"].__setitem__(inner, inner),
+        lambda trees, inner: trees["split"].__setitem__(inner, 4),
+        lambda trees, inner: trees["value"].pop(),
+        lambda trees, inner: trees["threshold"].__setitem__(inner, float("inf")),
+        lambda trees, inner: trees["roots"].__setitem__(0, "0"),
+        None,
+    ],
+)
 def test_damaged_trees_are_refused(damage, tmp_path):
     path = tmp_path / "model.json"
     RankingModel((random_trees(1),), (1.0,)).save(path)
     content = json.loads(path.read_text())
     (name, trees), *_ = content["learned"].items()
     inner = next(node for node, split in enumerate(trees["split"]) if split != LEAF)
-    if damage == "loop":
-        trees["left"][inner] = inner
-    elif damage == "feature":
-        trees["split"][inner] = 4
-    elif damage == "short":
-        trees["value"].pop()
-    elif damage == "infinite":
-        trees["threshold"][inner] = float("inf")
-    elif damage == "kind":
-        content["learned"] = {f"bushes:{name[6:]}": trees}
+    if damage:
+        damage(trees, inner)
     else:
-        trees["roots"][0] = "0"
+        content["learned"] = {f"bushes:{name[6:]}": trees}
     path.write_text(json.dumps(content))
     with pytest.raises(ModelError, match=r"model\.json"):
         RankingModel.load(path)
@@ -138,10 +140,8 @@ def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on():
 
 def test_the_recipe_sees_the_training_queries_alone():
     pytest.importorskip("lightgbm", reason="needs LightGBM")
-    recipe, run = (
-        LambdaMARTRecipe(LambdaMART("AP", trees=5, min_documents=2), sources=SOURCES),
-        Run(tuple(RANKINGS), "first"),
-    )
+    recipe = LambdaMARTRecipe(LambdaMART("AP", trees=5, min_documents=2), sources=SOURCES)
+    run = Run(tuple(RANKINGS), "first")
     validated = cross_validate(recipe, run, QRELS, INDEX, folds=2, seed=1)
     for model, part in zip(validated.models, validated.folds, strict=True):
         own = Run(tuple(ranking for ranking in RANKINGS if ranking.qid not in part), "own")
