@@ -22,13 +22,7 @@ def test_reading(tmp_path):
         shared.qrels(qrels, shared.run(run))
 
 
-LISTS = [
-    ("train --model", MODELS),
-    ("search --model", SEARCHES),
-]
-
-
-@pytest.mark.parametrize(("option", "kinds"), LISTS)
+@pytest.mark.parametrize(("option", "kinds"), [("train --model", MODELS), ("search --model", SEARCHES)])
 def test_what_may_be_spelt_is_listed(command, option, kinds):
     """Each model has a line, and each of its options one with default, type and meaning."""
     code, told, err = command(*option.split(), "help")

@@ -98,11 +98,8 @@ def test_the_target_is_the_constraint_if_greedy_falls_below_it():
 
 
 def test_presets_have_the_papers_sizes():
-    assert {name: features.n_features for name, features in PRESETS.items()} == {
-        "svmdiv": 200,
-        "svmdiv2": 300,
-        "svmdiv-all-levels": 200,
-    }
+    sizes = {name: features.n_features for name, features in PRESETS.items()}
+    assert sizes == {"svmdiv": 200, "svmdiv2": 300, "svmdiv-all-levels": 200}
     assert all(len(set(features.names)) == features.n_features for features in PRESETS.values())
 
 

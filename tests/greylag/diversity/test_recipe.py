@@ -78,19 +78,9 @@ def test_nothing_is_scored_that_was_trained_on():
 
 def test_spelling():
     recipe = parse_diversity("svmdiv(C=2,k=3,criteria=[count>=1,anchor>=2],thresholds=[0.1,0.5])", ("score",))
-    assert recipe == DiversityRecipe(
-        CuttingPlane(C=2.0),
-        k=3,
-        criteria=("count>=1", "anchor>=2"),
-        thresholds=(0.1, 0.5),
-        document_features=("score",),
-    )
+    shared = {"thresholds": (0.1, 0.5), "document_features": ("score",)}
+    assert recipe == DiversityRecipe(CuttingPlane(C=2.0), k=3, criteria=("count>=1", "anchor>=2"), **shared)
     criteria = (Criterion("count", 1), Criterion("anchor", 2))
-    assert recipe.features == replace(
-        PRESETS["svmdiv"], criteria=criteria, thresholds=(0.1, 0.5), document_features=("score",)
-    )
+    assert recipe.features == replace(PRESETS["svmdiv"], criteria=criteria, **shared)
     assert parse_diversity("cssvm(M=3,preset=svmdiv2)") == DiversityRecipe(Coulomb(3), preset="svmdiv2")
-    assert [kind.options.keys() & {"M", "C", "k"} for kind in DIVERSITY_MODELS.values()] == [
-        {"M", "C", "k"},
-        {"C", "k"},
-    ]
+    assert [kind.options.keys() & {*"MCk"} for kind in DIVERSITY_MODELS.values()] == [{*"MCk"}, {*"Ck"}]

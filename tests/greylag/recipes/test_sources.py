@@ -28,14 +28,8 @@ RANKINGS = [
     for q in range(9)
 ]
 QRELS = {f"q{q}": {f"d{d}": 1 for d in RNG.choice(60, size=6, replace=False)} for q in range(8)}
-GRID = {
-    "k1": (0.6, 2.0),
-    "b": (0.2, 0.8),
-    "mu": (5.0, 500.0),
-    "fb_docs": (3, 5),
-    "fb_terms": (4,),
-    "original_weight": (0.3, 0.7),
-}
+GRID = {"k1": (0.6, 2.0), "b": (0.2, 0.8), "mu": (5.0, 500.0)}
+GRID |= {"fb_docs": (3, 5), "fb_terms": (4,), "original_weight": (0.3, 0.7)}
 SOURCES = FeatureSources(grid=GRID, depth=25)
 CANDIDATES = PreparedSources(SOURCES, Objective.parse("AP"), RANKINGS[:8], QRELS, INDEX)
 TUNED = TunedRM3(FeatureParameters(fb_docs=3, fb_terms=4), 0.5)

@@ -16,11 +16,8 @@ TEMPLATES = Path(str(files("greylag.studies") / "templates"))
 def test_the_template_of_the_main_study_shows_every_key_and_its_default(tmp_path):
     text = (TEMPLATES / "pipeline.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(re.sub(r"^(\s*)#(?=\w|  )", r"\1", text, flags=re.MULTILINE))
-    shown, (_, short), (_, whole) = (
-        yaml.safe_load((tmp_path / "mine.yaml").read_text()),
-        load(TEMPLATES / "pipeline.yaml"),
-        load(tmp_path / "mine.yaml"),
-    )
+    shown = yaml.safe_load((tmp_path / "mine.yaml").read_text())
+    (_, short), (_, whole) = load(TEMPLATES / "pipeline.yaml"), load(tmp_path / "mine.yaml")
     forms = {"": type(short), **{name: type(part) for name, part in short if isinstance(part, BaseModel)}}
     for name, form in forms.items():
         assert (shown[name] if name else shown).keys() == file_fields(form).keys() - {"expected"}
