@@ -15,9 +15,11 @@ from greylag.learning.greedy import GreedySelection
 from greylag.learning.learner import Selection, after_each_round
 from greylag.learning.linesearch.line_search import line_search, prepare
 from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.listwise import ListwiseRegression
 from tests.greylag.learning.samples import random_data
 
 AP = Objective("AP")
+NO_RELEVANT = replace(random_data(1), grades=np.zeros_like(random_data(1).grades))
 
 
 def plain_greedy(data, rounds):
@@ -178,11 +180,13 @@ def test_a_selection_predicts():
             ((lambda learner=learner, options=options: learner(AP, **options)), next(iter(options)))
             for learner, *every in (
                 (GreedySelection, {"max_features": 0}, {"epsilon": -1.0}),
+                (ListwiseRegression, {"max_features": 0}, {"centre": {"x": np.nan}}),
                 (CoordinateAscent, {"restarts": 0}, {"tolerance": -1.0}, {"seed": -1}),
             )
             for options in every
         ),
-        (lambda: GreedySelection(AP).fit(replace(random_data(1), grades=0 * random_data(1).grades)), "AP 0"),
+        (lambda: GreedySelection(AP).fit(NO_RELEVANT), "AP 0"),
+        (lambda: ListwiseRegression(AP).fit(NO_RELEVANT), "nothing to learn"),
         (lambda: ROUNDS.head(0), "rounds 1"),
         (lambda: Selection((2, 0), ((3.0, -0.5),), (0.2,)).predict(np.ones((2, 2))), "(2, 2) column 2"),
     ],

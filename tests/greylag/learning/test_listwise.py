@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
-from greylag.errors import ParameterError
 from greylag.learning import ListwiseRegression, listwise
 from greylag.learning.linesearch import Objective
 from greylag.learning.listwise import _curvature, _loss, _minimum, _Problem
@@ -98,8 +97,6 @@ def test_the_penalty_has_a_centre(penalty):
     np.testing.assert_allclose(far, list(centre.values()), atol=1e-6)
     constant = replace(data, features=data.features * [0.0, 1.0, 1.0, 1.0, 1.0])
     assert learner.fit(constant).weights[0] == centre[data.names[0]], "no document tells of a constant feature"
-    with pytest.raises(ParameterError, match="finite"):
-        replace(learner, centre={"x": np.nan})
 
 
 def test_a_path_of_penalties_is_each_by_itself():
@@ -125,8 +122,6 @@ def test_a_larger_penalty_gives_smaller_weights_and_constant_features_none():
         specs=(*data.specs, "constant"),
     )
     assert ListwiseRegression("AP").fit(constant).weights[-1] == 0
-    with pytest.raises(ParameterError, match="there is nothing to learn from"):
-        ListwiseRegression("AP").fit(replace(data, grades=np.zeros_like(data.grades)))
 
 
 def test_features_with_small_weights_are_dropped_by_halves():
@@ -142,5 +137,3 @@ def test_features_with_small_weights_are_dropped_by_halves():
     alone = ListwiseRegression("AP", penalty=2.0).fit(data.select_features(expected))
     np.testing.assert_allclose(found.weights, alone.weights, rtol=1e-2, atol=1e-4)
     assert ListwiseRegression("AP", penalty=2.0, max_features=9).fit(data) == everything
-    with pytest.raises(ParameterError, match="max_features is 0"):
-        ListwiseRegression("AP", max_features=0)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from greylag_papers.lee_lee_2004.text_classifiers import LEARNERS, SVM, PrInd, PrTFIDF, RainbowTFIDF, Rocchio
@@ -168,11 +167,6 @@ def test_sparse_and_dense_input_agree(classifier):
 @parametrize_with_checks([Rocchio(), PrTFIDF(), PrInd()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def test_not_fitted():
-    with pytest.raises(NotFittedError):
-        PrTFIDF().predict([[1]])
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "SVM"])
