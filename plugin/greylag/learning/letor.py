@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -179,29 +179,22 @@ def is_feature_file(path: str | Path) -> bool:
     return bool(_LINE.match(next((line for line in lines if not line.startswith(b"#")), b"")))
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnValues:
-    """The values of a column for the documents of rankings, NaN for those that the data lacks."""
-
-    data: RankingData
-    column: int
-
-    def __call__(self, ranking: Ranking) -> FloatArray:
-        """Return the values in the order of the ranking, shape (n,)."""
-        if ranking.qid not in self.data.spans:
-            raise ParameterError(f"query {ranking.qid!r} is not among those of the features")
-        first, end = self.data.spans[ranking.qid]
-        listed, values = self.data.docids[first:end], self.data.features[first:end, self.column]
-        if ranking.docids == listed:
-            return values
-        by_docid = dict(zip(listed, values.tolist(), strict=True))
-        return np.array([by_docid.get(docid, np.nan) for docid in ranking.docids], dtype=np.float64)
+def _column_values(data: RankingData, column: int, ranking: Ranking) -> FloatArray:
+    """Return the values of a column for the documents of a ranking, shape (n,), NaN for those that the data lacks."""
+    if ranking.qid not in data.spans:
+        raise ParameterError(f"query {ranking.qid!r} is not among those of the features")
+    first, end = data.spans[ranking.qid]
+    listed, values = data.docids[first:end], data.features[first:end, column]
+    if ranking.docids == listed:
+        return values
+    by_docid = dict(zip(listed, values.tolist(), strict=True))
+    return np.array([by_docid.get(docid, np.nan) for docid in ranking.docids], dtype=np.float64)
 
 
 def bound_columns(data: RankingData) -> tuple[Column, ...]:
     """Return the features ``column:NAME`` of data that was read from a file, which have their values."""
     names = (name.removeprefix("column:") for name in data.names)
-    return tuple(Column(name, ColumnValues(data, column)) for column, name in enumerate(names))
+    return tuple(Column(name, partial(_column_values, data, column)) for column, name in enumerate(names))
 
 
 def listed_run(data: RankingData, tag: str) -> Run:

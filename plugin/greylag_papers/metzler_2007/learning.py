@@ -109,11 +109,7 @@ class Training(Part):
     """Seed of folds and restarts."""
 
 
-def _number_as_text(value: object) -> object:
-    return str(value) if type(value) in (int, float) else value
-
-
-Topic = Annotated[str, BeforeValidator(_number_as_text)]
+Topic = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)]
 
 
 class Split(Part):

@@ -95,16 +95,14 @@ class Scenes:
 
 def open_scenes(settings: Settings, context: Context) -> list[Scenes]:
     """Draw the scenes, and fit the potentials."""
-    return [_open_draw(settings, images) for images in settings.images]
-
-
-def _open_draw(settings: Settings, images: SyntheticImages) -> Scenes:
-    (drawn,) = images.draw()
-    first, second = settings.n_potentials, settings.n_potentials + settings.n_training
-    examples = with_potentials(drawn[:first], drawn[first:], settings.n_classes + 1)
-    third = second - first
+    first, third = settings.n_potentials, settings.n_training
     last = third + settings.n_validation
-    return Scenes(examples[:third], examples[third:last], examples[last:])
+    scenes = []
+    for images in settings.images:
+        (drawn,) = images.draw()
+        examples = with_potentials(drawn[:first], drawn[first:], settings.n_classes + 1)
+        scenes.append(Scenes(examples[:third], examples[third:last], examples[last:]))
+    return scenes
 
 
 def with_potentials(known: Sequence[LabelledImage], images: Sequence[LabelledImage], n_labels: int) -> list[Example]:

@@ -230,7 +230,10 @@ def line_search(
 
 def survey(problem: Problem, scores: FloatArray, direction: FloatArray) -> Survey:
     """Bound the measure along a line, in one pass over all pairs; a small problem is one bucket without a bound."""
-    crossings = _crossings(problem, scores, direction)
+    a, d = problem.sample
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
+    crossings = np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
     middle = np.round(np.log2(np.median(np.abs(crossings)))) if len(crossings) else 0
     # Powers of two, so that scaling loses no digit.
     even = _exponent(scores) - _exponent(direction)
@@ -265,14 +268,6 @@ def _lines(problem: Problem, scores: FloatArray, direction: FloatArray, scale: f
 def _exponent(values: Any) -> int:
     """Return the largest binary exponent; 0 if there are only zeros."""
     return int(np.frexp(np.abs(values).max(initial=0.0))[1])
-
-
-def _crossings(problem: Problem, scores: FloatArray, direction: FloatArray) -> FloatArray:
-    """Sort the crossings of the sample of pairs."""
-    a, d = problem.sample
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        crossings = (scores[d] - scores[a]) / (direction[a] - direction[d])
-    return np.sort(crossings[np.isfinite(crossings) & (crossings != 0)])
 
 
 def _cell_numbers(x: FloatArray) -> IntArray:
@@ -349,6 +344,8 @@ def _refine(problem: Problem, lines: Any, surveyed: Survey, floor: float) -> Sur
 
 def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey:
     """Divide some buckets of a survey of the top ranks, and buckets between them if they are in too many runs."""
+    # 1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends.
+    discounts = 1.0 / np.concatenate([[np.inf], problem.divisor[np.isfinite(problem.divisor)], [np.inf]])
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False)).reshape(-1, 2)
     apart = np.sort(np.argsort(edges[:-1, 1] - edges[1:, 0], kind="stable")[: MAX_DIVIDED_RUNS - 1])
     starts, stops = edges[np.append(0, apart + 1), 0], edges[np.append(apart, -1), 1]
@@ -360,7 +357,7 @@ def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey
             u = np.linspace(low, high, number + 1)[1:-1]
             inner = (u / (1.0 - np.abs(u))).astype(np.float32).astype(np.float64)
             values, bounds = kernels.survey_top(
-                problem.code == kernels.RR, problem.code == kernels.ERR, _discounts(problem), lines,
+                problem.code == kernels.RR, problem.code == kernels.ERR, discounts, lines,
                 problem.sorted_gains, problem.weights, span, number,
             )  # fmt: skip
             surveyed = surveyed._replace(
@@ -370,12 +367,6 @@ def _divide(problem: Problem, lines: Any, surveyed: Survey, left: Any) -> Survey
             )
     shares: IntArray = np.diff(np.searchsorted(surveyed.crossings, surveyed.ends))
     return surveyed._replace(numbers=shares * problem.pairs // max(1, len(surveyed.crossings)))
-
-
-def _discounts(problem: Problem) -> FloatArray:
-    """Compute 1 / divisor by rank, from 0 to the cut-off + 1; 0 at both ends."""
-    finite = np.append(np.inf, problem.divisor[np.isfinite(problem.divisor)])
-    return 1.0 / np.append(finite, np.inf)
 
 
 def _points(lines: Any, ends: tuple[float, float]) -> FloatArray:

@@ -24,10 +24,6 @@ def _binary(objective: Objective, data: RankingData) -> FloatArray:
     return (data.grades >= objective.rel).astype(np.float64)
 
 
-def _by_relevant(objective: Objective, grades: IntArray) -> float:
-    return 1.0 / max(1, int(np.sum(grades >= objective.rel)))
-
-
 def _stopping(objective: Objective, data: RankingData) -> FloatArray:
     """Compute the probability that a user is satisfied, (2^grade - 1) / 2^max_grade."""
     highest = max((int(grades.max()) for grades in data.relevant_grades if len(grades)), default=1)
@@ -53,7 +49,7 @@ class Kind(NamedTuple):
 
 
 MEASURES = {
-    "AP": Kind(kernels.AP, _binary, _by_relevant),
+    "AP": Kind(kernels.AP, _binary, lambda objective, grades: 1.0 / max(1, int(np.sum(grades >= objective.rel)))),
     "nDCG": Kind(kernels.NDCG, lambda _, data: np.maximum(data.grades, 0).astype(np.float64), _by_ideal),
     "RR": Kind(kernels.RR, _binary, lambda *_: 1.0),
     "P": Kind(kernels.P, _binary, lambda objective, _: 1.0 / objective.depth),

@@ -257,21 +257,14 @@ def relax(
                 away = pull
             if problem.relative(np.where(learning, away, pull), weights) <= CONVERGENCE_TOLERANCE:
                 return Ensemble(weights, epoch, converged=True)
-        steps = _adapt(steps, pull, last)
+        # Steps are halved where the pull turned back and is about as strong as before, past its target, as at a kink of
+        # the hinge losses, where two members can share an optimum until their centres have moved far apart.
+        swings = (np.einsum("md,md->m", pull, last) < 0) & (lengths(pull) > 0.7 * lengths(last))
+        steps = np.where(swings, steps / 2, np.minimum(MAX_STEP, 1.2 * steps))
         moves = steps[:, None] * pull
         centres = np.where(learning, centres + moves, targets)
         weights = np.where(learning, weights, problem.return_to_spheres(weights + moves, weights))
     return Ensemble(weights, epochs, converged=False)
-
-
-def _adapt(steps: FloatArray, pull: FloatArray, before: FloatArray) -> FloatArray:
-    """Adapt the steps of the centres: halved if the pull reversed without weakening, else up to 1.2 times as long.
-
-    At a kink of the hinge losses, two members can share an optimum until their centres have moved far apart.
-    """
-    # The pull turned back and is about as strong as before: the last step went past its target.
-    swings = (np.einsum("md,md->m", pull, before) < 0) & (lengths(pull) > 0.7 * lengths(before))
-    return np.where(swings, steps / 2, np.minimum(MAX_STEP, 1.2 * steps))
 
 
 def descend(
