@@ -266,7 +266,7 @@ class Marked(NamedTuple):
             return False
         return all(word in self.text for qid, topic in other.items() for word in (qid, *topic.split()))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def marked_oracle(text):
@@ -349,7 +349,7 @@ class Documents(NamedTuple):
             return [docid for docid, _ in other] == self.docids
         return other == len(self.docids)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def trec_documents_oracle(text):

@@ -69,7 +69,7 @@ class MemorySource:
 
     def open(self):
         """The exported index."""
-        return PositionalIndex.of_shard(Shard(**open_export(self)), analysis.analyze)  # type: ignore[arg-type]
+        return PositionalIndex.of_shard(Shard(**open_export(self)), analysis.analyze)
 
 
 def outcome(index):

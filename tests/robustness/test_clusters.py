@@ -53,7 +53,6 @@ def process(*words):
 def scheduler(workers):
     """A scheduler in a process of its own, and its address."""
     with process("-c", SCHEDULER, workers) as started:
-        assert started.stdout is not None
         yield started, started.stdout.readline().strip()
 
 

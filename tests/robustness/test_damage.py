@@ -72,7 +72,7 @@ def try_damage(name, kind, place, rng, expected):
         same = (folder / name).is_file() and (folder / name).read_bytes() == before
         if name not in (STORE, ".greylag") and (not same or kind == "another version"):
             try:
-                verify_export(source)  # type: ignore[arg-type]
+                verify_export(source)
             except CollectionError as error:
                 if (name not in str(error) and "another version" not in str(error)) or "\n" in str(error):
                     return False
@@ -100,7 +100,7 @@ def try_rot(name, kind, place, rng):
         if before == (folder / name).read_bytes():
             return True
         try:
-            verify_export(source)  # type: ignore[arg-type]
+            verify_export(source)
         except CollectionError as error:
             return f"{name} is damaged" in str(error) and _survives(source)
         return False

@@ -97,4 +97,4 @@ def test_refuses_frames_that_mean_nothing_or_two_things(read, columns, message, 
 
 def test_refuses_other_libraries():
     with pytest.raises(ParameterError, match=r"library .*'spark'.*'pandas' or 'polars'"):
-        topics_to_frame({}, "spark")  # type: ignore[arg-type]
+        topics_to_frame({}, "spark")

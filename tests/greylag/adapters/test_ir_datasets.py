@@ -72,18 +72,6 @@ def test_subtopics_are_those_of_the_file(ir_datasets, tmp_path, monkeypatch, by_
     assert Shared().subtopic_qrels(Path("irds:greylag-div")) == read_subtopic_qrels(tmp_path / "div")
 
 
-@pytest.mark.parametrize(
-    ("items", "reason"),
-    [
-        ([SubtopicQrel("1", "a", 1, "2")] * 2, "subtopic 2 is judged twice"),
-        ([TrecQuery("1", "a", "")], "has no subtopic_id"),
-    ],
-)
-def test_wrong_subtopics(items, reason):
-    with pytest.raises(ParameterError, match=reason):
-        subtopic_qrels_from_ir_datasets(items)
-
-
 def test_named_tuples_and_their_fields():
     queries = [TrecQuery("301", "cats", "What do cats do?")]
     assert topics_from_ir_datasets(queries) == {"301": "cats"}
@@ -112,6 +100,10 @@ def test_named_tuples_and_their_fields():
             "the grade of document 'd' .*is str",
         ),
         (topics_from_ir_datasets, "no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
+        (named_topics, "irds:no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
+        (named_qrels, "irds:no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
+        (subtopic_qrels_from_ir_datasets, [SubtopicQrel("1", "a", 1, "2")] * 2, ParameterError, "2 is judged twice"),
+        (subtopic_qrels_from_ir_datasets, [TrecQuery("1", "a", "")], ParameterError, "has no subtopic_id"),
     ],
 )
 @pytest.mark.usefixtures("ir_datasets")
@@ -199,10 +191,3 @@ def test_without_a_network(search, monkeypatch):
         named_topics("dl19-passage")
     with pytest.raises(CollectionError, match=f"judgements dl19-passage {end}"):
         named_qrels("dl19-passage")
-
-
-@pytest.mark.usefixtures("ir_datasets")
-@pytest.mark.parametrize("named", [named_topics, named_qrels])
-def test_names_that_ir_datasets_lacks(named):
-    with pytest.raises(CollectionError, match="ir_datasets has no data set 'no-such-data'"):
-        named("irds:no-such-data")

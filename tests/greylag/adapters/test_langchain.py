@@ -108,10 +108,7 @@ def test_embeddings_by_a_function_or_in_the_metadata():
         ({"vectors": [[1.0, 0.0]] * 5}, "vectors, a list, would serve every query: give a function"),
         ({"query_vector": [1.0, 0.0]}, "query_vector, a list, would serve every query"),
         ({"method": "xquad", "aspects": ["cats"]}, "aspects, a list, would serve every query"),
-        ({"method": "mmrr"}, "unknown stage 'mmrr'"),
-        ({"lambda_mult": 0.5}, "no option 'lambda_mult'"),
         ({"relevance_weight": 7}, "relevance_weight must be in"),
-        ({"top_k": 0}, "top_k must be"),
         ({"method": "coverage", "vectors": len}, "method 'coverage' takes no vectors"),
     ],
 )

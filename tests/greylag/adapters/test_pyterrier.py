@@ -130,7 +130,7 @@ def test_refuses_other_things():
     with pytest.raises(ParameterError, match="str 'bm25' is not a PyTerrier transformer"):
         from_pyterrier("bm25")
     with pytest.raises(ParameterError, match=r"^int 3 "):
-        to_pyterrier(3)  # type: ignore[arg-type]
+        to_pyterrier(3)
     opaque = pt.apply.generic(lambda frame: frame.assign(new=frame["surprise"]))
     with pytest.raises(ParameterError, match="PyTerrierSource"):
         from_pyterrier(opaque)

@@ -43,4 +43,4 @@ def test_lengths_are_those_that_lucene_keeps(index):
 @pytest.mark.parametrize("options", [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}])
 def test_parameters_out_of_range(options):
     with pytest.raises(ParameterError, match="must be"):
-        PositionalIndex.from_texts(TEXTS).bm25(**options)  # type: ignore[arg-type]
+        PositionalIndex.from_texts(TEXTS).bm25(**options)

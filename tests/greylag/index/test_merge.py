@@ -170,8 +170,6 @@ def test_docids_are_compared_once_and_not_in_every_process(demo, monkeypatch):
 def test_tables_are_verified_and_those_of_other_sets_are_named(demo):
     tables = PositionalIndex.from_lucene(demo[1:]).folder
     other = PositionalIndex.from_lucene(demo[1:3]).folder
-    assert tables is not None
-    assert other is not None
     size = sum(file.stat().st_size for file in other.parent.rglob("*") if file.is_file())
     found = PositionalIndex.verify_export(demo[1:]).split("; ")
     assert found[3] == f"{tables}: all files have their checksums"
@@ -188,7 +186,6 @@ def test_tables_are_verified_and_those_of_other_sets_are_named(demo):
 def test_tables_of_shards_that_changed_are_merged_again(tmp_path, caplog):
     shards = [build(tmp_path, name, [{"id": name, "contents": "x y"}]) for name in "ab"]
     tables = PositionalIndex.from_lucene(shards).folder
-    assert tables is not None
     (tables / "terms.npy").write_bytes(b"xyz")
     assert PositionalIndex.from_lucene(shards).n_terms == 2
     assert "it has 3 bytes instead of 130: merging tables of " in caplog.messages[0]

@@ -183,19 +183,15 @@ def test_a_stream_that_ends_before_a_number_is_damage():
             streams._skip(three, 0, n)
 
 
-def test_frequencies_beyond_int32_are_damage():
-    shard = replace(shard_of({(0, 0): [1, 2]}), forward=np.frombuffer(bytes.fromhex("01 80 80 80 80 08"), np.uint8))
-    shard = replace(shard, forward_offsets=np.array([0] + [6] * N_DOCUMENTS))
-    for read in (lambda: shard.entries(np.array([0])), lambda: shard.frequencies(np.array([0]), np.array([0]))):
-        with pytest.raises(CollectionError, match="the exported positions are damaged"):
-            read()
-
-
-def test_entries_that_do_not_end_with_their_document_are_damage():
+@pytest.mark.parametrize(
+    ("forward", "ends"), [("01 80 80 80 80 08", [6, 6]), ("80 00", [1, 2])], ids=["beyond int32", "beyond its document"]
+)
+def test_entries_outside_their_bounds_are_damage(forward, ends):
     shard = shard_of({(0, 0): [1], (0, 1): [1]})
     assert shard.forward.tolist() == [0, 0]
-    damaged = replace(shard, forward=np.array([128, 0], np.uint8))
-    for read in (lambda: damaged.entries(np.array([0])), lambda: damaged.frequencies(np.array([0]), np.array([0]))):
+    own = np.array([0, *ends] + [ends[-1]] * (N_DOCUMENTS - 2))
+    shard = replace(shard, forward=np.frombuffer(bytes.fromhex(forward), np.uint8), forward_offsets=own)
+    for read in (lambda: shard.entries(np.array([0])), lambda: shard.frequencies(np.array([0]), np.array([0]))):
         with pytest.raises(CollectionError, match="the exported positions are damaged"):
             read()
 

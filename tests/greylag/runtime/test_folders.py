@@ -94,7 +94,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path / "made")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"filling\n"
         process.kill()
     assert len(list(tmp_path.iterdir())) == 2

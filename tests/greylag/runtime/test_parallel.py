@@ -113,7 +113,7 @@ def test_items_are_taken_as_they_are_needed():
     results = parallel_map(square, items(), what="squares", n_jobs=2)
     assert next(results) == 0
     assert taken < 2 * parallel.WINDOW
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     one = parallel_map(square, items(), what="squares", n_jobs=1)
     assert [next(one), next(one)] == [0, 1]
     assert taken == 1

@@ -76,7 +76,6 @@ def test_vectors_are_kept_beside_the_index(tmp_path, monkeypatch):
     assert (
         LatentVectors(PositionalIndex.from_lucene(tmp_path / "index")).documents(["d001"]).tobytes() == first.tobytes()
     )
-    assert index.folder is not None
     assert Cache(index.folder / "latent.sqlite").path.exists()
 
 
@@ -105,7 +104,7 @@ def test_stages_rank_by_latent_vectors(name, index):
     array = ArrayVectors([*TEXTS], vectors.documents([*TEXTS]), {"q": vectors.query("q", QUERY)[0]})
     stage = StageStep.parse(f"{name}(latent=true)")
     kind = stage.stage
-    expected = kind(vectors=array)(RANKING)  # type: ignore[call-arg]
+    expected = kind(vectors=array)(RANKING)
     assert stage.make(index)(RANKING) == expected
     assert stage.make(index)(RANKING) != StageStep.parse(name).make(index)(RANKING)
 
