@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from itertools import combinations
 from os.path import samefile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -34,9 +34,6 @@ from greylag.ranking import SEEN, Run, marked
 from greylag.runtime.files import open_atomically
 from greylag.trec import write_rankings, write_run
 from greylag.trec.runs import JoinedRuns, RunFile
-
-if TYPE_CHECKING:
-    pass
 
 METHODS = {
     "rrf": Kind("sum of reciprocal ranks, 1 / (60 + rank)", parameters(RRF)),

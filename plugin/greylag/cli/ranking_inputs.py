@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from greylag.diversity.model import DiversityModel
     from greylag.rankers.model import RankingModel
     from greylag.rankers.stages import FusionRanker
+FirstStage = tuple[Run | RunFile | JoinedRuns, list[str]]
+"""The rankings to start from, and the tags of the runs that they were made of."""
 _log = logging.getLogger("greylag")
 
 
@@ -117,13 +119,6 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
     return open_vectors(path)
 
 
-class FirstStage(NamedTuple):
-    """The rankings to start from, and the tags of the runs that they were made of."""
-
-    rankings: Run | RunFile | JoinedRuns
-    before: list[str]
-
-
 def first_rankings(
     shared: Shared,
     runs: Sequence[tuple[str | None, Path]],
@@ -136,12 +131,12 @@ def first_rankings(
     opened = [shared.open_run(path, topics) for _, path in runs]
     before = [run.tag for run in opened]
     if not isinstance(ranker, Stage):
-        return FirstStage(JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before)
+        return JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before
     if len(runs) > 1:
         raise ParameterError(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
-    return FirstStage(opened[0], before) if runs else candidates(shared, index, topics, ranker, part)
+    return (opened[0], before) if runs else candidates(shared, index, topics, ranker, part)
 
 
 def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> FirstStage:
@@ -158,7 +153,7 @@ def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranke
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
-    return FirstStage(Run(rankings, searched.tag), [searched.tag])
+    return Run(rankings, searched.tag), [searched.tag]
 
 
 def fused_runs(

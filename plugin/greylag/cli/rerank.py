@@ -24,7 +24,6 @@ from greylag.cli.options import (
     named_file,
 )
 from greylag.cli.ranking_inputs import (
-    FirstStage,
     first_rankings,
     fusion_of,
     open_embeddings,
@@ -150,7 +149,7 @@ def rerank(
         write_scores(ranked, listed, out, shared)
         return
     else:
-        rankings, before = FirstStage(listed, [listed.tag])
+        rankings, before = listed, [listed.tag]
     for _, stage in ranked:
         stage.check_topics(rankings)
     names = ["fused" if fusion else rankings.tag, *(name for name, _ in ranked)]
