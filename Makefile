@@ -22,12 +22,12 @@ demo: venv
 	@$(BIN)/greylag experiment demo
 
 test: test-venv
-	@echo 'Running the tests: about 5 minutes on two cores'
+	@echo 'Running the tests: 4 to 8 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --max-worker-restart 0
 
 # Pages of the documentation, types, studies, compilations of other packages, kills
 test-long: test-venv docs-venv
-	@echo 'Running the longer tests: about 5 minutes on two cores'
+	@echo 'Running the longer tests: 4 to 8 minutes on two cores'
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 -m long
 
 # A link, an anchor or a name that leads nowhere is an error.

@@ -58,3 +58,10 @@ def test_the_extras_of_the_installation_are_those_of_the_package():
         assert {name for names in named for name in names.split(",")} <= extras.keys()
     page = (DOCS / "installation.md").read_text()
     assert all(f"`{name}`" in page or f"[{name}]" in page for name in extras)
+
+
+def test_the_two_commands_are_named_with_the_time_that_other_pages_say():
+    said = dict(re.findall(r"^\$ make (demo|test) +#.*; (\d to \d minutes)", README.read_text(), re.MULTILINE))
+    assert said.keys() == {"demo", "test"}
+    for page in (ROOT / "CONTRIBUTING.md", ROOT / "Makefile"):
+        assert said["test"] in page.read_text()
