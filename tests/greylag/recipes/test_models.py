@@ -283,6 +283,7 @@ COLUMNS[:30, 0] = 0.0  # for those that ask whether a value is 0
 LEARN_NOTHING_HERE = {
     "DummyClassifier", "DummyRegressor",
     "CategoricalNB",  # takes each value for a category
+    "SGDRegressor",  # its steps are too long for columns of this size
     "RANSACRegressor",  # takes the smaller class for outliers
 }  # fmt: skip
 PARTS = {
@@ -290,6 +291,7 @@ PARTS = {
     "estimators": [("a", LogisticRegression()), ("b", GaussianNB())], "steps": [("a", LogisticRegression())],
     "base_estimator": LogisticRegression(), "transformers": [], "transformer_list": [],
 }  # fmt: skip
+SEED = 0
 
 
 def constructed(kind):
@@ -298,7 +300,8 @@ def constructed(kind):
     values = {name: PARTS[name] for name in required}
     if issubclass(kind, RegressorMixin):
         values = {name: {"estimators": [("a", LinearRegression())]}.get(name, LinearRegression()) for name in required}
-    return kind(**values)
+    seeded = {"random_state": SEED} if "random_state" in signature(kind).parameters else {}
+    return kind(**values, **seeded)
 
 
 @pytest.mark.long
