@@ -59,7 +59,7 @@ def seen_topics(files: Iterable[Path], rankings: Iterable[str], fingerprint: str
             trained = model.seen
             if model.fingerprint in ("", fingerprint) and (seen := sum(qid in trained for qid in qids)):
                 tags.append(SEEN)
-                command = "fuse" if getattr(model, "runs", ()) else "train"
+                command = "fuse" if model.runs else "train"
                 _log.warning(
                     f"{seen} of {len(qids)} topics are among those that {path} was trained on: their scores say "
                     f"nothing about other topics; for held-out rankings, use greylag {command} --folds"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,15 +19,13 @@ from greylag.index.vectors.dense import ArrayVectors
 from greylag.index.vectors.vector_files import open_vectors
 from greylag.pipeline import Stage
 from greylag.ranking import SEEN, Ranking, Run
-from greylag.stages import StageStep, registered_stages
+from greylag.stages import StageStep, find_stage, registered_stages, required_parameters
 from greylag.trec.parts import Part
 from greylag.trec.runs import JoinedRuns, RunFile
 
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
-    from greylag.diversity.model import DiversityModel
     from greylag.rankers.model import RankingModel
-    from greylag.rankers.stages import FusionRanker
 FirstStage = tuple[Run | RunFile | JoinedRuns, list[str]]
 """The rankings to start from, and the tags of the runs that they were made of."""
 _log = logging.getLogger("greylag")
@@ -47,49 +45,21 @@ def stages_of(
         raise ParameterError(
             "--file and --transfer go with --model, of features or diversity; a stage takes transfer=true"
         )
-    first = [] if model is None else [model_stage(model, replaced, index, transfer=transfer)]
-    return [*first, *((step.name, step.make(index, vectors=vectors)) for step in steps)]
-
-
-def fusion_of(model: Model | None) -> FusionRanker | None:
-    """Make the fusion by a model of runs; None for a model that reranks, or without one."""
+    made = [(step.name, step.make(index, vectors=vectors)) for step in steps]
     if model is None:
-        return None
-    from greylag.rankers.model import RankingModel
-    from greylag.rankers.stages import FusionRanker
-
-    return FusionRanker(model) if isinstance(model, RankingModel) and model.runs else None
-
-
-def model_stage(
-    model: RankingModel | DiversityModel, replaced: Mapping[str, str], index: PositionalIndex | None, *, transfer: bool
-) -> tuple[str, Stage]:
-    """Return the name of a model's stage, and the stage."""
-    from greylag.rankers.model import RankingModel
-    from greylag.rankers.stages import ModelRanker
-
-    if isinstance(model, RankingModel):
-        for column in model.columns:
-            column.bind(index, {})  # refuses a column without values before anything is ranked
-        return "mrf", ModelRanker(model.with_files(replaced), index, transfer=transfer)
-    if index is None:
+        return made
+    kind: Any = find_stage(model.stage_name)
+    if index is None and "index" in required_parameters(kind):
         raise ParameterError("--model needs --index")
-    from greylag.diversity.svmdiv import CSSVM, SVMDiv
-
-    if replaced:
-        raise ParameterError("--file is for a model of features, not for one that diversifies")
-    if len(model.weights) == 1:
-        return "svmdiv", SVMDiv(model, index, transfer=transfer)
-    return "cssvm", CSSVM(model, index, transfer=transfer)
+    return [(model.stage_name, kind(model.with_files(replaced), index, transfer=transfer)), *made]
 
 
-def over_columns(model: Model | None, path: Path) -> tuple[RankingModel, Run]:
+def over_columns(model: Any, path: Path) -> tuple[RankingModel, Run]:
     """Give a model of a feature file's columns the values of another file; return that file's documents, too."""
     from greylag.learning.letor import listed_run, read_features
-    from greylag.rankers.model import RankingModel
 
     data = read_features(path)
-    if not isinstance(model, RankingModel) or not model.columns:
+    if model is None or not model.columns:
         raise ParameterError("--letor needs a model of the columns of such a file: train one by greylag train --letor")
     try:
         return model.with_columns(data), listed_run(data, path.name.split(".")[0] or "letor")
@@ -124,32 +94,28 @@ def first_rankings(
     runs: Sequence[tuple[str | None, Path]],
     index: Sequence[Path],
     topics: Path | None,
-    ranker: FusionRanker | Stage,
     part: Part,
+    *,
+    fused: Sequence[str],
+    union: bool | None,
 ) -> FirstStage:
-    """Open the run, those that a model fuses, or the candidates of a model that needs no run."""
+    """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None."""
     opened = [shared.open_run(path, topics) for _, path in runs]
     before = [run.tag for run in opened]
-    if not isinstance(ranker, Stage):
-        return JoinedRuns(tuple(fused_runs(ranker.model.runs, runs, opened))), before
+    if fused:
+        return JoinedRuns(tuple(fused_runs(fused, runs, opened))), before
     if len(runs) > 1:
         raise ParameterError(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
-    return (opened[0], before) if runs else candidates(shared, index, topics, ranker, part)
-
-
-def candidates(shared: Shared, index: Sequence[Path], topics: Path | None, ranker: Stage, part: Part) -> FirstStage:
-    """Search for the candidates of a ranker that needs no run, for the part's topics alone."""
-    from greylag.cli.search import search_first
-    from greylag.rankers.stages import ModelRanker
-    from greylag.recipes.general import GeneralRanker
-
-    trained = isinstance(ranker, ModelRanker) and ranker.model.searched
-    if topics is None or not (trained or isinstance(ranker, GeneralRanker)):
+    if runs:
+        return opened[0], before
+    if topics is None or union is None:
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
+    from greylag.cli.search import search_first
+
     texts = shared.topics(topics)
-    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, union=trained)
+    searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, union=union)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)

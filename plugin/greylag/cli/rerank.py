@@ -25,7 +25,6 @@ from greylag.cli.options import (
 )
 from greylag.cli.ranking_inputs import (
     first_rankings,
-    fusion_of,
     open_embeddings,
     over_columns,
     read_files,
@@ -35,7 +34,7 @@ from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
-from greylag.pipeline import Pipeline, Stage
+from greylag.pipeline import Pipeline
 from greylag.ranking import Run, marked
 from greylag.runtime.files import open_atomically
 from greylag.runtime.inputs import Names
@@ -132,19 +131,22 @@ def rerank(
     shared: Shared = context.obj
     check_rules(context, RULES)
     asked, replaced = Part.parse(part), read_files(files or [])
-    learned, listed = None if model is None else load_model(model), None
+    learned: Any = None if model is None else load_model(model)
+    listed = None
     if letor is not None:
         learned, listed = over_columns(learned, letor)
     steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
-    if (fusion := fusion_of(learned)) is not None:
-        learned = None
-    ranked = stages_of(learned, steps, positions, open_embeddings(vectors, steps), replaced, transfer=transfer)
+    fused = () if learned is None else learned.runs
+    ranked = stages_of(
+        None if fused else learned, steps, positions, open_embeddings(vectors, steps), replaced, transfer=transfer
+    )
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
-        ranker = fusion or ranked[0][1]
-        rankings, before = first_rankings(shared, [*map(named_file, run or ())], index or (), topics, ranker, asked)
+        union = (learned.searched or None) if learned else False if steps[0].name == "general" else None
+        runs = [*map(named_file, run or ())]
+        rankings, before = first_rankings(shared, runs, index or (), topics, asked, fused=fused, union=union)
     elif out.suffix == ".scores":
         write_scores(ranked, listed, out, shared)
         return
@@ -152,23 +154,26 @@ def rerank(
         rankings, before = listed, [listed.tag]
     for _, stage in ranked:
         stage.check_topics(rankings)
-    names = ["fused" if fusion else rankings.tag, *(name for name, _ in ranked)]
+    names = ["fused" if fused else rankings.tag, *(name for name, _ in ranked)]
     used = [path for path in shared.inputs if str(path) not in replaced]
     seen = seen_topics(used, rankings, "" if positions is None else positions.fingerprint)
     tag = marked(visible("-".join(names)) if tag is None else tag, seen)
     methods = [*([] if model is None else [str(model)]), *map(str, steps)]
     step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(before)}
     metadata = shared.metadata(step, before)
-    pipeline: Pipeline[Any] = Pipeline((*([fusion] if fusion else []), *(stage for _, stage in ranked)))
+    calls: list[Any] = [stage for _, stage in ranked]
+    if fused:
+        from greylag.rankers.stages import FusionRanker
+
+        calls.insert(0, FusionRanker(learned))
+    pipeline: Pipeline[Any] = Pipeline(tuple(calls))
     write_rankings(pipeline, rankings, out, tag=tag, n_jobs=shared.jobs, metadata=metadata, part=asked)
 
 
-def write_scores(stages: Sequence[tuple[str, Stage]], run: Run, out: Path, shared: Shared) -> None:
+def write_scores(stages: Sequence[tuple[str, Any]], run: Run, out: Path, shared: Shared) -> None:
     """Write the scores of a model alone, one per line, in the order of the run."""
-    from greylag.rankers.stages import ModelRanker
-
     (_, ranker), *others = stages
-    if others or not isinstance(ranker, ModelRanker):
+    if others:
         raise ParameterError(f"{out} takes one score per line, the model's: leave out --stage")
     seen_topics(shared.inputs, run, "")
     with open_atomically(out) as file:

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from greylag.core.tables import html_text
 from greylag.diversity.candidates import CandidateMaker
 from greylag.diversity.coverage_model import PRESETS, CoverageFeatures
-from greylag.errors import ModelError
+from greylag.errors import ModelError, ParameterError
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.model_files import Provenance, SavedModel, check_collection
@@ -60,6 +60,7 @@ class DiversityModel(SavedModel):
     schema = 4
     command = "greylag train --model svmdiv"
     layout = _Layout
+    runs, columns, searched = (), (), False  # unlike a model that ranks
 
     features: CoverageFeatures
     weights: tuple[tuple[float, ...], ...]
@@ -102,6 +103,17 @@ class DiversityModel(SavedModel):
         for number in np.argsort(-np.abs(weights), kind="stable")[:largest].tolist():
             lines.append(f"{weights[number]:+12.6g}  {self.features.names[number]}")
         return "\n".join(lines) + "\n"
+
+    @property
+    def stage_name(self) -> str:
+        """The stage that applies it: "svmdiv", or "cssvm" for an ensemble."""
+        return "svmdiv" if len(self.weights) == 1 else "cssvm"
+
+    def with_files(self, files: Mapping[str, str]) -> DiversityModel:
+        """Return the model, which names no files to be replaced."""
+        if files:
+            raise ParameterError("--file is for a model of features, not for one that diversifies")
+        return self
 
     @property
     def members(self) -> tuple[DiversityModel, ...]:

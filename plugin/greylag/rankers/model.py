@@ -139,6 +139,7 @@ class RankingModel(SavedModel):
     schema = 1
     command = "greylag train"
     layout = _Layout
+    stage_name = "mrf"
 
     features: tuple[Feature, ...]
     weights: tuple[float, ...]

@@ -67,6 +67,8 @@ class ModelRanker(Stage):
             raise ModelError(f"the model fuses the runs {', '.join(self.model.runs)}: use FusionRanker, or --model")
         if self.index is not None:
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
+        for column in self.model.columns:
+            column.bind(self.index, {})  # refuses a column without values before anything is ranked
         extractor = FeatureExtractor(self.index, self.model.features, self.model.parameters)
         object.__setattr__(self, "_extractor", extractor)
 
