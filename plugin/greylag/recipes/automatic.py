@@ -3,7 +3,7 @@
 Everything is chosen on the training queries, so that `cross_validate` of an `AutomaticRecipe` is nested. All
 systems weight the same features with the same parameters of weighting, so that their average is a `RankingModel`, too.
 
-To add evidence, give `FeatureSources.features` a group of features. To add a learner, give `candidates` a line.
+To add evidence, give `PreparedSources.groups` a group of features. To add a learner, give `candidates` a line.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from typing import Any
 
 from greylag.core.checks import check_non_negative
 from greylag.errors import ParameterError
@@ -211,6 +212,11 @@ class AutomaticRecipe(Recipe):
         )  # fmt: skip
         selection = average(choice.chosen, candidates, rows, measure, n_jobs)
         model = selected_model(selection, rows, learner, {"set_aside": []})
+        others: Any = {
+            "document statistics": DOCUMENT_FEATURES,
+            "translation": rows.specs[-1:] if self.translate else (),
+        }
+        groups = {**features.groups(tuned), **others}
         return Fitted.of(
             model,
             judged,
@@ -221,5 +227,5 @@ class AutomaticRecipe(Recipe):
                 f"tuned {one.system}": alone(one, rows, model) for one in candidates if one.system in BASELINE_SYSTEMS
             },
             # Whoever adds features wants to know which are worth their trouble.
-            gains=source_gains(cross_folds(rows, parts), measure) if self.sources.more else {},
+            gains=source_gains(cross_folds(rows, parts), measure, groups) if self.sources.more else {},
         )

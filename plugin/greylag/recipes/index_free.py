@@ -195,7 +195,7 @@ class IndexFreeRecipe(Recipe):
             selection, choice = learner.choose(data, baselines=single, validation=validation, n_jobs=n_jobs)
             model = selected_model(selection, data, learner, {"set_aside": []})
             folds = cross_folds(data, learner.parts(data.qids)) if self.data is None else ()
-            gains = source_gains(folds, self.measure)
+            gains = source_gains(folds, self.measure, {"first stage": FIRST_STAGE})
             fitted = Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice, gains=gains)
         else:
             fitted = Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)

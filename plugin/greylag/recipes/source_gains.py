@@ -13,12 +13,8 @@ import numpy as np
 from greylag.core.tables import Marked, Table
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.features.evidence import DocumentStatistic, LatentCosine, ReciprocalRank, RunScore, Score
+from greylag.features.evidence import RunScore
 from greylag.features.feature import Feature
-from greylag.features.learned.translation import Translation
-from greylag.features.spec import FeatureSpec
-from greylag.features.stages import StageScore
-from greylag.features.written import WrittenForm
 from greylag.learning.data import linear_scores, spaced
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.listwise import ListwiseRegression
@@ -27,36 +23,16 @@ from greylag.recipes.choice import Candidate, Fold, System
 MAX_QUERIES = 500
 """Queries of a fold that are learned from, at equal distances."""
 ALL_SOURCES = "all sources"
-SOURCE_NAMES: Mapping[type[Feature], str] = {
-    Score: "first stage",
-    ReciprocalRank: "first stage",
-    FeatureSpec: "windows",
-    WrittenForm: "written form",
-    LatentCosine: "latent",
-    Translation: "translation",
-    DocumentStatistic: "document statistics",
-}
-"""The sources of several features; any other feature is a source by itself."""
+Groups = Mapping[str, Iterable[Feature]]
+"""The sources of several features by name, normalised or not; any other feature is a source by itself."""
 
 
-def source_of(feature: Feature) -> str:
-    """Name a feature's source."""
-    base = feature.base
-    if isinstance(base, StageScore):
-        (first, *others) = base.steps
-        if not others and dict(first.options).get("original_weight") == 1.0:  # RM3 of the query alone, which is BM25
-            return "first stage"
-        return {"rm3": "expansion", "manifold": "manifold"}.get(base.steps[-1].name, str(base))
-    if isinstance(base, FeatureSpec) and (base.expands or base.positional):
-        return "expansion" if base.expands else "position"
-    return SOURCE_NAMES.get(type(base), str(base))
-
-
-def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
+def sources(features: Iterable[Feature], groups: Groups) -> dict[str, frozenset[str]]:
     """List the features of each source by name; of all runs, if there are several; and of all that needs the index."""
     known, names = list(features), dict[str, set[str]]()
+    of_base = {feature.base: name for name, group in groups.items() for feature in group}
     for feature in known:
-        names.setdefault(source_of(feature), set()).add(str(feature))
+        names.setdefault(of_base.get(feature.base, str(feature.base)), set()).add(str(feature))
     # The sources may overlap: a run is one by itself, and one of all runs.
     runs = [feature for feature in known if isinstance(feature.base, RunScore)]
     if len({feature.base for feature in runs}) > 1:
@@ -67,7 +43,7 @@ def sources(features: Iterable[Feature]) -> dict[str, frozenset[str]]:
     return {name: frozenset(of_source) for name, of_source in names.items() if len(of_source) < len(known)}
 
 
-def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
+def source_gains(folds: Iterable[Fold], objective: Objective, groups: Groups) -> dict[str, Any]:
     """Compute the held-out mean of a regression of all sources, and the difference without each, for provenance."""
     # Empty if there are fewer than two sources. Of a fold, at most `MAX_QUERIES` queries are learned from.
     values: dict[str, dict[str, float]] = {}
@@ -78,7 +54,7 @@ def source_gains(folds: Iterable[Fold], objective: Objective) -> dict[str, Any]:
             else training
         )
         features = [spec for spec in training.specs if isinstance(spec, Feature)]
-        for name, without in {ALL_SOURCES: frozenset[str](), **sources(features)}.items():
+        for name, without in {ALL_SOURCES: frozenset[str](), **sources(features, groups)}.items():
             system = System("listwise", name)
             left = tuple(feature for feature in training.names if feature not in without)
             try:

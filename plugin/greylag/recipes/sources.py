@@ -1,7 +1,7 @@
 """The sources of features that models learn from: all cheap evidence, with parameters tuned on training queries.
 
 That is BM25 and RM3, the features of the MRF model, manifold ranking, where the query's words stand, how they are
-written, and which words the collection uses alike. To add evidence, give `FeatureSources.features` a group.
+written, and which words the collection uses alike. To add evidence, give `PreparedSources.groups` a group.
 """
 
 from __future__ import annotations
@@ -102,20 +102,6 @@ class FeatureSources:
 
     def __post_init__(self) -> None:
         check_counts(depth=self.depth)
-
-    def features(self, tuned: TunedRM3, *, texts: bool) -> dict[str, tuple[Feature, ...]]:
-        """List the features by their source, RM3 first; those that need stored texts are there with `texts`."""
-        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD_STAGES]
-        return {
-            "expansion": (*map(parse_feature, (f"stage:{tuned.rm3}", f"stage:{tuned.rm3}@minmax")), *EXPANSION),
-            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
-            "MRF": candidate_pool(self.pool),
-            "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
-            "position": POSITION_FEATURES,
-            "latent": LATENT_FEATURES,
-            **({"written form": WRITTEN_FEATURES} if texts else {}),
-            **({"more": self.more} if self.more else {}),
-        }
 
     def prepare(
         self,
@@ -254,13 +240,25 @@ class PreparedSources:
         """Compute all features of the rows to train on: top documents by RM3 and by the incoming ranking."""
         return self._once(("rows", tuned), lambda: self._rows(tuned)).select_queries(qids)
 
+    def groups(self, tuned: TunedRM3) -> dict[str, tuple[Feature, ...]]:
+        """List the features that this index has, but `FeatureSources.more`, by source, RM3 first."""
+        spreading = [f"stage:{tuned.rm3}>>manifold({options})@minmax" for options in MANIFOLD_STAGES]
+        return {
+            "expansion": (*map(parse_feature, tuned.features[1:]), *EXPANSION),
+            "first stage": tuple(map(parse_feature, ("score@minmax", "reciprocal-rank", f"stage:{tuned.bm25}"))),
+            "MRF": candidate_pool(self.sources.pool),
+            "manifold": tuple(map(parse_feature, (*spreading, f"stage:{tuned.bm25}>>manifold@minmax"))),
+            "position": POSITION_FEATURES,
+            "latent": LATENT_FEATURES,
+            "written form": WRITTEN_FEATURES if self.index.words is not None else (),
+        }
+
     def data(self, tuned: TunedRM3) -> RankingData:
         """Compute all features of all documents."""
         # Windows take most of the time to count. Their counts are the same for all parameters, and so for all folds.
         counted = self._once("pool", lambda: self._counted(self.rankings, candidate_pool(self.sources.pool)))
         pool = counted.data(tuned.parameters)
-        groups = self.sources.features(tuned, texts=self.index.words is not None)
-        features = tuple(dict.fromkeys(chain.from_iterable(groups.values())))
+        features = tuple(dict.fromkeys(chain(*self.groups(tuned).values(), self.sources.more)))
         others = tuple(feature for feature in features if feature not in pool.specs)
         extractor = FeatureExtractor(self.index, others, tuned.parameters)
         data = training_data(self.rankings, self.qrels, extractor, n_jobs=self.n_jobs)

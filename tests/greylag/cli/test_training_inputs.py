@@ -228,7 +228,7 @@ def test_runs_beside_an_index_say_what_each_source_adds(command, few, runs, tmp_
     words = ["train", *few, *runs[2:], "--model", "automatic(folds=2,depth=20,translate=false)"]
     code, told, err = command(*words, "--out", tmp_path / "m.json")
     assert code == 0, err
-    for source in ("windows", "expansion", "latent", "the index", "runs", f"run:{tmp_path / 'good.run'}"):
+    for source in ("MRF", "expansion", "latent", "the index", "runs", f"run:{tmp_path / 'good.run'}"):
         assert re.search(rf"^without {source} +0\.\d{{4}} +[+-]0\.\d{{4}}", told, re.MULTILINE), source
     alone = [word for word in words if not str(word).startswith("--features")]
-    assert "without windows" not in command(*alone, "--out", tmp_path / "m.json")[1]
+    assert "without MRF" not in command(*alone, "--out", tmp_path / "m.json")[1]

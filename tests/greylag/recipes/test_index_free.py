@@ -33,7 +33,7 @@ from greylag.learning.letor import listed_grades, listed_run
 from greylag.learning.linesearch import Objective
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.recipes import Automatic, IndexFreeRecipe, MRFRecipe, train_on_data
-from greylag.recipes.index_free import with_runs
+from greylag.recipes.index_free import FIRST_STAGE, with_runs
 from greylag.recipes.lambdamart import LambdaMART
 from greylag.recipes.source_gains import sources
 from greylag.runtime.encoding import decode, encode
@@ -287,7 +287,7 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path):
     gains = result.fitted.gains
     assert result.model.provenance["sources"] == gains
     assert set(gains["without"]) == {"first stage", *map(str, named), "runs"}
-    for source, left_out in {**sources(data.specs), "all": frozenset[str]()}.items():
+    for source, left_out in {**sources(data.specs, {"first stage": FIRST_STAGE}), "all": frozenset[str]()}.items():
         kept, values = [data.names.index(name) for name in data.names if name not in left_out], dict[str, float]()
         for part in split_folds(data.qids, 5, 0):
             training, test = (
@@ -303,15 +303,10 @@ def test_the_choice_beside_single_runs_and_what_each_source_adds(tmp_path):
 
 
 def test_sources_of_the_features_of_an_index():
-    named = (
-        "score,score@minmax,reciprocal-rank,stage:rm3(original_weight=1.0),stage:rm3(original_weight=1.0)>>rm3@minmax,"
-        "FI/expansion/LM,stage:rm3>>manifold@minmax,SD/ordered/LM-O-4,FI/term/early,latent,written:words,"
-        "document:length,run:a.run,run:a.run@rank,run:b.run,prior:p"
-    )
-    found = {name: len(features) for name, features in sources(parse_features(named)).items()}
-    assert found == {
-        "first stage": 4, "expansion": 2, "manifold": 1, "windows": 1, "position": 1, "latent": 1, "written form": 1,
-        "document statistics": 1, "run:a.run": 2, "run:b.run": 1, "prior:p": 1, "runs": 3, "the index": 10,
+    groups = {"first": parse_features("score,reciprocal-rank"), "written": parse_features("written:words@minmax")}
+    named = "score@z,score,reciprocal-rank,written:words,FI/term/LM,run:a.run,run:a.run@rank,run:b.run"
+    assert {name: len(features) for name, features in sources(parse_features(named), groups).items()} == {
+        "first": 3, "written": 1, "FI/term/LM": 1, "run:a.run": 2, "run:b.run": 1, "runs": 3, "the index": 2
     }  # fmt: skip
 
 
