@@ -6,7 +6,6 @@ Tests `named`.
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
 from urllib.error import URLError
 
 import pytest
@@ -21,11 +20,12 @@ from greylag.adapters import (
     topics_from_ir_datasets,
 )
 from greylag.cli.options import Shared
-from greylag.errors import CollectionError, FormatError, ParameterError
+from greylag.errors import CollectionError, FormatError
 from greylag.index import PositionalIndex
 from greylag.index.lucene.prebuilt import pyserini_module
 from greylag.trec import read_subtopic_qrels
 from tests.greylag.adapters.data_set import Local, registered
+from tests.greylag.adapters.samples import SubtopicQrel, TrecQuery
 
 
 @pytest.fixture
@@ -49,19 +49,6 @@ def test_a_data_set_or_its_name(dataset, by_name):
     assert (ranking.docids, ranking.query) == (("d2", "d1"), "cat")
 
 
-class TrecQuery(NamedTuple):
-    query_id: str
-    title: str
-    description: str
-
-
-class SubtopicQrel(NamedTuple):
-    query_id: str
-    doc_id: str
-    relevance: int
-    subtopic_id: str
-
-
 @pytest.mark.parametrize("by_name", [False, True])
 def test_subtopics_are_those_of_the_file(ir_datasets, tmp_path, monkeypatch, by_name):
     (tmp_path / "div").write_text("1 0 c 0\n1 1 a 1\n1 2 a 2\n1 2 b 0\n2 1 a 0\n")
@@ -80,38 +67,6 @@ def test_named_tuples_and_their_fields():
     assert qrels_from_ir_datasets(judged) == {"1": {"d": 2}}
 
 
-@pytest.mark.parametrize(
-    ("read", "source", "error", "message"),
-    [
-        (
-            topics_from_ir_datasets,
-            [SubtopicQrel("1", "d", 1, "a")],
-            ParameterError,
-            "no field text or title or query; its",
-        ),
-        (topics_from_ir_datasets, ["cat"], ParameterError, "str 'cat' is not one of the queries .*no query_id"),
-        (topics_from_ir_datasets, {TrecQuery("1", "a", "")}, ParameterError, "queries: set"),
-        (topics_from_ir_datasets, 3, ParameterError, "int 3 is no data set"),
-        (topics_from_ir_datasets, [TrecQuery("1", "a", "")] * 2, ParameterError, "query '1' occurs twice"),
-        (
-            qrels_from_ir_datasets,
-            [SubtopicQrel("1", "d", "1", "a")],
-            ParameterError,
-            "the grade of document 'd' .*is str",
-        ),
-        (topics_from_ir_datasets, "no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
-        (named_topics, "irds:no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
-        (named_qrels, "irds:no-such-data", CollectionError, "ir_datasets has no data set 'no-such-data'"),
-        (subtopic_qrels_from_ir_datasets, [SubtopicQrel("1", "a", 1, "2")] * 2, ParameterError, "2 is judged twice"),
-        (subtopic_qrels_from_ir_datasets, [TrecQuery("1", "a", "")], ParameterError, "has no subtopic_id"),
-    ],
-)
-@pytest.mark.usefixtures("ir_datasets")
-def test_refuses_other_things(read, source, error, message):
-    with pytest.raises(error, match=message):
-        read(source)
-
-
 def test_what_a_data_set_lacks_or_cannot_get(ir_datasets, dataset, tmp_path):
     from ir_datasets import formats
 
@@ -124,7 +79,7 @@ def test_what_a_data_set_lacks_or_cannot_get(ir_datasets, dataset, tmp_path):
             raise ConnectionError("no route to host")
 
     unreachable = ir_datasets.Dataset(formats.TsvQueries(NoNetwork(), namespace="t", lang="en"))
-    with pytest.raises(CollectionError, match=r"cannot be read by ir_datasets \(ConnectionError: no route to host\)"):
+    with pytest.raises(CollectionError, match="ConnectionError: no route to host"):
         topics_from_ir_datasets(unreachable)
 
 
@@ -152,29 +107,27 @@ def test_pyserini_says_that_it_has_nothing_in_these_words(monkeypatch, tmp_path)
     except OSError as error:
         pytest.skip(f"this version of Pyserini cannot tell without a network: {error}")
     for read in (named_topics, named_qrels):
-        with pytest.raises(FormatError, match="no-such-name"):
+        with pytest.raises(FormatError):
             read("no-such-name")
 
 
 def test_topics_by_name(search, monkeypatch):
-    with pytest.raises(FormatError, match="no-such-topics"):
-        named_topics("no-such-topics")
+    for name in ("no-such-topics", "topics.tsv"):
+        with pytest.raises(FormatError, match=name):
+            named_topics(name)
     monkeypatch.setattr(search, "get_topics", lambda name: {19: {"title": f"of {name}"}})
     assert named_topics("dl19-passage") == {"19": "of dl19-passage"}
-    with pytest.raises(FormatError, match=r"topics\.tsv"):
-        named_topics("topics.tsv")
 
 
 def test_qrels_by_name(search, monkeypatch, tmp_path):
     """Read from the file: Pyserini's get_qrels would make document 007 out of it the integer 7."""
     file = tmp_path / "qrels.dl19"
-    with pytest.raises(FormatError, match="no-such-qrels"):
-        named_qrels("no-such-qrels")
+    for name in ("no-such-qrels", "qrels.txt"):
+        with pytest.raises(FormatError, match=name):
+            named_qrels(name)
     monkeypatch.setattr(search, "get_qrels_file", lambda name: str(file))
     file.write_text("19 0 007 2\n19 0 008 0\n")
     assert named_qrels("dl19-passage") == {"19": {"007": 2, "008": 0}}
-    with pytest.raises(FormatError, match=r"qrels\.txt"):
-        named_qrels("qrels.txt")
     file.write_text("")
     with pytest.raises(CollectionError, match=r"dl19-passage.* empty"):
         named_qrels("dl19-passage")
@@ -186,8 +139,6 @@ def test_without_a_network(search, monkeypatch):
 
     for attribute in ("get_topics", "get_qrels_file"):
         monkeypatch.setattr(search, attribute, fail)
-    end = r"cannot be downloaded \(<urlopen error no route to host\): is there a network\?$"
-    with pytest.raises(CollectionError, match=f"topics dl19-passage {end}"):
-        named_topics("dl19-passage")
-    with pytest.raises(CollectionError, match=f"judgements dl19-passage {end}"):
-        named_qrels("dl19-passage")
+    for kind, read in (("topics", named_topics), ("judgements", named_qrels)):
+        with pytest.raises(CollectionError, match=rf"{kind} dl19-passage .*\(<urlopen error no route to host\):"):
+            read("dl19-passage")

@@ -1,5 +1,6 @@
 """Small collections, their indexes, postings in a form that tests can compare, and Java runtimes."""
 
+import csv
 import io
 import json
 import tarfile
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from greylag.index.lucene.build import build_index
+from greylag.index.lucene.lucene_index import LuceneIndex
 
 Postings = dict[str, dict[str, list[int]]]  # term, docid, positions
 WORDS = [f"w{number}" for number in range(40)]
@@ -65,6 +69,30 @@ def tar(members, mode="w:gz"):
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return buffer.getvalue()
+
+
+def build(folder, files, **options):
+    """Index `files`: the folder, or the file if there is only one."""
+    for name, content in files.items():
+        path = folder / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    docs = folder / "docs" if len(files) != 1 else folder / "docs" / next(iter(files))
+    count = build_index(docs, folder / "index", **options)
+    return count, LuceneIndex(folder / "index")
+
+
+ROWS = [("1", "snow goose", "a"), ("2", 'a "goose", 2 m', "b"), ("3", "duck", "goose")]
+
+
+def csv_of(rows):
+    content = io.StringIO()
+    csv.writer(content).writerows(rows)
+    return content.getvalue()
+
+
+def tsv_of(rows):
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def java_home(kind):

