@@ -28,12 +28,10 @@ from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
 from greylag.testing import check_stage
-from greylag_papers.zhou_2003.feedback import RelevanceModelRanker, Rocchio
 from tests.greylag.diversity import samples
 
 N = 15
 INDEX = samples.index(1, N)
-FEEDBACK = {qid: {"d1": 2, "d2": 0, "d4": 1} for qid in ("q", "q1", "q2", "q7")}
 ASPECTS = {f"q{n}": ["w1x w2x", "w3x", "w5x"] for n in ("", *range(10))}
 FEATURES = tuple(map(FeatureSpec.parse, ("FI/term/BM25", "SD/ordered/LM-O-1")))
 
@@ -70,8 +68,6 @@ MAKERS = {
     "mrf-negative": lambda index=INDEX: ModelRanker(RankingModel(FEATURES, weights=(0.5, -0.5)), index),
     "msd-dense": lambda index=INDEX, **sizes: MSD(vectors=VECTORS, **sizes),
     "pm2": lambda index=INDEX, **sizes: PM2(index, ASPECTS, **sizes),
-    "relevance-model": lambda index=INDEX: RelevanceModelRanker(index, FEEDBACK),
-    "rocchio": lambda index=INDEX: Rocchio(index, FEEDBACK),
     "svmdiv": lambda index=INDEX, **sizes: SVMDiv(samples.MODEL, index, **sizes),
     "xquad": lambda index=INDEX, **sizes: XQuAD(index, ASPECTS, **sizes),
 }

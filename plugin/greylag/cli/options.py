@@ -56,7 +56,7 @@ class Shared:
             return None
         from greylag.reports.provenance import run_metadata
 
-        return run_metadata({"retrieval": [*({"name": tag} for tag in before), step]}, self.described)
+        return run_metadata([*({"name": tag} for tag in before), step], self.described)
 
     def topics(self, path: Path) -> dict[str, str]:
         """Read query texts by qid, of a file or name."""

@@ -6,14 +6,13 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from greylag.core.spelling import nearest
 from greylag.errors import FormatError
-from greylag.evaluation import parse_measure
 from greylag.runtime.software import versions
 from greylag.runtime.yaml_text import read_yaml
 
@@ -31,10 +30,10 @@ def read_given(path: Path) -> dict[str, Any]:
     return fields
 
 
-def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Make the metadata of a run but its tag; the user's fields override greylag's."""
+def run_metadata(steps: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the metadata of a run but its tag, from its steps of retrieval; the user's fields override greylag's."""
     # ``platform: {hardware: auto}`` in `given` requests the hardware.
-    given = dict(given or {})
+    given = dict(given)
     if isinstance(wanted := given.get("platform"), dict) and wanted.get("hardware") == "auto":
         cpu = {"architecture": platform.machine(), "number of cores": os.cpu_count()}
         given["platform"] = {**wanted, "hardware": {"cpu": cpu}}
@@ -50,24 +49,8 @@ def run_metadata(description: Mapping[str, Any], given: Mapping[str, Any] | None
             "executable": {"cmd": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])},
             "source": {"lang": ["python"]},
         },
-        "method": {"automatic": True, "score ties": "order of the step before"},
+        "method": {"automatic": True, "score ties": "order of the step before", "retrieval": [*steps]},
     }
-    if "collection" in description:
-        content["method"]["indexing"] = {
-            "tokenizer": "org.apache.lucene.analysis.standard.StandardTokenizer",
-            "stemmer": "org.apache.lucene.analysis.en.PorterStemFilter",
-            "stopwords": "org.apache.lucene.analysis.en.EnglishAnalyzer.ENGLISH_STOP_WORDS_SET",
-        }
-        content["data"] = {"test collection": dict(description["collection"])}
-    if "measures" in description:
-        content["research goal"] = {
-            "evaluation": {
-                "reported measures": [parse_measure(measure).trec_name for measure in description["measures"]],
-                "baseline": list(description["baselines"]),
-                "significance test": [dict(description["test"])],
-            }
-        }
-    content["method"]["retrieval"] = [dict(step) for step in description.get("retrieval", ())]
     merged = _merged(content, given)
     # In the order of ir_metadata, then the user's own fields.
     return {name: merged[name] for name in (*METADATA_FIELDS, *merged) if name in merged}

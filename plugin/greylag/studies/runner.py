@@ -4,7 +4,7 @@ The output folder then contains
 
     results.json   settings, versions and all measurements
     times.json     seconds, if the study measured any
-    NAME.run       the study's runs, some with a description (NAME.yaml, ir_metadata)
+    NAME.run       the study's runs
     models/        the study's models
     report.html    tables and figures, if the study makes a report
     finished.json  what the outcome depends on, its scores, its summary, and its files by name with SHA-256
@@ -37,16 +37,15 @@ from greylag.runtime.cache import resuming
 from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.software import TREC_EVAL, code, code_files, entry_files, versions
-from greylag.runtime.yaml_text import write_yaml
 from greylag.studies.config import Experiment, check_file_name
-from greylag.studies.study import Context, Outcome, Progress, Study, load
+from greylag.studies.study import Context, Outcome, Progress, Study
 from greylag.trec.runs import run_tag, write_run
 
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
 WORK = ".greylag-work"
-_WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.(run|yaml)|models/.+\.json")  # by studies
+_WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.run|models/.+\.json")  # by studies
 
 
 @dataclass(frozen=True)
@@ -140,13 +139,9 @@ def outcome_files(
     texts = {RESULTS: json.dumps({**origin, **outcome.results}, indent=1) + "\n"}
     if outcome.seconds:
         texts["times.json"] = json.dumps(outcome.seconds, indent=1) + "\n"
-    for name, description in outcome.descriptions.items():
-        content = {"tag": outcome.runs[name].tag, **run_metadata(description, metadata)}
-        texts[f"{name}.yaml"] = write_yaml(content, width=120)
     files: dict[str, Callable[[Path], object]] = {name: partial(write_text, text=text) for name, text in texts.items()}
-    for name, run in outcome.runs.items():
-        head = None if metadata is None else run_metadata(outcome.descriptions.get(name, {}), metadata)
-        files[f"{name}.run"] = partial(write_run, run, metadata=head)
+    head = None if metadata is None else run_metadata([], metadata)
+    files |= {f"{name}.run": partial(write_run, run, metadata=head) for name, run in outcome.runs.items()}
     files |= {f"models/{name}.json": model.save for name, model in outcome.models.items()}
     if outcome.sections:
         title = outcome.title or settings["name"]
@@ -202,10 +197,6 @@ def _read_finished(out: Path) -> dict[str, Any]:
 
 
 def input_files(settings: Experiment) -> Iterator[Path]:
-    """Yield the files and folders that settings, and models and experiment files in them, name, and others' code."""
-    others = [*entry_files("study", settings.study), *code_files(type(settings).__module__)]
-    for path in followed([*settings.paths(), *map(Path, others)]):
-        if path.is_file() or path.is_dir():
-            yield path
-            if path.suffix in {".yaml", ".yml"}:
-                yield from input_files(load(path)[1])
+    """Yield the files and folders that settings, and models among them, name, and the code of others' studies."""
+    sources = [*entry_files("study", settings.study), *code_files(type(settings).__module__)]
+    return followed([*settings.paths(), *map(Path, sources)])

@@ -69,7 +69,6 @@ class Outcome:
     title: str = ""
     sections: Sequence[Section] = ()
     runs: Mapping[str, Run] = field(default_factory=dict)
-    descriptions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     models: Mapping[str, Any] = field(default_factory=dict)
     seconds: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)

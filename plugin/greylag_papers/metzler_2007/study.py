@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, rerank_by_fold, split_folds
@@ -67,7 +66,6 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
         title=f"Selected features against hand-picked ones: {settings.name}",
         sections=sections(findings),
         runs={ranked.tag: ranked for ranked in runs.values()},
-        descriptions={file_name(system): describe(findings, system) for system in runs},
         models={
             f"{file_name(system)}/fold-{fold.number}": replace(model, query_form=opened.query_form)
             for system, fold_models in models.items()
@@ -131,34 +129,6 @@ def learn_folds(
 def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.Experiment) -> learning.Learned:
     fold, parameters = part
     return learning.learn(experiment, fold, parameters)
-
-
-def describe(findings: Findings, system: str) -> dict[str, Any]:
-    """Describe how a system's run was made, as `greylag.reports.provenance` takes it."""
-    settings = findings.experiment.settings
-    stage = settings.first_stage
-    search = stage.search
-    name = {"bm25": "BM25Similarity", "ql": "LMDirichletSimilarity"}[search.model]
-    method = f"org.apache.lucene.search.similarities.{name}"
-    steps: list[dict[str, Any]] = [{"name": FIRST, "method": method, "hits": stage.hits, **search.parameters}]
-    if search.expansion is not None:
-        source = search.source(findings.experiment.collection.lucene)
-        steps[0]["expansion"] = f"greylag.index.{type(source).__name__}"
-    if system in findings.models:
-        model_files = {"models": f"models/{file_name(system)}", "seed": settings.training.seed}
-        steps.append({"name": system, "method": "greylag.ModelRanker", **model_files, "reranks": FIRST})
-    return {
-        "retrieval": steps,
-        "measures": list(findings.means[system]),
-        "test": {"name": "one-tailed paired t-test", "correction method": "Holm"},
-        "baselines": [file_name(model.name) for model in learning.BASELINES],
-        "collection": {
-            "name": settings.collection.name,
-            "topics": settings.topics,
-            "qrels": settings.qrels,
-            "fingerprint": findings.experiment.collection.index.fingerprint,
-        },
-    }
 
 
 def file_name(system: str) -> str:

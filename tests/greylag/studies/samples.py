@@ -57,9 +57,6 @@ def run(settings, numbers, context):
         title="Sum of numbers",
         sections=[Section("Results", "Everything is added up.", [table])],
         runs={"sum": Run((Ranking("1", "query", ("a", "b"), [2.0, 1.0]),), "sum")},
-        descriptions={
-            "sum": {"retrieval": [], "measures": ["AP"], "baselines": [], "test": {}, "collection": {"name": "none"}}
-        },
         models={f"part/{number}": Number(total) for number in range(settings.models)},
         seconds=context.seconds,
         provenance={"fingerprint": "abc"},

@@ -121,6 +121,11 @@ def test_tuned_baselines_are_those_of_the_command(done, folder, opened):
 
 
 @pytest.fixture
+def own_data(monkeypatch):
+    monkeypatch.delenv("GREYLAG_DATA", raising=False)  # which would replace the files' own
+
+
+@pytest.fixture
 def split(folder, tmp_path, own_data):
     """A file with a split, and a run in place of the search."""
     lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)

@@ -11,26 +11,26 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import EntryPoint, version
 
 import pytest
-import yaml
 
 from greylag import FormatError, ParameterError
-from greylag.core.registry import registered
+from greylag.core.registry import GROUPS, registered
 from greylag.features.spelling import parse_feature
 from greylag.rankers import RankingModel
 from greylag.ranking import SEEN, Ranking, Run
 from greylag.reports.provenance import read_given, run_metadata
 from greylag.runtime.software import code, versions
 from greylag.studies import Context, Experiment, Study, deviations, load, runner
+from greylag.studies import study as study_module
 from greylag.studies.config import shipped_files
 from greylag.studies.runner import Finished, run_study
 from greylag.trec import read_run, write_run
 from tests.greylag.studies import samples
 from tests.greylag.studies.samples import STUDY, Number, Settings
 
-FILES = {"results.json", "times.json", "sum.run", "sum.yaml", "models/part/0.json", "report.html", "finished.json"}
+FILES = {"results.json", "times.json", "sum.run", "models/part/0.json", "report.html", "finished.json"}
 
 TABLES = "Sums\nsystem     sum\nall     6.0000\n\nA line.\n"
 
@@ -68,7 +68,6 @@ def test_the_files_of_an_outcome(settings, tmp_path):
     assert (results["fingerprint"], results["numbers"]) == ("abc", [1.0, 2.0, 3.0])
     assert json.loads((out / "times.json").read_text()).keys() == {"adding"}
     assert read_run(out / "sum.run")["1"].docids == ("a", "b")
-    assert yaml.safe_load((out / "sum.yaml").read_text())["tag"] == "sum"
     assert (out / "models" / "part" / "0.json").read_text() == "6.0"
     page = samples.Page((out / "report.html").read_text())
     assert page.texts["h1"] == ["Sum of numbers"]
@@ -104,10 +103,8 @@ CHANGES = {
     "name": lambda folder, patch: {"name": "other"},
     "expected": lambda folder, patch: {"expected": {"all": {"sum": 6.0}}},
     "file of a folder": lambda folder, patch: write(folder / "folder" / "below" / "a.txt", "12"),
-    "experiment file": lambda folder, patch: write(folder / "inner.yaml", f"{INNER}factor: 2\n"),
     "feature of a model of a model": lambda folder, patch: write(folder / "prior.tsv", "a 2\n"),
 }
-INNER = "name: inner\nstudy: sum\nnumbers: folder\n"
 
 
 def write(path, text):
@@ -115,16 +112,14 @@ def write(path, text):
     path.write_text(text)
 
 
-@pytest.mark.usefixtures("sum_study")
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_study_runs_again_after_a_change(settings, tmp_path, monkeypatch, name):
-    write(tmp_path / "inner.yaml", INNER)
     write(tmp_path / "folder" / "below" / "a.txt", "1")
     write(tmp_path / "prior.tsv", "a 1\n")
     inner, model = tmp_path / "inner.json", tmp_path / "model.json"
     RankingModel((parse_feature(f"prior:{tmp_path / 'prior.tsv'}"),), (1.0,)).save(inner)
     RankingModel((parse_feature(f"stage:mrf(model={inner})"),), (1.0,)).save(model)
-    given = {"other": "./inner.yaml", "features": f"score,stage:mrf(model={model})@z"}
+    given = {"other": "folder", "features": f"score,stage:mrf(model={model})@z"}
     settings = settings.model_copy(update=given)
     assert steps(settings, tmp_path / "out") == RUN
     write(tmp_path / "unrelated.txt", "1")
@@ -190,11 +185,11 @@ def test_files_that_no_study_wrote_are_left_alone(settings, tmp_path, spoil, par
 def test_no_name_of_an_outcome_leaves_the_folder(settings, tmp_path, name):
     def run(settings, numbers, context):
         found = samples.run(settings, numbers, context)
-        return replace(found, runs={name: found.runs["sum"]}, descriptions={})
+        return replace(found, runs={name: found.runs["sum"]})
 
     if name == "a/b":
         name = "a//b"
-    with pytest.raises(ParameterError, match="cannot name a file"):
+    with pytest.raises(ParameterError):
         run_study(replace(STUDY, run=run), settings, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -202,7 +197,7 @@ def test_no_name_of_an_outcome_leaves_the_folder(settings, tmp_path, name):
 def test_a_failing_study_leaves_the_earlier_outcome(settings, tmp_path):
     run_study(STUDY, settings, tmp_path / "out")
     before = files(tmp_path / "out")
-    with pytest.raises(ParameterError, match="the study fails"):
+    with pytest.raises(ParameterError):
         run_study(STUDY, settings.model_copy(update={"fails": True}), tmp_path / "out")
     assert files(tmp_path / "out") == before
     assert steps(settings, tmp_path / "out") == REUSED
@@ -212,7 +207,7 @@ def test_an_outcome_that_is_half_written_is_not_finished(settings, tmp_path, mon
     run_study(STUDY, settings, tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(Number, "save", lambda self, path: path.mkdir(parents=False))
-        with pytest.raises(OSError, match="exists"):
+        with pytest.raises(FileExistsError):
             run_study(STUDY, settings.model_copy(update={"factor": 3.0}), tmp_path / "out")
     assert steps(settings, tmp_path / "out") == RUN
 
@@ -243,15 +238,17 @@ def test_every_experiment_file_loads(path):
     assert all(math.isfinite(score) for scores in settings.expected.values() for score in scores.values())
 
 
-@pytest.mark.usefixtures("sum_study")
-def test_the_study_of_a_file(tmp_path):
+def test_the_study_of_a_file(tmp_path, monkeypatch):
+    entry = EntryPoint("sum", f"{samples.__name__}:STUDY", GROUPS["study"])
+    monkeypatch.setattr(study_module, "registered", lambda kind: {"sum": entry})
     (tmp_path / "x.yaml").write_text("name: x\nstudy: sum\nnumbers: n.txt\n")
     study, settings = load(tmp_path / "x.yaml")
     assert study is samples.STUDY
     assert settings.path("n.txt") == tmp_path / "n.txt"
     (tmp_path / "x.yaml").write_text("name: x\nstudy: some\n")
-    with pytest.raises(FormatError, match=r"x.yaml: unknown study 'some': use \w"):
+    with pytest.raises(FormatError) as caught:
         load(tmp_path / "x.yaml")
+    assert f"{tmp_path / 'x.yaml'}: unknown study 'some'" in str(caught.value)
 
 
 def test_timed_steps_add_up_and_are_reported(tmp_path):
@@ -276,8 +273,9 @@ def test_deviations_are_at_four_decimals_and_rows_that_nobody_expects():
     ]
     assert deviations(scores, {"a": {"AP": 0.1234}}) == ["b: measured, but not among the expected scores"]
     for expected in ({"a": {"RR": 1.0}}, {"c": {"RR": 1.0}}):
-        with pytest.raises(ParameterError, match=r"\bRR of '[ac]'"):
+        with pytest.raises(ParameterError) as caught:
             deviations(scores, expected)
+        assert f"RR of {next(iter(expected))!r}" in str(caught.value)
 
 
 def test_versions_are_those_of_the_required_packages():
@@ -299,40 +297,28 @@ def test_the_code_of_both_packages_counts(tmp_path, monkeypatch):
     code.cache_clear()
 
 
-def test_a_description(monkeypatch):
+def test_metadata_of_a_run_is_merged_with_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/some/where/greylag", "experiment", "my file.yaml"])
-    collection, step = {"name": "cacm", "topics": "t", "qrels": "q"}, {"name": "search", "k1": 0.9}
-    described = {"measures": ["AP", "nDCG@10"], "baselines": ("bm25",), "test": {"name": "t-test"}}
-    content = run_metadata({"retrieval": [step], "collection": collection, **described})
-    assert list(content) == ["platform", "research goal", "implementation", "method", "data"]
-    assert content["research goal"]["evaluation"] == {
-        "reported measures": ["map", "ndcg_cut_10"],
-        "baseline": ["bm25"],
-        "significance test": [{"name": "t-test"}],
-    }
-    assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
-    assert content["method"]["retrieval"] == [step]
-    assert content["data"]["test collection"] == collection
-    assert "hardware" not in content["platform"]
-
-
-def test_metadata_given_by_the_user_is_merged(tmp_path):
+    step = {"name": "search", "k1": 0.9}
+    assert "hardware" not in run_metadata([], {})["platform"]
     given = {
         "actor": {"team": "geese"},
         "platform": {"hardware": "auto", "software": {"retrieval toolkit": ["mine==1"]}},
         "method": {"automatic": False},
     }
-    content = run_metadata({"retrieval": [{"name": "bm25"}]}, given)
-    assert content["actor"] == {"team": "geese"}
+    content = run_metadata([step], given)
+    assert list(content) == ["platform", "implementation", "method", "actor"]
+    assert content["implementation"]["executable"]["cmd"] == "greylag experiment 'my file.yaml'"
     assert content["platform"]["hardware"]["cpu"].keys() == {"architecture", "number of cores"}
     assert content["platform"]["software"]["retrieval toolkit"] == ["mine==1"]
     assert any(name.startswith("numpy==") for name in content["platform"]["software"]["libraries"]["python"])
-    assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [{"name": "bm25"}])
+    assert (content["method"]["automatic"], content["method"]["retrieval"]) == (False, [step])
     assert given["platform"]["hardware"] == "auto"
     for text, part in (("research_goal: {description: no}\n", "'research_goal'"), ("[1]\n", "mapping")):
         write(tmp_path / "me.yml", text)
-        with pytest.raises(FormatError, match=part):
+        with pytest.raises(FormatError) as caught:
             read_given(tmp_path / "me.yml")
+        assert part in str(caught.value)
 
 
 def test_a_study_writes_metadata_into_its_runs(settings, tmp_path):
@@ -340,6 +326,6 @@ def test_a_study_writes_metadata_into_its_runs(settings, tmp_path):
     for team in ("geese", "ducks"):
         run_study(STUDY, settings, tmp_path / "out", metadata={"actor": {"team": team}})
         head = (tmp_path / "out" / "sum.run").read_text().partition("# ir_metadata.end\n")[0]
-        assert f"# actor:\n#   team: {team}\n# data:\n#   test collection:\n#     name: none\n" in head
+        assert f"# actor:\n#   team: {team}\n" in head
     run_study(STUDY, settings, tmp_path / "out")
     assert "#" not in (tmp_path / "out" / "sum.run").read_text()
