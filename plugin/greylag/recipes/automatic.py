@@ -135,8 +135,6 @@ class AutomaticRecipe(Recipe):
     >>> AutomaticRecipe("nDCG@10").fit(candidates, qrels, index).model.save("model.json")  # doctest: +SKIP
     """
 
-    proposes_measure = True
-
     objective: Objective | str = "AP"
     _: KW_ONLY
     sources: FeatureSources = FeatureSources()

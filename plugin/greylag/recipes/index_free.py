@@ -12,7 +12,7 @@ import numpy as np
 
 from greylag.core.checks import check_ids
 from greylag.errors import ParameterError
-from greylag.evaluation import Scores, parse_measure
+from greylag.evaluation import evaluate
 from greylag.features.evidence import ReciprocalRank, RunScore, Score
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Normalised, unique_features
@@ -20,10 +20,9 @@ from greylag.fusion import GivenRun, PooledSources
 from greylag.learning.data import Judgements, RankingData, linear_scores
 from greylag.learning.extraction import judged_topics, training_data
 from greylag.learning.learner import Learner
-from greylag.learning.letor import bound_columns, listed_run
-from greylag.learning.linesearch.objectives import Objective
+from greylag.learning.letor import bound_columns, listed_grades, listed_run
 from greylag.learning.preselect import MMRPreselection
-from greylag.rankers.model import RankingModel, span
+from greylag.rankers.model import span
 from greylag.rankers.stages import FusionRanker, ModelRanker
 from greylag.ranking import Run
 from greylag.recipes.automatic import Automatic
@@ -32,7 +31,7 @@ from greylag.recipes.fitted import Fitted, alone
 from greylag.recipes.lambdamart import LambdaMART, fit_trees
 from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
-from greylag.recipes.union import FusionWeights, check_runs, constant_columns, named_runs, union_data
+from greylag.recipes.union import FusionWeights, check_runs, constant_columns, union_data
 from greylag.trec import at_level, read_run
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -116,20 +115,6 @@ class IndexFreeRecipe(Recipe):
         """Whether features are not columns of a file, in which the order of lines means nothing."""
         return self.data is None
 
-    @property
-    def proposes_measure(self) -> bool:
-        """Whether the learner is chosen."""
-        return isinstance(self.learner, Automatic)
-
-    @property
-    def measure(self) -> Objective:
-        """The learner's objective."""
-        return Objective.parse(self.learner.objective)
-
-    def over(self, sources: Sequence[Run]) -> IndexFreeRecipe:
-        """Return the recipe that fuses these runs, unless it has features."""
-        return self if self.features else replace(self, runs=named_runs(sources))
-
     def bound(self, fitted: Fitted) -> Fitted:
         """Give the models the values of the file's columns, or the runs to fuse."""
         if self.runs:
@@ -206,19 +191,11 @@ class IndexFreeRecipe(Recipe):
             for candidate in single
             if len(candidate.features) == 1 and candidate.system != FIRST
         }
-        return replace(
-            fitted,
-            baselines=baselines,
-            validation=None if validation is None else self._validate(fitted.model, validation),
-        )
-
-    def _validate(self, model: RankingModel, validation: RankingData) -> Scores:
-        """Score the queries for validation."""
-        ranker = ModelRanker(model.with_columns(validation))  # as it will rank files
-        scores = np.concatenate([ranker.scores(ranking) for ranking in listed_run(validation, "").rankings])
-        values = self.measure.evaluate(validation, scores).tolist()
-        measure = parse_measure(str(self.measure))
-        return Scores.single(measure, dict(zip(validation.qids, values, strict=True)))
+        validated = None
+        if validation is not None:  # ranked as the model will rank files
+            run = ModelRanker(fitted.model.with_columns(validation)).run(listed_run(validation, ""))
+            validated = evaluate(run, listed_grades(validation), [str(self.measure)])
+        return replace(fitted, baselines=baselines, validation=validated)
 
     def _without_constant(self, data: RankingData) -> RankingData:
         """Check the runs; a first stage that ranks by nothing is left out."""

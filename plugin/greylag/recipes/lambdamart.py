@@ -144,11 +144,6 @@ class LambdaMARTRecipe(Recipe):
     def __post_init__(self) -> None:
         _lightgbm()  # before features are computed
 
-    @property
-    def measure(self) -> Objective:
-        """The learner's objective."""
-        return Objective.parse(self.learner.objective)
-
     def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""
         return partial(self.learn, self.sources.prepare(rankings, qrels, index, self.measure, n_jobs=n_jobs))

@@ -53,18 +53,9 @@ class Recipe(ABC):
         return True
 
     @property
-    def proposes_measure(self) -> bool:
-        """Whether users should hear of other measures than the default; False by default."""
-        return False
-
-    @property
     def depth(self) -> int | None:
         """The number of documents per query that are learned from; None, the default, for all."""
         return None
-
-    def over(self, sources: Sequence[Run]) -> Recipe:
-        """Return the recipe for a first stage that pools these runs, by default the same."""
-        return self
 
     def bound(self, fitted: Fitted) -> Fitted:
         """Bind what was fitted to the data that it ranks by; by default, it needs none."""
@@ -72,8 +63,8 @@ class Recipe(ABC):
 
     @property
     def measure(self) -> Objective:
-        """The measure that is maximised."""
-        return Objective.parse(self.objective)
+        """The measure that is maximised, a learner's if there is one."""
+        return Objective.parse(getattr(self, "learner", self).objective)
 
     @abstractmethod
     def prepare(self, rankings: Run, qrels: Judgements, index: Any, *, n_jobs: int | None = None) -> Fit:
@@ -120,11 +111,6 @@ class MRFRecipe(Recipe):
                 f"the learner is {shown(self.learner)}: write MRFRecipe(features, GreedySelection('AP')), or rank by "
                 "an estimator with greylag.rankers.EstimatorRanker"
             )
-
-    @property
-    def measure(self) -> Objective:
-        """The learner's objective."""
-        return Objective.parse(self.learner.objective)
 
     def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Extract the features of all queries."""

@@ -34,7 +34,7 @@ from greylag.recipes.index_free import IndexFreeRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import TUNED, model_files, parse_model
 from greylag.recipes.training import sample_topics
-from greylag.recipes.union import FusionWeights
+from greylag.recipes.union import FusionWeights, named_runs
 from greylag.reports import Evaluation, to_dict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
@@ -157,12 +157,16 @@ class Settings(CollectionSettings):
         """The names and spellings of the stages; names are without modules."""
         return by_name(self.stages, lambda text: "-".join(step.name.rpartition(":")[2] for step in stages_of(text)))
 
-    def recipe(self, text: str) -> Recipe:
-        """Make the recipe of a model; the features and the pool are those of the main model."""
+    def recipe(self, text: str, sources: Sequence[Run] = ()) -> Recipe:
+        """Make the recipe of a model, also of one that fuses the sources; features and pool are the main model's."""
         name, options = read_call(text)
         if name == FUSION:
             chosen, seed, k = read_options(name, options, FUSION_OPTIONS), self.training.seed, self.first_stage.hits
-            return IndexFreeRecipe((), FusionWeights(self.training.objective, seed=seed, **chosen), k=k)
+            weights, runs = (
+                FusionWeights(self.training.objective, seed=seed, **chosen),
+                named_runs(sources) if sources else {},
+            )
+            return IndexFreeRecipe((), weights, runs=runs, k=k)
         given: dict[str, Any] = {}
         if text == self.model:
             features = () if self.features is None else parse_features(self.features)
@@ -289,7 +293,7 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
 def cross_validate(settings: Settings, opened: OpenCollection, context: Context, system: int = -1) -> CrossValidation:
     """Cross-validate one of `Settings.systems`, by default the main model; the test topics of a split are one fold."""
     tag, text = settings.systems[system]
-    recipe, option = settings.recipe(text).over(opened.sources), settings.training
+    recipe, option = settings.recipe(text, opened.sources), settings.training
     folds = option.folds if settings.test_topics is None else [opened.tested]
     return training.cross_validate(
         recipe,
