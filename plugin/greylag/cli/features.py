@@ -18,13 +18,13 @@ from greylag.cli.options import (
     PoolOption,
     Shared,
     Topics,
+    named_features,
 )
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, unique_features
 from greylag.features.spec import Pool, candidate_pool
-from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.letor import write_features
@@ -79,7 +79,7 @@ def features(
 def chosen_features(named: list[str] | None, pool: Pool | None) -> tuple[Feature, ...]:
     """Return the pool's features, then those named; the full pool if neither is given."""
     of_pool = () if pool is None and named is not None else candidate_pool(pool or "full")
-    return unique_features([*of_pool, *(() if named is None else parse_features(",".join(named)))])
+    return unique_features([*of_pool, *named_features(named)])
 
 
 def _features(extractor: FeatureExtractor, ranking: Ranking) -> tuple[Ranking, FloatArray]:

@@ -15,8 +15,10 @@ import typer
 from greylag.core.spelling import GUESSES, Parameter, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure, parse_measure
+from greylag.features.feature import Feature
 from greylag.features.named_files import FEATURE_FILES
 from greylag.features.spec import Pool
+from greylag.features.spelling import parse_features
 from greylag.ranking import Run
 from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
@@ -165,6 +167,11 @@ PoolOption = Annotated[
 ]
 LETOR = "LETOR text (topics, documents, features and grades)"
 """Of the option ``--letor``, in several commands."""
+
+
+def named_features(texts: Sequence[str] | None) -> tuple[Feature, ...]:
+    """Parse the features of ``--features``; none without the option."""
+    return () if texts is None else parse_features(",".join(texts))
 
 
 TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")

@@ -24,6 +24,7 @@ from greylag.cli.options import (
     check_rules,
     given_options,
     help_of,
+    named_features,
     parse_measures,
 )
 from greylag.cli.running import check_outputs
@@ -33,8 +34,6 @@ from greylag.cli.training_inputs import from_index, from_letor, from_runs, propo
 from greylag.core.spelling import nearest, read_call
 from greylag.diversity.recipe import DIVERSITY_MODELS, diversity_files
 from greylag.errors import ParameterError
-from greylag.features.spelling import parse_features
-from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import marked
 from greylag.recipes.spelling import RANKERS, TUNED, model_files, spelt_learner, spelt_model
 from greylag.recipes.training import train as train_by
@@ -128,13 +127,13 @@ def train(
     check_rules(context, RULES)
     given = given_options(context)
     folds = 5 if folds is None and out_run is not None else folds
-    named = () if features is None else parse_features(",".join(features))
+    named = named_features(features)
     if name in DIVERSITY_MODELS:
         if ranking := given & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
         train_diversifier(shared, name, options, index, topics, qrels, run, named, folds, out, out_run)
         return
-    [objective] = map(Objective.parse, parse_measures([measure], qrels or letor or Path()))
+    [objective] = map(str, parse_measures([measure], qrels or letor or Path()))
     form, union = None, RANKERS[name].union and index is not None
     if letor is not None:
         inputs = from_letor(letor, validation, named, *spelt_learner(name, options, objective))

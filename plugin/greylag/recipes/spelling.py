@@ -131,13 +131,13 @@ def parse_model(
     >>> recipe.learner.max_features, recipe.parameters.mu
     (3, 500.0)
     """
-    return spelt_model(*read_call(text), Objective.parse(objective), features=features, pool=pool)
+    return spelt_model(*read_call(text), objective, features=features, pool=pool)
 
 
 def spelt_model(
     name: str,
     options: Mapping[str, Value],
-    objective: Objective,
+    objective: Objective | str,
     *,
     features: tuple[Feature, ...] = (),
     pool: Pool | None = None,
@@ -153,12 +153,12 @@ def spelt_model(
     # Options of queries are not the recipe's: it learns from queries that are shortened already.
     queries = ModelOptions.pop(values, *_QUERIES)
     words = frozenset[str]() if queries.stop_words is None else read_stop_words(queries.stop_words)
-    recipe = ranker.recipe(objective, values, **given)
+    recipe = ranker.recipe(Objective.parse(objective), values, **given)
     return SpeltModel(recipe, QueryForm(queries.first_sentence, words))
 
 
 def spelt_learner(
-    name: str, options: Mapping[str, Value], objective: Objective
+    name: str, options: Mapping[str, Value], objective: Objective | str
 ) -> tuple[Learner | LambdaMART, MMRPreselection | None]:
     """Make the learner and the preselection of a model without an index."""
     if name not in registered("learner"):
@@ -171,7 +171,7 @@ def spelt_learner(
             raise ParameterError(f"{name} has the option {option} with --index only")
     values = read_options(name, options, known)
     preselection = ModelOptions.pop(values, *_PRESELECTION).preselection
-    return kind(objective, **values), preselection
+    return kind(Objective.parse(objective), **values), preselection
 
 
 @cache
