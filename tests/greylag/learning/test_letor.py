@@ -17,6 +17,8 @@ from greylag.learning.letor import read_features, read_scores, write_features
 from greylag.ranking import Ranking
 from greylag.runtime import files
 
+NUMBER = str(letor.FIRST_NAMED_QID + 1)
+
 
 @pytest.mark.parametrize("name", ["features.txt", "features.txt.gz"])
 @pytest.mark.parametrize("with_qrels", [False, True])
@@ -69,71 +71,55 @@ def test_reads_the_format_of_the_letor_collections(tmp_path):
     assert (data.grades.tolist(), data.offsets.tolist(), data.qids) == ([2, 0, 1], [0, 2, 3], ("10032", "7"))
 
 
-def test_names_may_stand_in_a_comment_before_the_first_document(tmp_path):
+def test_names_may_stand_in_a_comment_before_the_first_document_and_blank_lines_anywhere(tmp_path):
     path = tmp_path / "letor.txt"
-    path.write_text("# made by hand\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n# 2=later\n0 qid:7 1:8 # e 2=x\n")
-    assert read_features(path).names == ("bm25", "2", "years")
-
-
-def test_blank_lines_are_skipped(tmp_path):
-    path = tmp_path / "letor.txt"
-    path.write_text("\n1 qid:7 1:5\n \t\n0 qid:7 1:6\n\n")
+    path.write_text("# by hand\n\n# 1=bm25 3=age\n1 qid:7 1:5 2:6 3:7 # d 3=years\n \t\n# 2=later\n0 qid:7 1:8\n\n")
     data = read_features(path)
-    assert (data.docids, data.features.tolist()) == (("2", "4"), [[5.0], [6.0]])
+    assert (data.names, data.docids) == (("bm25", "2", "years"), ("d", "7"))
+    assert data.features.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert np.shares_memory(data.features, data.columns)
 
 
-@pytest.mark.parametrize("block", [1, 20, 1 << 20])
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("# nothing\n", "no line with a document"),
-        ("# 100001=a\n1 qid:7 1:5 # d\n", r":1: .*\b100001\b"),
-        ("1 qid:7 1:5\n\n0 qid:7 0:6\n", ":3: numbers features from 0"),
-        ("1 1:2 # d\n", ":1: has no qid after the grade"),
-        ("x qid:1 1:2 # d\n", ":1: grade 'x' is not an integer"),
-        ("2.0 qid:1 1:2 # d\n", ":1: grade '2.0' is not an integer"),
-        ("1 qid:1 0:2 # d\n", ":1: numbers features from 0; number them from 1"),
-        ("1 qid:1 1:x # d\n", ":1: feature 1 is 'x', not a finite number"),
-        ("1 qid:1 1 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:0.155 2", ":1: not of the form"),
-        ("1\n", ":1: has no qid after the grade"),
-        ("1 qid: 1:2 # d\n", ":1: has no qid after the grade"),
-        ("1 qid:1 # d\n", ":1: not of the form"),
-        ("1_0 qid:1 1:2 # d\n", ":1: grade '1_0' is not"),
-        ("1 qid:1 1:1_0 # d\n", ":1: feature 1 is '1_0'"),
-        ("1 qid:1 1_0:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 \u0661:2 # d\n", ":1: not of the form"),
-        ("\u0661 qid:1 1:2 # d\n", ":1: grade .* is not an integer"),
-        ("1 qid:1 1:2 1:3 # d\n", ":1: feature 1 is given twice"),
-        ("1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n", ":2: feature 2 is given twice"),
-        ("1 qid:1 1:2 # d\n1 qid:1 3:-1e101 # e\n", r":2: feature 3 is beyond 1e\+100"),
-        ("1 qid:1 1:2 # d 1=a 1000000000=b\n", ":1: names feature 1000000000; numbers must be at most"),
-        ("1 qid:1 1:1e400 # d\n", ":1: feature 1 is beyond"),
-        ("1 qid:1 1:nan # d\n", ":1: feature 1 is 'nan'"),
-        ("1 qid:1 1:0x1 # d\n", ":1: feature 1 is '0x1'"),
-        ("1 qid:1 1:1.2.3 # d\n", ":1: feature 1 is '1.2.3'"),
-        ("1 qid:1 1:1e # d\n", ":1: feature 1 is '1e'"),
-        ("1234567890 qid:1 1:1 # d\n", ":1: grade '1234567890' is not an integer of at most nine"),
-        ("1 qid:1 100000000:2 # d\n", ":1: feature 100000000: numbers must be at most 100000"),
-        ("1 qid:1 1000000000:2 # d\n", ":1: not of the form"),
-        ("1 qid:1 1:2 # d\n1 qid:2 1:2 # d\n1 qid:1 1:2 # e\n", "query '1' is not contiguous"),
-        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
-        ("1 qid:1 1:2 # d\n1 qid:1 1:2 # e\n1 qid:1 1:2 # d\n", "query '1' has document 'd' twice"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n\n1 qid:1\n", ":4: not of the form"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9", ":3: feature 1 is"),
-        ("1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0", ":3: contains a NUL byte"),
-        ("\n \n\n \n" * 10, "is empty"),
-        ("1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", ":1: has a carriage return"),
-        ("1 qid:1 1:2\r0 qid:1 1:3\r\n", ":1: has a carriage return"),
-    ],
-)
-def test_bad_files(tmp_path, text, reason, block, monkeypatch):
-    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
-    monkeypatch.setattr(files, "_BLOCK_BYTES", block)
-    (tmp_path / "f.txt").write_bytes(text.encode())
-    with pytest.raises(FormatError, match=reason):
-        read_features(tmp_path / "f.txt")
+D, E = "1 qid:1 1:2 # d\n", "1 qid:1 1:2 # e\n"
+BAD = {
+    "no line with a document": ["# nothing\n"],
+    ":1: 100001": ["# 100001=a\n1 qid:7 1:5 # d\n"],
+    ":3: from 0": ["1 qid:7 1:5\n\n0 qid:7 0:6\n"],
+    ":1: from 0": ["1 qid:1 0:2 # d\n"],
+    ":1: no qid": ["1 1:2 # d\n", "1\n", "1 qid: 1:2 # d\n"],
+    ":1: grade integer": ["2.0 qid:1 1:2", "1_0 qid:1 1:2", "\u0661 qid:1 1:2", "1234567890 qid:1 1:1"],
+    ":1: form": ["1 qid:1 1 # d\n", "1 qid:1 1:0.1 2", "1 qid:1 #\n", "1 qid:1 \u0661:2", "1 qid:1 1000000000:2"],
+    ":1: feature 1 finite": ["1 qid:1 1:1_0", "1 qid:1 1:nan", "1 qid:1 1:0x1", "1 qid:1 1:1.2.3", "1 qid:1 1:1e"],
+    ":1: feature 1 twice": ["1 qid:1 1:2 1:3 # d\n"],
+    ":2: feature 2 twice": ["1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n"],
+    ":2: feature 3 1e+100": [f"{D}1 qid:1 3:-1e101 # e\n"],
+    ":1: feature 1 beyond": ["1 qid:1 1:1e400 # d\n"],
+    ":1: names 1000000000": ["1 qid:1 1:2 # d 1=a 1000000000=b\n"],
+    ":1: 100000000: 100000": ["1 qid:1 100000000:2 # d\n"],
+    "'1' contiguous": [f"{D}1 qid:2 1:2 # d\n{E}"],
+    "'1' 'd' twice": [D + D, D + E + D],
+    ":4: form": ["1 qid:1 1:2\n1 qid:1 1:2\n\n1 qid:1\n"],
+    ":3: feature 1": ["1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:\xe9"],
+    ":3: NUL": ["1 qid:1 1:2\n1 qid:1 1:2\n1 qid:1 1:2\0"],
+    "empty": ["\n \n\n \n" * 10],
+    ":1: carriage return": ["1 qid:1 1:2 # d\r0 qid:1 1:3 # e\r", "1 qid:1 1:2\r0 qid:1 1:3\r\n"],
+}
+
+
+def refuses(call, parts, error=FormatError):
+    with pytest.raises(error) as refused:
+        call()
+    assert [part for part in parts.split() if part not in str(refused.value)] == []
+
+
+@pytest.mark.parametrize("block", [1, 20, letor.BLOCK_BYTES])
+@pytest.mark.parametrize("parts", BAD)
+def test_bad_files(tmp_path, parts, block, monkeypatch):
+    for text in BAD[parts]:
+        monkeypatch.setattr(letor, "BLOCK_BYTES", block)
+        monkeypatch.setattr(files, "_BLOCK_BYTES", block)
+        (tmp_path / "f.txt").write_bytes(text.encode())
+        refuses(lambda: read_features(tmp_path / "f.txt"), parts)
 
 
 @pytest.mark.parametrize("name", ["a\x85b", "a\u2028b", "a\x1cb", "docid=5", "a#b", "1=x", "\u0661"])
@@ -144,19 +130,16 @@ def test_names_with_odd_characters_are_read_back(tmp_path, name):
     assert (data.names, data.qids, data.docids) == ((name, "b"), (ranking.qid,), (name, "d"))
 
 
-@pytest.mark.parametrize(
-    ("qid", "docid", "name"), [("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f")]
-)
-def test_names_that_cannot_be_read_back_are_refused(tmp_path, qid, docid, name):
-    with pytest.raises(ParameterError, match="rename it"):
-        write_features(tmp_path / "f.txt", [name], [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))])
-    assert not list(tmp_path.iterdir())
-
-
 def test_more_values_than_fit_in_memory_are_refused(tmp_path):
     (tmp_path / "f.txt").write_text("".join(f"1 qid:1 100000:1 # d{i}\n" for i in range(50_000)))
-    with pytest.raises(FormatError, match=r"\b50000\b.*\b100000\b.*memory"):
-        read_features(tmp_path / "f.txt")
+    refuses(lambda: read_features(tmp_path / "f.txt"), "50000 100000 memory")
+
+
+def test_names_that_cannot_be_read_back_are_refused(tmp_path):
+    for qid, docid, name in (("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f"), (NUMBER, "d", "f")):
+        rows = [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))]
+        refuses(lambda: write_features(tmp_path / "f.txt", [name], rows), "rename it", ParameterError)  # noqa: B023
+    assert not list(tmp_path.iterdir())
 
 
 def test_fastrank_reads_what_was_written(tmp_path):
@@ -226,11 +209,7 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
     assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
     values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
     np.testing.assert_array_equal(values.toarray(), data.features)
-    assert numbers.tolist() == [
-        n for i in (1, None, 2, 3, 4, 5) for n in [7 if i is None else letor.FIRST_NAMED_QID + i] * 2
-    ]
-    with pytest.raises(ParameterError, match="900000001"):
-        write_features(tmp_path / "f.txt", ["one", "two"], [(Ranking("900000001", "", ("a",), [1.0]), np.ones((1, 2)))])
+    assert numbers.tolist() == np.repeat([int(NUMBER), 7, *(int(NUMBER) + np.arange(1, 5))], 2).tolist()
 
 
 @pytest.fixture(params=["features.txt", "features.npz"])
@@ -261,30 +240,27 @@ def test_scores_of_other_programs_are_a_run(scored, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "parts"),
     [
-        ("1\n2\n3\n4\n", "trees: has 4 scores, but .* has 5 documents"),
-        ("1\n2\n3\n4\n5\n6\n", "trees: has 6 scores"),
-        ("1\nnan\n3\n4\n5\n", "trees:2: score 'nan' is not a finite number"),
-        ("1\n2 3\n", "trees:2: 2 columns instead of 1"),
-        ("7 0 1\n", "trees:1: document '0' of query '7' instead of 0 of 'q1'"),
-        ("8 0 1\n8 2 1\n", "trees:2: document '2' of query '8' instead of 1 of 'q1'"),
+        ("1\n2\n3\n4\n", "4 5"),
+        ("1\n2\n3\n4\n5\n6\n", "6 5"),
+        ("1\nnan\n3\n4\n5\n", "trees:2: 'nan' finite"),
+        ("1\n2 3\n", "trees:2: 2 columns"),
+        ("7 0 1\n", "trees:1: '0' '7' 'q1'"),
+        ("8 0 1\n8 2 1\n", "trees:2: '2' '8' 1 'q1'"),
         ("d1 Q0 a 1 2.0 t\n", "trees:1: 6 columns"),
     ],
 )
-def test_scores_of_other_documents_are_refused(scored, text, reason):
+def test_scores_of_other_documents_are_refused(scored, text, parts):
     (scored.parent / "trees").write_text(text)
-    with pytest.raises(FormatError, match=reason):
-        read_scores(scored.parent / "trees", scored)
+    refuses(lambda: read_scores(scored.parent / "trees", scored), parts)
 
 
-@pytest.mark.parametrize("qids", [None, ["1", "2", "1"]])
-def test_other_arrays_are_refused(tmp_path, qids):
-    (tmp_path / "scores").write_text("1\n2\n3\n")
-    path = tmp_path / "x.npz"
-    np.savez(path, docids=["a", "b", "c"], **({} if qids is None else {"qids": np.array(qids)}))
-    with pytest.raises(FormatError, match=r"x.npz: (is not a file of|the documents of a query)"):
-        read_scores(tmp_path / "scores", path)
+def test_other_arrays_are_refused(tmp_path):
+    scores, path = tmp_path / "scores", tmp_path / "x.npz"
+    scores.write_text("1\n2\n3\n")
+    for arrays, parts in (({}, "x.npz: file"), ({"qids": np.array(["1", "2", "1"])}, "x.npz: contiguous")):
+        np.savez(path, docids=["a", "b", "c"], **arrays)
+        refuses(lambda: read_scores(scores, path), parts)
     path.write_bytes(b"PK\3\4")
-    with pytest.raises(FormatError, match=r"x.npz: is not a file of"):
-        read_scores(tmp_path / "scores", path)
+    refuses(lambda: read_scores(scores, path), "x.npz: file")
