@@ -10,8 +10,6 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import mutual_info_classif
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -37,20 +35,17 @@ def gain_of_pairs(X, y):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(5))
-def test_gain_is_the_papers_formula(seed, n_classes):
+def test_gain_is_the_papers_formula_and_scikit_learns_mutual_information(seed, n_classes):
     X, y = random_words(seed, n_classes=n_classes)
-    expected = [gain_by_formula(word, y) for word in X.T]
-    np.testing.assert_allclose(information_gain(X, y), expected, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
-@pytest.mark.parametrize("seed", range(3))
-def test_gain_of_pairs_is_the_papers_formula(seed, n_classes):
-    X, y = random_words(seed, n_classes=n_classes)
+    gain, pairs = information_gain(X, y), gain_of_pairs(X, y)
+    np.testing.assert_allclose(gain, [gain_by_formula(word, y) for word in X.T], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(gain, mutual_info_classif(X, y, discrete_features=True), rtol=0, atol=1e-13)
     expected = [[gain_by_formula(one & other, y) for other in X.T] for one in X.T]
-    pairs = gain_of_pairs(X, y)
     np.testing.assert_allclose(pairs, expected, rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(pairs.diagonal(), information_gain(X, y))
+    np.testing.assert_array_equal(pairs.diagonal(), gain)
+    np.testing.assert_array_equal(information_gain(~X, y), gain)
+    assert (gain >= 0).all()
+    assert (gain <= math.log(2)).all()
 
 
 def test_published_gains():
@@ -61,36 +56,6 @@ def test_published_gains():
     wind = np.array([1] * 3 + [0] * 6 + [1] * 3 + [0] * 2)
     bits = information_gain(np.column_stack([humidity, wind]), y) / math.log(2)
     assert bits == pytest.approx([0.151, 0.048], abs=1e-3)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_gain_equals_scikit_learns_mutual_information(seed):
-    X, y = random_words(seed, n_documents=97, n_classes=4)
-    expected = mutual_info_classif(X, y, discrete_features=True)
-    np.testing.assert_allclose(information_gain(X, y), expected, rtol=0, atol=1e-13)
-
-
-def test_gain_equals_scikit_learns_on_text(data):
-    X, y = newsgroups(data("rec_newsgroups"), every=4)
-    some = np.random.default_rng(0).choice(X.shape[1], 200, replace=False)
-    expected = mutual_info_classif(X[:, some].toarray(), y, discrete_features=True)
-    np.testing.assert_allclose(information_gain(X, y)[some], expected, rtol=0, atol=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_gain_is_bounded_and_the_same_for_a_words_absence(seed):
-    X, y = random_words(seed, n_classes=4)
-    gain = information_gain(X, y)
-    assert (gain >= 0).all()
-    assert (gain <= math.log(2)).all()
-    np.testing.assert_array_equal(information_gain(~X, y), gain)
-
-
-def test_gain_of_constant_and_of_determining_words():
-    y = np.array(["no", "no", "yes", "yes"])
-    X = np.column_stack([np.zeros(4), np.ones(4), y == "yes", [1, 0, 1, 0]]).astype(int)
-    np.testing.assert_array_equal(information_gain(X, y)[[0, 1, 3]], 0)
-    assert information_gain(X, y)[2] == pytest.approx(math.log(2), abs=1e-15)
 
 
 def test_matrices_in_any_form_give_the_same_and_stay_as_they_are():
@@ -112,11 +77,9 @@ def test_matrices_in_any_form_give_the_same_and_stay_as_they_are():
 def test_counts_are_binarised_with_a_warning():
     X, y = random_words(1)
     counts = X * np.random.default_rng(1).integers(1, 5, X.shape)
-    with pytest.warns(DataConversionWarning, match="other than 0 and 1"):
+    with pytest.warns(DataConversionWarning):
         gain = information_gain(sparse.csr_array(counts), y)
     np.testing.assert_array_equal(gain, information_gain(X, y))
-    with pytest.warns(DataConversionWarning):
-        np.testing.assert_array_equal(information_gain(X * 0.3, y), gain)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         information_gain(X.astype(float), y)
@@ -150,15 +113,6 @@ def test_bad_input_is_refused_in_one_line(X, y, options, parts):
         clone(SELECTOR).set_params(**options).fit(X, y)
     assert all(part in str(error.value) for part in parts)
     assert "\n" not in str(error.value)
-
-
-def test_selection_keeps_the_words_of_highest_gain():
-    X, y = random_words(3)
-    gain = np.array([gain_by_formula(word, y) for word in X.T])
-    selector = by_gain(5).fit(X, y)
-    np.testing.assert_allclose(gain[selector.selected_], np.sort(gain)[::-1][:5], rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(selector.get_support(indices=True), np.sort(selector.selected_))
-    np.testing.assert_allclose(selector.information_gain_, gain, rtol=0, atol=1e-14)
 
 
 def test_ties_go_to_the_lower_column_though_sums_are_rounded():
@@ -215,21 +169,6 @@ def test_first_is_the_word_of_highest_gain_and_fewer_words_are_the_beginning(rel
         )
 
 
-def test_redundant_word_waits_for_a_weaker_one():
-    y = np.repeat([0, 1], 10)
-    strong, weak = y == 1, np.isin(np.arange(20), [0, 1, 2, 3, 10])
-    X = np.column_stack([weak, strong, strong])
-    assert MMRFeatureSelection(3, relevance_weight=1.0).fit(X, y).selected_.tolist() == [1, 2, 0]
-    assert MMRFeatureSelection(3, relevance_weight=0.5).fit(X, y).selected_.tolist() == [1, 0, 2]
-
-
-def test_word_without_gain_is_worth_more_than_a_redundant_one_at_a_low_weight():
-    y = np.repeat([0, 1], 10)
-    X = np.column_stack([y, np.zeros(20), y])
-    assert MMRFeatureSelection(2, relevance_weight=0.4).fit(X, y).selected_.tolist() == [0, 1]
-    assert MMRFeatureSelection(2, relevance_weight=0.4, preselect=2).fit(X, y).selected_.tolist() == [0, 2]
-
-
 def test_candidates_are_the_words_of_highest_gain():
     X, y = random_words(2, n_words=20)
     candidates = np.sort(by_gain(8).fit(X, y).selected_)
@@ -261,12 +200,3 @@ def test_pipeline_keeps_names_and_counts():
     assert kept.max() == 2  # "car car": selection sees booleans, the next step still sees counts
     assert pipeline.get_feature_names_out().tolist() == names[np.sort(pipeline[1].selected_)].tolist()
     assert "car" in pipeline.get_feature_names_out()
-
-
-def test_grid_search_over_the_weight():
-    texts, labels = ["red apple", "green apple", "red wine", "red car", "green car", "car race"] * 3, [1, 1, 1, 2, 2, 2]
-    pipeline = make_pipeline(CountVectorizer(binary=True), clone(SELECTOR), MultinomialNB())
-    grid = {"mmrfeatureselection__relevance_weight": [0, 1]}
-    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(texts, labels * 3)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.predict(["apple", "car"]).tolist() == [1, 2]

@@ -158,13 +158,6 @@ def test_sampled_costs_do_not_shrink_with_the_number_of_members():
         assert max(training.objective(member, C) for member in ensemble.weights) == pytest.approx(best, rel=0.01)
 
 
-def test_one_example_is_enough_for_different_members():
-    examples = random_tables(6, n=1, outputs=10, d=6)
-    ensemble = Coulomb(5, alpha=0.3, C=5.0).fit(Table(), examples)
-    assert ensemble.mean_angle > 20.0
-    assert len(ensemble) == 5
-
-
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("repulsion", REPULSIONS)
 def test_more_members_than_directions(repulsion, update):

@@ -15,20 +15,17 @@ from threadpoolctl import threadpool_limits
 from greylag.core.checks import check_model
 from greylag.errors import ModelError, ParameterError
 from greylag.learning.structured import (
-    ComparingModel,
     Coulomb,
     CuttingPlane,
     Ensemble,
     StructuredModel,
     TrainingSet,
-    inner,
 )
 from greylag.learning.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
 from greylag.learning.structured.coulomb_solvers import Repulsion
 from greylag.learning.structured.dual_steps import climb
 from greylag.learning.structured.ensemble import perturbations
-from greylag.learning.structured.model import task_losses
-from tests.greylag.learning.structured.models import ComparingTable, Table, optimum_around, random_tables
+from tests.greylag.learning.structured.models import Table, optimum_around, random_tables
 
 
 def optimum(examples, C, signs=()):
@@ -210,43 +207,27 @@ def test_members_without_examples_for_long_still_reach_the_optimum(seed):
     assert training.objective(weights[1], 10.0) == pytest.approx(best.objective, rel=1e-6)
 
 
+@pytest.mark.parametrize("signs", [(), (0, 2, 3)])
 @pytest.mark.parametrize("seed", range(5))
-def test_optimum_shares_weight_among_the_most_violated_constraints(seed):
-    rng = np.random.default_rng(seed)
-    normals, bounds = rng.standard_normal((12, 4)), rng.random(12)
-    owners = np.repeat(np.arange(3), 4)
-    order, starts = rng.permutation(12), np.array([0, 4, 8, 12])
-    owners[order] = np.repeat(np.arange(3), 4)
-    alpha = np.zeros(12)
+def test_the_dual_shares_weight_among_the_most_violated_and_its_signs_are_complementary(seed, signs):
+    rng, starts = np.random.default_rng(seed), np.array([0, 4, 8, 12])
+    order = np.append(rng.permutation(12), np.arange(12, 12 + len(signs)))
+    normals = np.vstack([rng.standard_normal((12, 5)), np.eye(5)[list(signs)]])
+    bounds = np.append(rng.random(12), np.zeros(len(signs)))
+    centre, alpha = (rng.standard_normal(5) - 3.0) * bool(signs), np.zeros(12 + len(signs))
     alpha[order[starts[:-1]]] = 2.0
-    violations = bounds - normals @ (normals.T @ alpha)
-    climb(normals @ normals.T, violations, order, starts, alpha, 1e-10, 1000)
-    np.testing.assert_allclose(violations, bounds - normals @ (normals.T @ alpha), atol=1e-9)
-    assert (alpha >= 0).all()
-    for example in range(3):
-        part = owners == example
-        assert alpha[part].sum() == pytest.approx(2.0)
-        assert violations[part & (alpha > 0)].min() >= violations[part].max() - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_multipliers_of_signs_are_complementary_to_the_weights(seed):
-    rng = np.random.default_rng(seed)
-    normals = np.vstack([rng.standard_normal((12, 5)), np.eye(5)[[0, 2, 3]]])
-    bounds = np.append(rng.random(12), np.zeros(3))
-    centre, alpha = rng.standard_normal(5) - 3.0, np.zeros(15)
-    alpha[[0, 4, 8]] = 2.0
     violations = bounds - normals @ (centre + normals.T @ alpha)
-    climb(normals @ normals.T, violations, np.arange(15), np.array([0, 4, 8, 12]), alpha, 1e-10, 1000)
+    climb(normals @ normals.T, violations, order, starts, alpha, 1e-10, 1000)
     weights = centre + normals.T @ alpha
     np.testing.assert_allclose(violations, bounds - normals @ weights, atol=1e-9)
     assert (alpha >= 0).all()
-    assert (weights[[0, 2, 3]] >= -1e-9).all()
-    np.testing.assert_allclose(alpha[12:] * weights[[0, 2, 3]], 0.0, atol=1e-9)
-    assert (alpha[12:] > 0).any()
-    for part in (slice(0, 4), slice(4, 8), slice(8, 12)):
+    for part in (order[:4], order[4:8], order[8:12]):
         assert alpha[part].sum() == pytest.approx(2.0)
         assert violations[part][alpha[part] > 0].min() >= violations[part].max() - 1e-9
+    if signs:
+        assert (weights[list(signs)] >= -1e-9).all()
+        np.testing.assert_allclose(alpha[12:] * weights[list(signs)], 0.0, atol=1e-9)
+        assert (alpha[12:] > 0).any()
 
 
 def test_targets_constraints_and_objective_are_the_definitions():
@@ -259,21 +240,11 @@ def test_targets_constraints_and_objective_are_the_definitions():
     assert training.objective(weights, 2.0) == pytest.approx(weights @ weights / 2 + 2.0 * np.mean(hinges))
 
 
-def test_task_losses_are_those_of_predictions():
-    examples, weights = random_tables(0, n=4, outputs=5, d=3), np.random.default_rng(0).standard_normal((2, 3))
-    expected = [[truth[np.argmax(x @ member)] for x, truth in examples] for member in weights]
-    assert task_losses(Table(), examples, weights).tolist() == expected
-
-
 def test_signs():
     training = TrainingSet(Table(nonnegative=(-1, 0, 2)), random_tables(0, n=2, outputs=3, d=3))
     assert training.nonnegative.tolist() == [0, 2]
     assert training.project(np.array([[-1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])).tolist() == [[0, -2, 3], [4, 5, 0]]
     assert TrainingSet(Table(), training.examples).nonnegative.tolist() == []
-
-
-def test_inner():
-    assert inner(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0])).tolist() == [21.0, 43.0]
 
 
 def test_size_angle_and_losses():
@@ -319,11 +290,6 @@ def training(*sizes, **options):
         (lambda: CuttingPlane().fit(Table(), [(np.full((2, 2), np.nan), np.zeros(2))]), ModelError, "example 0 nan"),
         (lambda: training((2, 3, 3), nonnegative=(3,)).nonnegative, ModelError, "3"),
         (lambda: training((2, 3, 3), nonnegative=(-4,)).nonnegative, ModelError, "-4 3"),
-        (
-            lambda: check_model(Table(), ComparingModel, Coulomb()),
-            ParameterError,
-            "Table Coulomb infer_apart",
-        ),
         (lambda: check_model(object(), StructuredModel, Coulomb()), ParameterError, "object Coulomb infer target"),
     ],
 )
@@ -331,8 +297,3 @@ def test_refusals(call, error, parts):
     with pytest.raises(error) as refused:
         call()
     assert [part for part in parts.split() if part not in str(refused.value)] == []
-
-
-def test_models_that_fit_are_taken():
-    check_model(Table(), StructuredModel, CuttingPlane())
-    check_model(ComparingTable(3), ComparingModel, CuttingPlane())
