@@ -122,21 +122,22 @@ def test_equal_scores_of_a_frame_go_by_rank():
 
 
 @pytest.mark.parametrize(
-    ("call", "reason"),
+    ("call", "parts"),
     [
-        (lambda: evaluate(JUDGED, SCORED), "a list is no run: the run comes before the judgements"),
-        (lambda: evaluate(of_ranx("Qrels", QRELS), of_ranx("Run", SCORES)), "a Qrels is no run: the run comes before"),
-        (lambda: evaluate(QRELS, SCORES), "grades integers; the run comes before the judgements"),
-        (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "the frame has no column score"),
-        (lambda: evaluate({1: HITS["1"]}, QRELS), "query int 1 has list .*: pass scores by qid and docid, both str"),
-        (lambda: evaluate([ScoredDoc("1", "a", 1.0)] * 2, QRELS), "query 1: document 'a' occurs twice"),
-        (lambda: read_run(7), "a int is no run: pass a Run"),
-        (lambda: read_topics({301: {"title": "cat"}}), "topics have int 301: read topics with .*topics_from_pyserini"),
-        (lambda: read_topics([("1", "cat")]), "topics are list .*: pass a path, or texts by qid"),
-        (lambda: train(RUN, QRELS, None, object()), "recipe is object .*give a name as greylag train --model"),  # type: ignore[arg-type]
-        (lambda: learn_fusion({"a": SCORES, "b": SCORED}, iter(JUDGED)), "needs at least|topics"),  # type: ignore[dict-item, arg-type]
+        (lambda: evaluate(JUDGED, SCORED), "list run before"),
+        (lambda: evaluate(of_ranx("Qrels", QRELS), of_ranx("Run", SCORES)), "Qrels run before"),
+        (lambda: evaluate(QRELS, SCORES), "grades integers run before"),
+        (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "frame score"),
+        (lambda: evaluate({1: HITS["1"]}, QRELS), "int 1 list qid docid, str"),
+        (lambda: evaluate([ScoredDoc("1", "a", 1.0)] * 2, QRELS), "1: 'a' twice"),
+        (lambda: read_run(7), "int Run"),
+        (lambda: read_topics({301: {"title": "cat"}}), "int 301: topics_from_pyserini"),
+        (lambda: read_topics([("1", "cat")]), "list path, qid"),
+        (lambda: train(RUN, QRELS, None, object()), "object --model"),  # type: ignore[arg-type]
+        (lambda: learn_fusion({"a": SCORES, "b": SCORED}, iter(JUDGED)), "topics"),  # type: ignore[dict-item, arg-type]
     ],
 )
-def test_what_is_neither_is_refused(call, reason):
-    with pytest.raises(ParameterError, match=reason):
+def test_what_is_neither_is_refused(call, parts):
+    with pytest.raises(ParameterError) as refused:
         call()
+    assert [part for part in parts.split() if part not in str(refused.value)] == []

@@ -106,26 +106,27 @@ def test_all_guesses_are_tried():
 
 
 @pytest.mark.parametrize(
-    ("call", "answer"),
+    ("call", "parts"),
     [
-        (lambda: ANY.evaluate(RUN), r"evaluate\(run, qrels, measures="),
-        (lambda: ANY.MMR(INDEX, 0.5), r"MMR\(index=None, \*, "),
-        (lambda: ANY.Query("cat"), r"Query\(qid, text\)"),
-        (lambda: ANY.Ranking("1", []), r"Ranking\(qid, query, docids, scores\) or Ranking.from_hits\("),
-        (lambda: ANY.PositionalIndex("index"), r"PositionalIndex.from_lucene\(lucene\) or P.*from_texts\("),
-        (lambda: LUCENE.set_bm25(0.9), r"LuceneIndex.bm25\(.*k1=.*b="),
-        (lambda: SOURCE("cat", k=2), "'k': the call is "),
-        (lambda: SOURCE.cutoff, "'cutoff'$"),
-        (lambda: SOURCE % 10, "joined by >>"),
-        (lambda: 0.5 * SOURCE, "joined by >>"),
+        (lambda: ANY.evaluate(RUN), "evaluate(run, qrels, measures="),
+        (lambda: ANY.MMR(INDEX, 0.5), "MMR(index=None, *,"),
+        (lambda: ANY.Query("cat"), "Query(qid, text)"),
+        (lambda: ANY.Ranking("1", []), "Ranking(qid, query, docids, scores) Ranking.from_hits("),
+        (lambda: ANY.PositionalIndex("index"), "PositionalIndex.from_lucene(lucene) from_texts("),
+        (lambda: LUCENE.set_bm25(0.9), "LuceneIndex.bm25( k1= b="),
+        (lambda: SOURCE("cat", k=2), "'k': call"),
+        (lambda: SOURCE.cutoff, "'cutoff'"),
+        (lambda: SOURCE % 10, "joined >>"),
+        (lambda: 0.5 * SOURCE, "joined >>"),
         (lambda: ANY.evaluate(RUN, QRELS)["AP"], "by_measure"),
         (lambda: cited([type("Document", (), {"page_content": "a"})()] * 2), "page_content"),  # type: ignore[list-item]
-        (lambda: ANY.MMR(INDEX, diversity=0.3), r"'diversity': the call is MMR\("),
+        (lambda: ANY.MMR(INDEX, diversity=0.3), "'diversity': MMR("),
     ],
 )
-def test_the_call_is_named(call, answer):
-    with pytest.raises((TypeError, ParameterError, AttributeError), match=answer):
+def test_the_call_is_named(call, parts):
+    with pytest.raises((TypeError, ParameterError, AttributeError)) as error:
         call()
+    assert [part for part in parts.split() if part not in str(error.value)] == []
 
 
 def test_errors_within_a_call_pass_as_they_are():

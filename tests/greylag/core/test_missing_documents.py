@@ -3,9 +3,12 @@
 from greylag.core import missing_documents
 
 
-def test_a_query_alone(caplog):
+def test_a_query_alone_and_nothing_unknown(caplog):
     missing_documents.report("they stay", "q1", ["x", "y"], 5)
     missing_documents.report("they stay", "q2", [], 5)
+    with missing_documents.gathered() as tally:
+        missing_documents.report("they stay", "q", [], 3)
+    tally.warn("run a")
     assert caplog.messages == [
         "query q1: 2 of 5 documents of 1 queries are unknown, such as x (query q1, with 2 of 5): they stay"
     ]
@@ -36,10 +39,3 @@ def test_one_warning_for_each_thing_that_documents_are(caplog):
         "run a: 1 of 3 documents of 1 queries are unknown, such as x (query q1, with 1 of 3): they stay",
         "run a: 3 of 6 documents of 2 queries are not in a.run, such as x (query q1, with 2 of 3): they are least",
     ]
-
-
-def test_nothing_unknown_is_silent(caplog):
-    with missing_documents.gathered() as tally:
-        missing_documents.report("they stay", "q", [], 3)
-    tally.warn("run a")
-    assert caplog.messages == []

@@ -118,18 +118,19 @@ def test_a_feature_of_another_package_is_parsed_and_extracted():
 
 
 @pytest.mark.parametrize(
-    ("parse", "text", "reason"),
+    ("parse", "text", "parts"),
     [
-        (parse_feature, "wrong:1", "wrong is spelt longest:"),
-        (spelling.parse_model, "clashing", "clashing has the parameter b"),
-        (recipe.find_diversity_learner, "deep", "deep has the parameter depth"),
-        (lambda text: spelt_learner(text, {}, Objective("AP")), "absent", "absent cannot be imported: No module named"),
-        (lambda text: spelt_learner(text, {}, Objective("AP")), "none", "none cannot be imported"),
-        (lambda text: spelt_learner(text, {}, Objective("AP")), "twice", "others:Other, theirs_too:First"),
-        (lambda text: load_entry("learner", text), "frist", "unknown learner 'frist'"),
+        (parse_feature, "wrong:1", "wrong longest:"),
+        (spelling.parse_model, "clashing", "clashing b"),
+        (recipe.find_diversity_learner, "deep", "deep depth"),
+        (lambda text: load_entry("learner", text), "absent", "absent No module"),
+        (lambda text: load_entry("learner", text), "none", "none imported"),
+        (lambda text: load_entry("learner", text), "twice", "others:Other, theirs_too:First"),
+        (lambda text: load_entry("learner", text), "frist", "learner 'frist'"),
     ],
 )
-def test_a_broken_entry_point_is_one_line(parse, text, reason):
-    with pytest.raises(ParameterError, match=reason) as raised:
+def test_a_broken_entry_point_is_one_line(parse, text, parts):
+    with pytest.raises(ParameterError) as raised:
         parse(text)  # type: ignore[operator]
+    assert [part for part in parts.split() if part not in str(raised.value)] == []
     assert "\n" not in str(raised.value)

@@ -93,14 +93,6 @@ def test_calls(text, expected):
     assert read_call(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Plum", "plum(", "plum)", "plum(a)", "plum(a=)", "plum(=1)", "plum(a=1)(b=2)", "a b"]
-)
-def test_what_is_no_call(text):
-    with pytest.raises(ParameterError, match="is not of the form NAME"):
-        read_call(text)
-
-
 SCALARS = (
     st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(["x", "a/b"])
 )
@@ -119,36 +111,34 @@ def test_options():
     assert read_options("fruit", {"sizes": 3}, KNOWN) == {"sizes": (3.0,)}
 
 
+def refuses(call, parts):
+    with pytest.raises(ParameterError) as refused:
+        call()
+    assert [part for part in parts.split() if part not in str(refused.value)] == []
+
+
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("options", "parts"),
     [
-        ("stone=3", "fruit has no option 'stone': did you mean stones"),
-        ("index=3", "fruit has no option 'index'"),
-        ("rind=3", "fruit has no option 'rind': did you mean kind"),
-        ("zzz=3", "fruit has no option 'zzz': use stones, pips, weight, kind, peeled, sizes"),
-        ("stones=1,stones=1", "fruit has the option stones twice"),
-        ("stones=1.5", "stones is .*: it must be an integer"),
-        ("stones=1_0", "stones is .*: it must be an integer"),
-        ("stones=true", "stones is .*: it must be an integer"),
-        ("stones=[1,2]", r"stones is '\[1,2\]': it must be an integer"),
-        ("stones=٣", "stones is .*: it must be an integer"),
-        (f"stones={'9' * 5000}", "stones is .*: it must be an integer"),
-        ("weight=nan", "weight is .*: it must be a number"),
-        ("weight=1_0", "weight is .*: it must be a number"),
-        ("kind=tea", "kind is 'tea': it must be plum, cherry"),
-        ("peeled=yes", "peeled is 'yes': it must be true or false"),
-        ("sizes=[1,x]", "sizes is .*: it must be a number, or several in brackets"),
-        ("sizes=[]", "sizes is .*: it must be a number"),
+        ("stone=3", "fruit 'stone' stones"),
+        ("index=3", "fruit 'index'"),
+        ("zzz=3", "'zzz' stones, pips, weight, kind, peeled, sizes"),
+        ("stones=1,stones=1", "fruit stones twice"),
+        *((f"stones={value}", "stones integer") for value in ("1.5", "1_0", "true", "[1,2]", "٣", "9" * 5000)),
+        *((f"weight={value}", "weight number") for value in ("nan", "1_0")),
+        ("kind=tea", "kind 'tea' plum, cherry"),
+        ("peeled=yes", "peeled 'yes' true false"),
+        *((f"sizes={value}", "sizes number, brackets") for value in ("[1,x]", "[]")),
     ],
 )
-def test_mistakes_in_options(options, reason):
-    with pytest.raises(ParameterError, match=reason):
-        read_options("fruit", read_call(f"fruit({options})")[1], KNOWN)
+def test_mistakes_in_options(options, parts):
+    refuses(lambda: read_options("fruit", read_call(f"fruit({options})")[1], KNOWN), parts)
 
 
-def test_options_that_have_to_be_given():
-    with pytest.raises(ParameterError, match="bowl needs the option fruit"):
-        read_options("bowl", {"name": "x"}, parameters(Bowl))
+def test_what_is_no_call_and_options_that_have_to_be_given():
+    for text in ("", "Plum", "plum(", "plum)", "plum(a)", "plum(a=)", "plum(=1)", "plum(a=1)(b=2)", "a b"):
+        refuses(lambda: read_call(text), "NAME(OPTION=VALUE,...)")  # noqa: B023
+    refuses(lambda: read_options("bowl", {"name": "x"}, parameters(Bowl)), "bowl fruit")
 
 
 def test_the_nearest_names():

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from greylag.core.tables import Marked, Table, as_html, as_latex, as_markdown, as_text, as_tsv, cell_text, html_text
 from greylag.diversity.choice import DiversifierChoice
-from greylag.evaluation import Scores, compare_scores, evaluate, parse_measure
+from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.evaluation.measures import parse_measures
 from greylag.evaluation.selection_bias import BestOfMany
 from greylag.features import parse_features
@@ -52,14 +52,6 @@ def test_rankings_and_runs():
     assert page.texts[0] == "run <b>, 2 queries, 12 documents"
     assert page.texts[5:] == ["q<1>", EVIL, "12", "<d0>", "2", "none", "0"]
     assert "script" not in page.tags
-
-
-def test_scores_are_labelled_means():
-    run = Run((Ranking("1", "", ("a", "b"), np.array([2.0, 1.0])), Ranking("2", "", ("b",), np.array([1.0]))))
-    scores = evaluate(run, {"1": {"b": 1}, "2": {"b": 1}}, ["AP", "P@1"])
-    page = Cells(scores._repr_html_())
-    assert [*map(tuple, scores.to_frame().itertuples(index=False))] == [("1", 0.5, 0.0), ("2", 1.0, 1.0)]
-    assert page.texts == ["means over 2 queries", "measure", "mean", "AP", "0.7500", "P@1", "0.5000"]
 
 
 def values(number):
