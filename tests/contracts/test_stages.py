@@ -13,7 +13,6 @@ from greylag.diversity import (
     PM2,
     DiversityStage,
     GroupLimit,
-    RandomOrder,
     SVMDiv,
     XQuAD,
     subtopic_gain,
@@ -23,7 +22,6 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
 from greylag.greedy import greedy_picks
 from greylag.index.vectors import ArrayVectors
-from greylag.pipeline import Pipeline
 from greylag.rankers import EstimatorRanker, ModelRanker, RankingModel
 from greylag.ranking import Ranking
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
@@ -80,16 +78,6 @@ def is_unknown(docid):
     return docid.startswith("unknown")
 
 
-@pytest.fixture(params=STAGES)
-def stage(request):
-    return STAGES[request.param]
-
-
-@pytest.fixture(params=DIVERSIFIERS)
-def make(request):
-    return DIVERSIFIERS[request.param]
-
-
 def test_every_registered_stage_has_a_row():
     assert set(KINDS.values()) <= set(map(type, STAGES.values()))
 
@@ -130,21 +118,6 @@ def test_one_warning_a_run_for_unknown_documents(caplog):
         "run both: 3 of 12 documents of 3 queries are unknown, such as elsewhere (query q0, with 1 of 4): "
         "each feature adds its least to their scores, MMR leaves them at their ranks"
     )
-
-
-def test_composes(stage):
-    ranking = samples.ranking(4, N)
-    pipeline = RandomOrder(1) >> stage
-    assert isinstance(pipeline, Pipeline)
-    assert pipeline(ranking) == stage(RandomOrder(1)(ranking))
-
-
-def test_picks_come_first_and_the_rest_keeps_its_order(make):
-    ranking = samples.ranking(2, N)
-    for depth, k in ((1, 1), (5, 3), (10, 20), (100, 4)):
-        result = make(depth=depth, k=k)(ranking)
-        assert set(result.docids[: min(depth, N)]) == set(ranking.docids[: min(depth, N)])
-        assert result.docids[depth:] == ranking.docids[depth:]
 
 
 @pytest.mark.parametrize("name", GREEDY)

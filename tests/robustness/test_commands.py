@@ -14,86 +14,24 @@ from typer.models import OptionInfo
 from greylag.cli import COMMANDS, main
 from tests.robustness.harness import LIMIT, HangError, time_limit
 
-NUMBERS = [
-    "-1",
-    "0",
-    "1",
-    "2.5",
-    "nan",
-    "inf",
-    "1e400",
-    "-1e-400",
-    "1_0",
-    "\u0661",
-    str(10**12),
-    str(2**63),
-    "9" * 5000,
-]
+DIGITS = "9" * 5000
+NUMBERS = [*"-1 0 1 2.5 nan inf 1e400 -1e-400 1_0 \u0661".split(), str(10**12), str(2**63), DIGITS]
 TEXTS = ["", " ", "a b", "a\tb", "\n", "\udcff", "é", "x" * 5000, "..", "a/b", "%s", "$", "-", "--", "O-999999999999"]
-PATHS = [
-    "",
-    ".",
-    "/",
-    "absent",
-    "absent/x",
-    "file/x",
-    "loop",
-    "x" * 300,
-    "\udcff",
-    "a\nb",
-    "/dev/full",
-    "/dev/null",
-    "empty",
-]
-OPTIONS = [
-    "mu",
-    "mu=",
-    "mu=1_0",
-    "mu=nan",
-    "k1=\u0661",
-    f"fb_terms={'9' * 5000}",
-    "=1",
-    "mu=1,2",
-    "mu=[1",
-    "mu=[]",
-    "preselect=0",
-    "preselect=[1,2]",
-    "b=\n",
-]
+PATHS = [*". / absent absent/x file/x loop \udcff /dev/full /dev/null empty".split(), "", "x" * 300, "a\nb"]
+OPTIONS = [*"mu mu= mu=1_0 mu=nan k1=\u0661 =1 mu=1,2 mu=[1 mu=[] preselect=0 preselect=[1,2]".split(), "b=\n"]
+OPTIONS += [f"fb_terms={DIGITS}"]
 MODELS = [
     f"{name}({options})"
     for name in ("mrf", "listwise", "bm25", "bm25+rm3")
     for options in [*OPTIONS, "stop_words=loop", ")("]
 ]
 STAGES = [
-    "",
-    "mmr(",
-    "mmr(k=1_0)",
-    "mmr(k=\u0661)",
-    f"mmr(k={'9' * 5000})",
-    "mmr()",
-    "mmr(k=)",
-    "xquad(aspects=empty)",
-    "manifold(feedback=/dev/null)",
-    "mrf(model=loop)",
-    "mmr(depth=1e9)",
-    "random(seed=-1)",
-    "svmdiv(member=2)",
+    *("", f"mmr(k={DIGITS})"),
+    *"mmr( mmr(k=1_0) mmr(k=\u0661) mmr() mmr(k=) mmr(depth=1e9) xquad(aspects=empty) random(seed=-1)".split(),
+    *"manifold(feedback=/dev/null) mrf(model=loop) svmdiv(member=2)".split(),
 ]
-FEATURES = [
-    "SD/ordered/LM-O-99999999999999999999",
-    "FI/term/LM,FI/term/LM",
-    ",",
-    "prior:",
-    "prior:absent",
-    "prior:empty",
-]
-SPELT = {
-    "--features": FEATURES,
-    "--parameters": OPTIONS,
-    "--stage": STAGES,
-    "--model": MODELS,
-}
+FEATURES = "SD/ordered/LM-O-99999999999999999999 FI/term/LM,FI/term/LM , prior: prior:absent prior:empty".split()
+SPELT = {"--features": FEATURES, "--parameters": OPTIONS, "--stage": STAGES, "--model": MODELS}
 COMPILING = 240
 """Seconds for the first command, which may have to compile."""
 

@@ -1,15 +1,6 @@
-"""Library calls that may draw have a seed; `index/vectors/test_latent.py` compares fresh processes.
+"""Library calls that may draw, or depend on the order of hashes or on threads, have a seed or one thread of BLAS.
 
-Library calls that may draw, or depend on the order of hashes or on threads, and what fixes them:
-
-- `eigsh` (ARPACK) in `index.vectors.latent`: a start vector and a generator; one thread of BLAS.
-- `numpy.linalg.svd` in `index.vectors.latent`: one thread of BLAS.
-- `numpy.random` in samples of documents and topics, folds, corrections for a choice, random orders, random starts,
-  ensembles: `default_rng` with a seed, which `test_generators_are_seeded` holds.
-- `scipy.stats.permutation_test` in `evaluation.significance`: `rng` of a seed.
-- scikit-learn's splits and classifiers (`make_moons`, `ShuffleSplit`, `StratifiedKFold`, `LinearSVC`) in
-  `greylag_papers`: `random_state`, which the same test holds. No k-means is in the package.
-- LightGBM in `learning.lambdamart`: its tests train twice.
+`index/vectors/test_latent.py` compares fresh processes, and tests of `learning.lambdamart` train twice.
 """
 
 import ast

@@ -1,6 +1,5 @@
 """Whatever a writer accepts, its reader reads back."""
 
-import json
 from contextlib import suppress
 
 import numpy as np
@@ -11,15 +10,13 @@ from hypothesis import strategies as st
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import ParameterError
-from greylag.features.evidence import Prior
 from greylag.features.spec import candidate_pool
 from greylag.learning.letor import read_features, write_features
 from greylag.learning.model_files import Provenance
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
-from greylag.runtime.files import read_json_lines
 from greylag.runtime.yaml_text import read_yaml, write_yaml
-from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
+from greylag.trec import read_run, write_run
 
 TEXT = st.text(max_size=12)  # any Unicode but surrogates, with NUL, white space and control characters
 CLEAN = st.text(
@@ -32,23 +29,6 @@ quick = settings(deadline=None, max_examples=60, database=None)
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return tmp_path_factory.mktemp("round-trips") / "file"
-
-
-@quick
-@given(qrels=st.dictionaries(CLEAN, st.dictionaries(CLEAN, st.integers(-10_000, 10_000), min_size=1), min_size=1))
-def test_qrels(path, qrels):
-    qrels = {f"q{qid}": grades for qid, grades in qrels.items()}  # a line that begins with # may be a comment
-    path.write_bytes("".join(f"{q} 0 {d} {g}\n" for q, grades in qrels.items() for d, g in grades.items()).encode())
-    assert read_qrels(path) == qrels
-    assert list(read_qrels(path)) == list(qrels)
-
-
-@quick
-@given(found=st.dictionaries(CLEAN, st.dictionaries(CLEAN, st.integers(-9, 9), min_size=1), min_size=1))
-def test_subtopic_qrels(path, found):
-    found = {subtopic: grades for subtopic, grades in found.items() if subtopic not in ("0", "Q0")} or {"1": {"d": 1}}
-    path.write_bytes("".join(f"7 {s} {d} {g}\n" for s, grades in found.items() for d, g in grades.items()).encode())
-    assert read_subtopic_qrels(path) == {"7": found}
 
 
 @quick
@@ -66,17 +46,6 @@ def test_runs(path, tag, docids, data):
 
 
 @quick
-@given(topics=st.dictionaries(CLEAN, CLEAN, min_size=1))
-def test_tables_of_topics(path, topics):
-    if any(qid.split() != [qid] or query.split() != [query] for qid, query in topics.items()) or min(topics) < "!":
-        return
-    text = "".join(f"{qid}\t{query}\n" for qid, query in topics.items())
-    if not text.startswith(("<", "\ufeff", "\x1f\x8b")):
-        path.write_bytes(text.encode())
-        assert read_topics(path) == topics
-
-
-@quick
 @given(qid=TEXT, name=TEXT, docids=st.lists(TEXT, min_size=1, max_size=5, unique=True), data=st.data())
 def test_features(path, qid, name, docids, data):
     number = st.floats(-1e100, 1e100)  # what training data may have
@@ -87,25 +56,6 @@ def test_features(path, qid, name, docids, data):
         back = read_features(path)
         assert (back.qids, back.docids, back.names) == ((qid,), tuple(docids), (name, "b"))
         np.testing.assert_array_equal(back.features, rows[0][1])
-
-
-@quick
-@given(values=st.dictionaries(CLEAN, FLOATS, min_size=1))
-def test_priors(path, values):
-    path.write_bytes("".join(f"{docid} {value!r}\n" for docid, value in values.items()).encode())
-    if not path.read_bytes().startswith(b"\xef\xbb\xbf"):
-        assert Prior(str(path))._read() == values
-
-
-@quick
-@given(titles=st.dictionaries(TEXT, TEXT, min_size=1))
-def test_titles_and_json_lines(path, titles):
-    records = [{"id": docid, "title": title} for docid, title in titles.items()]
-    for ascii_only in (True, False):
-        text = "".join(json.dumps(record, ensure_ascii=ascii_only) + "\n" for record in records)
-        path.write_bytes(text.encode())
-        assert read_titles(path) == titles
-        assert [record for _, record in read_json_lines(path)] == records
 
 
 FREE_NAMES = TEXT.filter(lambda name: name not in Provenance.__annotations__)

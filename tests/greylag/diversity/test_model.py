@@ -9,6 +9,7 @@ import pytest
 from greylag.diversity import PRESETS, DiversityModel
 from greylag.errors import ModelError
 from tests.greylag.diversity import samples
+from tests.refusals import refuses
 
 MODEL = DiversityModel(
     replace(samples.SMALL, document_features=("score", "SD/ordered/LM-O-4")),
@@ -39,30 +40,23 @@ def test_files_name_the_preset(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "parts"),
     [
-        (lambda content: {**content, "thresholds": [0.5, 0.1]}, "thresholds must be ascending and in (0, 1]"),
-        (
-            lambda content: {**content, "criteria": content["criteria"][:-1]},
-            "names of the weights do not match the criteria",
-        ),
-        (lambda content: {**content, "criteria": [["count"]]}, "m.json: "),
-        (lambda content: {**content, "schema": 1}, "schema 1, but this version reads 4"),
-        (lambda content: {**content, "weights": {key: [float("nan")] for key in content["weights"]}}, "finite"),
-        (lambda content: {**content, "weights": {key: [] for key in content["weights"]}}, "at least one weight vector"),
-        (
-            lambda content: {**content, "weights": {**content["weights"], "score": [1.0]}},
-            "weights for different numbers of models",
-        ),
+        (lambda content: {"thresholds": [0.5, 0.1]}, "thresholds ascending"),
+        (lambda content: {"criteria": content["criteria"][:-1]}, "weights criteria"),
+        (lambda content: {"criteria": [["count"]]}, ""),
+        (lambda content: {"schema": 1}, "schema 1 4"),
+        (lambda content: {"weights": {key: [float("nan")] for key in content["weights"]}}, "finite"),
+        (lambda content: {"weights": {key: [] for key in content["weights"]}}, "at least one"),
+        (lambda content: {"weights": {**content["weights"], "score": [1.0]}}, "different numbers"),
     ],
 )
-def test_bad_files(tmp_path, change, message):
+def test_bad_files(tmp_path, change, parts):
     path = tmp_path / "m.json"
     MODEL.save(path)
-    path.write_text(json.dumps(change(json.loads(path.read_text()))))
-    with pytest.raises(ModelError, match=r"m\.json") as caught:
-        DiversityModel.load(path)
-    assert message in str(caught.value)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | change(content)))
+    refuses(lambda: DiversityModel.load(path), ModelError, f"m.json {parts}")
 
 
 def test_the_summary_shows_the_largest_weights_of_the_first_member():

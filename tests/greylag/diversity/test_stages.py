@@ -174,15 +174,6 @@ def test_seats_are_proportional():
     assert [int(pick) // 4 for pick in picked] == [0, 1, 2] * 3
 
 
-def test_by_hand_of_xquad():
-    relevance = np.array([[0.8, 0.0], [0.6, 0.0], [0.0, 0.5]])
-    gain = XQuADGain(np.array([1.0, 0.5, 0.0]), relevance, 0.5)
-    assert gain.gains().tolist() == pytest.approx([0.5 + 0.25 * 0.8, 0.25 + 0.25 * 0.6, 0.25 * 0.5])
-    gain.add(0)  # the first aspect is covered to 0.8
-    assert gain.gains()[1:].tolist() == pytest.approx([0.25 + 0.25 * 0.2 * 0.6, 0.25 * 0.5])
-    assert greedy_picks(XQuADGain(np.array([1.0, 0.5, 0.0]), relevance, 0.0), 3).tolist() == [0, 2, 1]
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_gains_are_the_formula(seed):
     rng = np.random.default_rng(seed)

@@ -20,6 +20,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers import ModelRanker, RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_run
+from tests.refusals import refuses
 
 OF_PRIORS = PositionalIndex.from_texts({"a": "cat dog", "b": "cat", "c": "dog dog", "d": "pig"})
 
@@ -59,22 +60,21 @@ def test_priors_beside_other_features(file):
 
 
 @pytest.mark.parametrize(
-    ("text", "suffix", "reason"),
+    ("text", "suffix", "parts"),
     [
-        ("a 1\nb x\n", "", "prior.tsv:2: value 'x' must be a finite number"),
-        ("a inf\n", "", "prior.tsv:1: value 'inf'"),
-        ("a 1_0\n", "", "prior.tsv:1: value '1_0' must be a finite number"),
-        ("a \u0661\n", "", "prior.tsv:1: value '\u0661' must be a finite number"),
-        ("a 1\nb 0\n", ":log", "prior.tsv:2: value '0' must be a finite number above 0"),
-        ("a 1\na 2\n", "", "prior.tsv:2: duplicate document 'a'"),
-        ("a 1 2\n", "", r"prior.tsv:1: 3 columns[^;]*$"),
-        ("x 1\n", "", r"none of its documents is in the index \('x' first\)"),
+        ("a 1\nb x\n", "", "prior.tsv:2: 'x' finite"),
+        ("a inf\n", "", "prior.tsv:1: 'inf'"),
+        ("a 1_0\n", "", "prior.tsv:1: '1_0' finite"),
+        ("a \u0661\n", "", "prior.tsv:1: '\u0661' finite"),
+        ("a 1\nb 0\n", ":log", "prior.tsv:2: '0' above 0"),
+        ("a 1\na 2\n", "", "prior.tsv:2: duplicate 'a'"),
+        ("a 1 2\n", "", "prior.tsv:1: 3 columns"),
+        ("x 1\n", "", "prior.tsv none index 'x'"),
     ],
 )
-def test_bad_files_of_priors(tmp_path, text, suffix, reason):
+def test_bad_files_of_priors(tmp_path, text, suffix, parts):
     (tmp_path / "prior.tsv").write_text(text)
-    with pytest.raises(FormatError, match=reason):
-        Prior.parse(f"prior:{tmp_path}/prior.tsv{suffix}").values(OF_PRIORS)
+    refuses(lambda: Prior.parse(f"prior:{tmp_path}/prior.tsv{suffix}").values(OF_PRIORS), FormatError, parts)
 
 
 def trees(right):
@@ -103,12 +103,7 @@ def trees(right):
     ],
 )
 def test_refusals(make, parts):
-    with pytest.raises((ModelError, ParameterError)) as error:
-        make()
-    assert all(part in str(error.value) for part in parts.split())
-
-
-def test_a_tree_is_whole():
+    refuses(make, (ModelError, ParameterError), parts)
     assert trees(2).scores(np.ones((2, 1))).tolist() == [0.0, 0.0]
 
 
@@ -146,12 +141,6 @@ def test_one_warning_a_run(tmp_path, caplog):
     assert len(caplog.messages) == 2, "one for documents, one for queries"
     assert "2 of 4 documents of 2 queries are not in" in caplog.text
     assert "4 of 4 documents of 2 queries are of queries not in" in caplog.text
-
-
-def test_files_that_are_not_runs(tmp_path):
-    extractor = FeatureExtractor(INDEX, (RunScore(str(tmp_path / "none.run")),))
-    with pytest.raises(FormatError, match=r"none\.run"):
-        extractor(RANKING)
 
 
 DOCUMENTS = {"a": [3.0, 4.0], "b": [-1.0, 0.5], "z": [0.0, 0.0]}
@@ -208,10 +197,12 @@ def test_bad_spellings_and_files(spelt, tmp_path):
     feature = VectorCosine.parse(spelt)
     short = tmp_path / "short.jsonl"
     short.write_text('{"id": "q", "vector": [1, 2, 3]}')
-    with pytest.raises(FormatError, match=r"short\.jsonl: .*\b3\b.*\b2\b"):
-        VectorCosine(feature.documents, str(short)).bind(INDEX, {})
-    with pytest.raises(FormatError, match=r"none\.npz"):
-        VectorCosine(str(tmp_path / "none.npz"), feature.queries).bind(INDEX, {})
+    wrong, absent = (
+        VectorCosine(feature.documents, str(short)),
+        VectorCosine(str(tmp_path / "none.npz"), feature.queries),
+    )
+    refuses(lambda: wrong.bind(INDEX, {}), FormatError, "short.jsonl 3 2")
+    refuses(lambda: absent.bind(INDEX, {}), FormatError, "none.npz")
 
 
 def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path, monkeypatch):
@@ -230,8 +221,7 @@ def test_a_worker_with_another_file_of_the_name_refuses_it(tmp_path, monkeypatch
             for path in files:
                 change(path)
             for content in sent:
-                with pytest.raises(FormatError, match=r"a\.(run|prior): is another file on .*, or none"):
-                    pickle.loads(content)(ranking)
+                refuses(lambda content=content: pickle.loads(content)(ranking), FormatError, "a. is another file")
         for path, content in files.items():
             path.write_text(content)
 

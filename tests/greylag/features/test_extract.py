@@ -15,8 +15,6 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.rankers.model import RankingModel
-from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
 
@@ -204,39 +202,6 @@ def test_other_features_are_unaffected(query):
     values = FeatureExtractor(INDEX, mixed)(ranking)
     columns = [mixed.index(spec) for spec in pool]
     np.testing.assert_array_equal(values[:, columns], FeatureExtractor(INDEX, pool)(ranking))
-
-
-def test_only_the_top_documents_matter():
-    ranking, order = ranked("w1x w20x")
-    p = FeatureParameters(fb_docs=10)
-    swapped = Ranking("q", ranking.query, (*ranking.docids[:10], *ranking.docids[:9:-1]), np.zeros(len(order)))
-    first = dict(zip(ranking.docids, FeatureExtractor(INDEX, EXPANSION, p)(ranking).tolist(), strict=True))
-    second = dict(zip(swapped.docids, FeatureExtractor(INDEX, EXPANSION, p)(swapped).tolist(), strict=True))
-    assert first == second
-    other, _ = ranked("w1x w20x", seed=1)
-    assert relevance_model(INDEX, ranking, p)[0].tolist() != relevance_model(INDEX, other, p)[0].tolist()
-
-
-def test_two_weights_are_rm3():
-    """Of a query without repeated words: (1 - l) P(w|Q) + l P(w|R) over all words, with P(w|Q) = 1 / |Q|."""
-    ranking, order = ranked("w1x w20x w30x")
-    p, share = FeatureParameters(mu=50.0), 0.3
-    query = ranking.query.split()
-    mixed = Counter({word: (1 - share) / len(query) for word in query})
-    for word, probability in model_by_hand(ranking.query, order, p).items():
-        mixed[word] += share * probability
-    model = RankingModel(parse_features("FI/term/LM,FI/expansion/LM"), ((1 - share) / len(query), share), p)
-    expected = [
-        sum(
-            q * log((DOCUMENTS[d].count(w) + p.mu * CF[w] / TOKENS) / (len(DOCUMENTS[d]) + p.mu))
-            for w, q in mixed.items()
-        )
-        for d in order
-    ]
-    result = ModelRanker(model, INDEX)(ranking)
-    assert dict(zip(result.docids, result.scores, strict=True)) == pytest.approx(
-        dict(zip(ranking.docids, expected, strict=True)), rel=1e-11
-    )
 
 
 def test_documents_outside_the_index_take_no_place():

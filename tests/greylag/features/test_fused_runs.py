@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import FormatError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.fused_runs import FusedRuns
 from greylag.features.spelling import parse_feature, parse_features
 from greylag.fusion import FUSIONS, fuse_runs
 from greylag.ranking import Ranking, Run
 from greylag.trec import read_run, write_run
+from tests.refusals import refuses
 
 ONE = Run((Ranking("1", "", ("a", "b"), [2.0, 1.0]), Ranking("2", "", ("e",), [1.0])), "one")
 TWO = Run((Ranking("1", "", ("c", "b", "d"), [9.0, 8.0, 5.0]),), "two")
@@ -53,11 +54,4 @@ def test_files_are_replaced(files):
     feature = FusedRuns("rrf", ("x.run", "y.run"))
     assert feature.files() == ["x.run", "y.run"]
     assert feature.place_files(dict(zip(feature.runs, files, strict=True)).__getitem__).runs == tuple(files)
-    with pytest.raises(FormatError, match=r"x\.run"):
-        FeatureExtractor(None, (feature,))(POOL)
-
-
-@pytest.mark.parametrize("text", ["fused:rrf", "fused:rrf()", "fused:borda(a)", "fused:rrf(a,,b)", "fused:rrf(a(b))"])
-def test_wrong_spellings_are_refused(text):
-    with pytest.raises(ParameterError, match="fused:"):
-        parse_feature(text)
+    refuses(lambda: FeatureExtractor(None, (feature,))(POOL), FormatError, "x.run")

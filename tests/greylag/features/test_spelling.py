@@ -36,6 +36,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking
 from greylag.runtime.inputs import named_files
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize("spec", [str(spec) for spec in candidate_pool()])
@@ -90,12 +91,14 @@ def odd(result):
             (lambda text=text: parse_feature(text), "")
             for text in ("scores", "score:1", "@z", "run:", "python:", "python:a b", "runs:x", "score@", "x@z")
         ),
+        *(
+            (lambda text=text: parse_feature(text), "fused:")
+            for text in ("fused:rrf", "fused:rrf()", "fused:borda(a)", "fused:rrf(a,,b)", "fused:rrf(a(b))")
+        ),
     ],
 )
 def test_refusals(make, parts):
-    with pytest.raises(ParameterError) as error:
-        make()
-    assert all(part in str(error.value) for part in parts.split())
+    refuses(make, ParameterError, parts)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from greylag.rankers import ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Ranking
 from greylag.stages import StageStep, registered_stages
 from tests.greylag.diversity import samples
+from tests.refusals import refuses
 
 INDEX = samples.index(1, 15)
 RANKING = samples.ranking(2, 15)
@@ -77,12 +78,8 @@ def test_stages_with_models(tmp_path):
     second = SVMDiv(DiversityModel.load(diverse).members[1], INDEX)
     assert values(f"stage:svmdiv(model={diverse},member=2)").tolist() == by_docid(second.scored(RANKING))
     for wrong in ("0", "99", "1.5", "x"):
-        with pytest.raises(ParameterError, match=f"members, and no member {wrong}"):
-            values(f"stage:svmdiv(model={diverse},member={wrong})")
-    with pytest.raises(ModelError, match="not a greylag diversity model"):
-        values(f"stage:svmdiv(model={linear})")
-    with pytest.raises(ParameterError, match="model=FILE"):
-        values("stage:mrf")
+        refuses(lambda wrong=wrong: values(f"stage:svmdiv(model={diverse},member={wrong})"), ParameterError, wrong)
+    refuses(lambda: values(f"stage:svmdiv(model={linear})"), ModelError, "linear.json diversity")
 
 
 def test_options_that_are_files(tmp_path):
@@ -93,8 +90,7 @@ def test_options_that_are_files(tmp_path):
     step = StageStep.parse(f"manifold(alpha=0.5,feedback={judged})")
     assert step.files() == [str(judged)]
     assert str(step.place_files(lambda file: "x")) == "manifold(alpha=0.5,feedback=x)"
-    with pytest.raises(FormatError, match="absent"):
-        values("stage:manifold(feedback=absent.txt)")
+    refuses(lambda: values("stage:manifold(feedback=absent.txt)"), FormatError, "absent.txt")
 
 
 def test_every_registered_stage_can_be_spelt():
@@ -122,36 +118,28 @@ def test_one_spelling():
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "parts"),
     [
-        ("stage:bert", "unknown stage 'bert': use coverage, "),
-        ("stage:mmr(depth)", "not of the form NAME"),
-        ("stage:mmr(depth=)", "not of the form"),
-        ("stage:mmr(depth=2", "not of the form"),
-        ("stage:", "not of the form"),
-        ("stage:mmr>>", "not of the form"),
-        ("stage:mmr(depth=2,depth=3)", "the option depth twice"),
-        ("stage:mmr(1=2)", "1=2 cannot be spelt"),
-        ("stage:mmr(relevance_weight=2)", "^stage mmr.relevance_weight=2.: relevance_weight must be in"),
-        ("stage:manifold(alhpa=0.5)", "^stage manifold.*: manifold has no option 'alhpa': did you mean alpha"),
-        ("stage:manifold(depth=1.5)", "depth is '1.5': it must be an integer"),
-        ("stage:mmr(relevance_weight=high)", "relevance_weight is 'high': it must be a number"),
-        ("stage:mmr(k=true)", "k is 'true': it must be an integer"),
-        (
-            "stage:mmr(index=x)",
-            "mmr has no option 'index': use depth, k, min_relevance, vectors, latent, relevance_weight",
-        ),
-        ("stage:manifold(graph=ring)", "graph is 'ring': it must be knn, "),
-        ("stage:rm3(fb_docs=" + "9" * 5000 + ")", "it must be an integer"),
-        ("stage:svmdiv(titles=x)", "model=FILE"),
+        ("bert", "'bert' coverage,"),
+        *((text, "form") for text in ("mmr(depth)", "mmr(depth=)", "mmr(depth=2", "", "mmr>>")),
+        ("mmr(depth=2,depth=3)", "depth twice"),
+        ("mmr(1=2)", "1=2 spelt"),
+        ("mmr(relevance_weight=2)", "mmr(relevance_weight=2) in"),
+        ("manifold(alhpa=0.5)", "manifold 'alhpa' alpha"),
+        ("manifold(depth=1.5)", "depth '1.5' integer"),
+        ("mmr(relevance_weight=high)", "relevance_weight 'high' number"),
+        ("mmr(k=true)", "k 'true' integer"),
+        ("mmr(index=x)", "mmr 'index' depth, k, min_relevance, vectors, latent, relevance_weight"),
+        ("manifold(graph=ring)", "graph 'ring' knn"),
+        ("rm3(fb_docs=" + "9" * 5000 + ")", "integer"),
+        ("svmdiv(titles=x)", "model=FILE"),
+        ("mrf", "model=FILE"),
     ],
 )
-def test_bad_stages(text, reason):
-    with pytest.raises(ParameterError, match=reason):
-        values(text)
+def test_bad_stages(text, parts):
+    refuses(lambda: values(f"stage:{text}"), ParameterError, parts)
 
 
 def test_values_that_cannot_be_spelt():
     for value in ("a,b", "a\nb", " a", "", "0.5", "true", "a(b)", float("nan")):
-        with pytest.raises(ParameterError, match="cannot be spelt"):
-            StageStep("mrf", (("model", value),))
+        refuses(lambda value=value: StageStep("mrf", (("model", value),)), ParameterError, "spelt")

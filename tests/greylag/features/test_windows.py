@@ -16,6 +16,7 @@ from greylag.index.analysis import analyze
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 from tests.greylag.features.oracle import as_text, count, ordered_matches, random_documents, unordered_matches
+from tests.refusals import refuses
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
 WINDOWS_PER_PROFILE = 30_000
@@ -85,10 +86,11 @@ def test_nothing_is_read_outside_damaged_arrays(name, value, spec):
     array = getattr(shard, name).copy()
     array[-2] = value
     damaged = PositionalIndex.of_shard(replace(shard, **{name: array}), analyze)
-    with pytest.raises(CollectionError, match="the exported positions are damaged"):
-        FeatureExtractor(damaged, (FeatureSpec.parse(spec),))(
-            Ranking("1", "new york city", ("1", "2", "18"), np.zeros(3))
-        )
+    extract, ranking = (
+        FeatureExtractor(damaged, (FeatureSpec.parse(spec),)),
+        Ranking("1", "new york city", ("1", "2", "18"), np.zeros(3)),
+    )
+    refuses(lambda: extract(ranking), CollectionError, "damaged")
 
 
 @pytest.mark.parametrize("value", [0, 2, 3, 255])
@@ -98,8 +100,7 @@ def test_postings_of_documents_that_cannot_be(value):
     array[1] = value
     damaged = PositionalIndex.of_shard(replace(index.parts[0].shard, postings_docs=array), analyze)
     table = CliqueTable(True, index.term_numbers(["new", "york"])[None], (Window("O", 1),), "indri")
-    with pytest.raises(CollectionError, match="the exported positions are damaged"):
-        WindowStatistics(damaged).counts(table)
+    refuses(lambda: WindowStatistics(damaged).counts(table), CollectionError, "damaged")
 
 
 def test_counts_of_a_collection_of_several_blocks():

@@ -20,6 +20,7 @@ from greylag.runtime.files import (
     write_text,
 )
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_topics
+from tests.refusals import refuses
 
 READERS = {
     read_topics: b"1\tgreylag goose\n2\tbarnacle goose\n",
@@ -27,14 +28,6 @@ READERS = {
     read_subtopic_qrels: b"1 1 d1 1\n2 2 d2 0\n",
     read_run: b"1 Q0 d1 1 2.5 tag\n2 Q0 d2 1 0.5 tag\n",
 }
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_gzip_is_detected_by_content_not_by_name(reader, tmp_path):
-    plain, zipped = tmp_path / "plain.gz", tmp_path / "zipped"
-    plain.write_bytes(READERS[reader])
-    zipped.write_bytes(gzip.compress(READERS[reader]))
-    assert reader(plain) == reader(zipped)
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
@@ -68,43 +61,33 @@ def test_blank_lines_and_mixed_line_ends_change_nothing(reader, tmp_path):
 def test_invalid_utf8_is_refused_and_leniently_read_as_latin1(tmp_path, caplog):
     path = tmp_path / "topics.tsv"
     path.write_bytes("1\tgoose\n2\tcafé\n".encode("latin-1"))
-    with pytest.raises(FormatError, match=r"topics.tsv:2: byte 0xe9 is not UTF-8"):
-        read_topics(path)
+    refuses(lambda: read_topics(path), FormatError, "topics.tsv:2: 0xe9 UTF-8")
     assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
     assert "Latin-1" in caplog.text
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert read_topics(path, lenient=True) == {"1": "goose", "2": "café"}
 
 
-REFUSED = {
-    "nothing": (lambda text: b"", "is empty"),
-    "blank": (lambda text: b" \n\n", "is empty"),
-    "empty gzip": (lambda text: gzip.compress(b"", mtime=0), "is empty"),
-    "cut gzip": (lambda text: gzip.compress(text * 99)[:-9], "gzip"),
-    "no gzip": (lambda text: b"\x1f\x8b\x08 and no more", "gzip"),
-    "zeros": (lambda text: b"\x1f\x8b" + bytes(30), "gzip"),
-    "NUL": (lambda text: text + bytes(9), ":3: contains a NUL"),
-    "wide": (lambda text: text.decode().encode("utf-16-le"), ":1: contains a NUL"),
-}
-
-
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("lenient", [False, True])
-def test_what_is_no_text_is_refused(reader, name, lenient, tmp_path):
-    spoil, reason = REFUSED[name]
-    (tmp_path / "file").write_bytes(spoil(READERS[reader]))
-    with pytest.raises(FormatError, match=f"file.*{reason}"):
-        reader(tmp_path / "file", lenient=lenient)
-
-
 @pytest.mark.parametrize(
-    ("path", "reason"),
-    [("absent", "No such file"), ("a\0b", "null byte"), *((f"/dev/{name}", "device") for name in ("zero", "null"))],
+    ("content", "parts"),
+    [
+        (b"", "empty"),
+        (b" \n\n", "empty"),
+        (b"\x1f\x8b\x08 and no more", "gzip"),
+        (b"\x1f\x8b" + bytes(30), "gzip"),
+        (b"1\tx\n" + bytes(9), ":2: NUL"),
+        ("1\tx\n".encode("utf-16-le"), ":1: NUL"),
+    ],
 )
-def test_paths_that_are_no_files_are_refused(path, reason):
-    with pytest.raises(FormatError, match=reason):
-        read_topics(path)
+def test_lenient_reading_repairs_no_damage(content, parts, tmp_path):
+    (tmp_path / "file").write_bytes(content)
+    for lenient in (False, True):
+        refuses(lambda lenient=lenient: read_topics(tmp_path / "file", lenient=lenient), FormatError, f"file {parts}")
+
+
+def test_paths_that_are_no_files_are_refused():
+    for path, parts in (("a\0b", "null byte"), ("/dev/zero", "device"), ("/dev/null", "device")):
+        refuses(lambda path=path: read_topics(path), FormatError, parts)
 
 
 @pytest.mark.parametrize("reader", [read_qrels, read_subtopic_qrels, read_run])
@@ -150,13 +133,6 @@ def test_bytes_are_written_unchanged(tmp_path):
     with open_atomically(tmp_path / "file", binary=True) as file:
         file.write(b"a\r\n\xff")
     assert (tmp_path / "file").read_bytes() == b"a\r\n\xff"
-
-
-def test_a_folder_that_does_not_exist_is_a_parameter_error(tmp_path):
-    with pytest.raises(ParameterError, match=r"none/run .*No such file or directory"):
-        write_text(tmp_path / "none" / "run", "x\n")
-    with pytest.raises(ParameterError, match="Is a directory"):
-        write_text(tmp_path, "x\n")
 
 
 def test_a_link_is_followed_and_the_umask_respected(tmp_path):
@@ -217,10 +193,9 @@ def test_numbers_are_those_of_c_and_all_else_is_nan():
     assert all(math.isnan(parse_number(text)) for text in odd)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a\0", "a\n", "\udcff"])
-def test_names_that_cannot_be_read_back_are_refused(name):
-    with pytest.raises(ParameterError, match="rename it"):
-        check_names("document", ["good", name])
+def test_names_that_cannot_be_read_back_are_refused():
+    for name in ("", "a b", "a\0", "a\n", "\udcff"):
+        refuses(lambda name=name: check_names("document", ["good", name]), ParameterError, f"{name!r}|rename", "|")
     check_names("document", ["a\u00a0b", "a\x1cb", "\u2028"])
 
 
@@ -229,21 +204,11 @@ def test_json_lines_skip_blank_lines_and_end_at_line_feeds_only(tmp_path):
     assert list(read_json_lines(tmp_path / "x.jsonl")) == [(1, {"a": "1\u2028"}), (3, {"b": [2]})]
 
 
-@pytest.mark.parametrize(
-    ("line", "part"),
-    [
-        ('{"a": 1,', "9"),
-        ("[1]", "list"),
-        ('{"b": {"c": 2, "c": 3}}', "'c'"),
-        ("[" * 100_000, ""),
-        ("1" * 5000, "digits"),
-    ],
-    ids=["cut", "list", "twice", "deep", "long"],
-)
-def test_lines_that_are_not_json_objects_are_refused(line, part, tmp_path):
-    (tmp_path / "x.jsonl").write_text(f"{{}}\n{line}\n")
-    with pytest.raises(FormatError, match=rf"x\.jsonl:2: not a JSON object.*{part}"):
-        list(read_json_lines(tmp_path / "x.jsonl"))
+def test_lines_that_are_not_json_objects_are_refused(tmp_path):
+    lines = {'{"a": 1,': "9", "[1]": "list", '{"b": {"c": 2, "c": 3}}': "'c'", "[" * 100_000: "", "1" * 5000: "digits"}
+    for line, part in lines.items():
+        (tmp_path / "x.jsonl").write_text(f"{{}}\n{line}\n")
+        refuses(lambda: list(read_json_lines(tmp_path / "x.jsonl")), FormatError, f"x.jsonl:2: {part}")
 
 
 def rewrite(path):
@@ -286,13 +251,11 @@ def rows(content, columns="a b", **options):
 
 def test_rows_have_all_columns_and_no_more_unless_the_reader_ignores_them():
     assert rows(b"x 1\n\ny 2\n") == [(1, [b"x", b"1"]), (3, [b"y", b"2"])]
-    with pytest.raises(FormatError, match="file:2: 3 columns"):
-        rows(b"x 1\ny 2 z\n")
+    refuses(lambda: rows(b"x 1\ny 2 z\n"), FormatError, "file:2: 3 columns")
     assert rows(b"x 1\ny 2 z\n", further=True) == [(1, [b"x", b"1"]), (2, [b"y", b"2", b"z"])]
 
 
 def test_a_comment_with_all_columns_is_one_if_its_name_is_that_of_a_line():
     for content in (b"# a word or more\nx 1\n", b"#x 1\nx 1\n"):
         assert rows(content, "qid score", comments=True) == [(2, [b"x", b"1"])]
-    with pytest.raises(FormatError, match="2 columns"):
-        rows(b"#y 1\nx 1\n", "qid score", comments=True)
+    refuses(lambda: rows(b"#y 1\nx 1\n", "qid score", comments=True), FormatError, "file:1: 2 columns")

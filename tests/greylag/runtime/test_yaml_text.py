@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from greylag.errors import FormatError
 from greylag.runtime.yaml_text import MAX_BYTES, parse_yaml, write_yaml
+from tests.refusals import refuses
 
 # From the tables of YAML 1.2.2, section 10.3.2 and example 10.9, and what version 1.1 has in other ways.
 SCALARS = {
@@ -30,33 +31,26 @@ def test_scalars_are_those_of_the_core_schema(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "parts"),
     [
-        (b"a: &a [x]\nb: *a", "aliases and tags"),
-        (b"a: &a [*a]", "aliases and tags"),
-        (b"a: 1\na: 2", "duplicate key 'a'"),
-        (b"1: a", "key '1' is not text"),
-        (b"true: a", "key 'true' is not text"),
-        (b"? [a]\n: b", "is not text"),
-        (b"a: !!binary aGk=", "aliases and tags"),
-        (b"a: !!set {x}", "aliases and tags"),
+        *(
+            (text, "aliases tags")
+            for text in (b"a: &a [x]\nb: *a", b"a: &a [*a]", b"a: !!binary aGk=", b"a: !!set {x}")
+        ),
+        (b"a: !!python/object/apply:os.system [ls]", "aliases tags"),
+        (b"a: 1\nb: 2\na: 3", ":3: 'a'"),
+        (b"1: a", "key '1' text"),
+        (b"true: a", "key 'true' text"),
+        (b"? [a]\n: b", "key text"),
         (b"a: x\x00", "special characters"),
-        (b"a: !!python/object/apply:os.system [ls]", "aliases and tags"),
-        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 100_000, "nested"),
         (b"a: " + b"9" * 5000, "digits"),
         (b"a: \xff", "utf-8"),
-        (b"#" * (MAX_BYTES + 1), "more than"),
+        (b"#" * (MAX_BYTES + 1), f"{MAX_BYTES}"),
     ],
 )
-def test_what_is_not_data_is_refused(text, reason):
-    with pytest.raises(FormatError, match=reason):
-        parse_yaml(text)
-
-
-def test_the_line_of_a_fault():
-    with pytest.raises(FormatError) as caught:
-        parse_yaml(b"a: 1\nb: 2\na: 3")
-    assert caught.value.line == 3
+def test_what_is_not_data_is_refused(text, parts):
+    refuses(lambda: parse_yaml(text), FormatError, parts)
 
 
 values = st.recursive(
