@@ -1,12 +1,15 @@
 """``make screenshots``: the demonstration's picture, and what a browser makes of a report and of an explanation."""
 
 import re
-import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
-from tests.browser.pages import FLAGS, NAMES
+import pytest
+
+from tests.browser.pages import chromium
 from tests.docs import DEMO, DOCS
 
 PICTURE = DOCS / "demo.svg"
@@ -32,17 +35,11 @@ def main(folder):
     with open(folder / "explanation.html", "w", encoding="utf-8") as page:
         subprocess.run([*greylag, "explain", model, *inputs, *document], check=True, stdout=page)
     pages = {"report": demo / "report.html", "explanation": folder / "explanation.html"}
-    browser = next(filter(None, map(shutil.which, NAMES)), None)
-    if browser is None:
-        print(f"There is no Chromium: open {' and '.join(map(str, pages.values()))} in a browser")
-        return
-    for name, page in pages.items():
-        for width in (390, 1280):
+    with suppress(pytest.skip.Exception):  # without Chromium
+        for (name, page), width in product(pages.items(), (390, 1280)):
             shot = folder / f"{name}-{width}.png"
-            words = [f"--screenshot={shot}", f"--window-size={width},1600", f"--user-data-dir={folder / 'profile'}"]
-            subprocess.run(
-                [browser, *FLAGS, "--hide-scrollbars", *words, page.resolve().as_uri()], check=True, capture_output=True
-            )
+            words = [f"--screenshot={shot}", f"--window-size={width},1600", "--hide-scrollbars"]
+            chromium(folder, page.resolve().as_uri(), *words)
             print(shot)
 
 

@@ -42,38 +42,24 @@ addEventListener("load", async () => {{
 """
 
 
-def browser():
-    """The path of a browser; skips the test if there is none, or no axe."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("no Chromium")
-    return found
-
-
-def axe():
-    """The source of axe."""
-    spec = find_spec("axe_core_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("no axe-core-python")
-    return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+def chromium(folder, address, *flags):
+    """What a browser with a profile in `folder` makes of an address; skips the test if there is none."""
+    program = next(filter(None, map(shutil.which, NAMES)), None) or pytest.skip("no Chromium")
+    return run([program, *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", address], timeout=SECONDS, check=True)
 
 
 def show(page, folder, width, *, dark=False, question="return null"):
     """Open a page in a frame of `width` pixels, run the JavaScript `question` in it, then axe."""
-    program, text = browser(), page.read_text(encoding="utf-8")
-    probed = text.replace("</body>", _PROBE.format(axe=axe(), question=question) + "</body>")
+    spec, text = find_spec("axe_core_python") or pytest.skip("no axe-core-python"), page.read_text(encoding="utf-8")
+    axe = (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    probed = text.replace("</body>", _PROBE.format(axe=axe, question=question) + "</body>")
     assert probed != text
     harness = folder / f"harness-{width}.html"
     harness.write_text(_HARNESS.format(width=width, page=html.escape(probed)), encoding="utf-8")
-    colours = ["--blink-settings=preferredColorScheme=0"] if dark else []
-    command = [
-        *(program, *FLAGS, *colours, f"--user-data-dir={folder / 'profile'}", "--window-size=1600,1000"),
-        *(f"--timeout={SECONDS * 1000}", "--virtual-time-budget=60000", "--dump-dom", harness.as_uri()),
-    ]
-    done = run(command, timeout=SECONDS, check=True)
-    start = done.stdout.index('<pre id="found">') + len('<pre id="found">')
-    found = json.loads(html.unescape(done.stdout[start : done.stdout.index("</pre>", start)]))
+    flags = ["--blink-settings=preferredColorScheme=0"] * dark + ["--window-size=1600,1000"]
+    flags += [f"--timeout={SECONDS * 1000}", "--virtual-time-budget=60000", "--dump-dom"]
+    done = chromium(folder, harness.as_uri(), *flags)
+    found = json.loads(html.unescape(done.stdout.partition('<pre id="found">')[2].partition("</pre>")[0]))
     assert found, "the page did not answer"
     assert "error" not in found, found["error"]
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return SimpleNamespace(**found, console=console)
+    return SimpleNamespace(**found, console=[line for line in done.stderr.splitlines() if "CONSOLE" in line])

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.browser.pages import FLAGS, SECONDS, browser
+from tests.browser.pages import chromium
 from tests.docs import DOCS
-from tests.processes import python, run
+from tests.processes import python
 
 _HARNESS = """\
 <!DOCTYPE html><meta charset="utf-8"><pre id="found"></pre>
@@ -41,8 +41,7 @@ def site(tmp_path_factory):
 
 
 def dumped(address, folder, *flags):
-    flags += (f"--user-data-dir={folder}", "--virtual-time-budget=120000", "--dump-dom")
-    return run([browser(), *FLAGS, *flags, address], timeout=SECONDS, check=True).stdout
+    return chromium(folder, address, *flags, "--virtual-time-budget=120000", "--dump-dom").stdout
 
 
 @pytest.mark.long
@@ -56,13 +55,10 @@ def test_the_search_works_from_files(site, tmp_path):
 def test_pages_fit_and_code_is_not_cut(site, tmp_path, width):
     names = sorted(str(path.relative_to(site)) for path in site.rglob("*.html") if path.name != "404.html")
     (site / "harness.html").write_text(_HARNESS.format(width=width, names=json.dumps(names)))
-    page = dumped(
-        (site / "harness.html").as_uri(), tmp_path, "--allow-file-access-from-files", "--window-size=1600,1000"
-    )
+    flags = "--allow-file-access-from-files", "--window-size=1600,1000"
+    page = dumped((site / "harness.html").as_uri(), tmp_path, *flags)
     (site / "harness.html").unlink()
-    shown = re.search(r'<pre id="found">(.*?)</pre>', page, re.DOTALL)
-    assert shown
-    found = json.loads(html.unescape(shown[1]))
+    found = json.loads(html.unescape(page.partition('<pre id="found">')[2].partition("</pre>")[0]))
     assert found.keys() == {*names}
     for name, seen in found.items():
         assert not seen["wide"], name

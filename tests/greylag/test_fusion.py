@@ -158,7 +158,7 @@ def test_named_runs_meet_weights_and_models_by_name():
 
 
 def test_runs_may_come_one_after_another():
-    assert fuse_runs(run for run in (ONE, TWO)) == fuse_runs([ONE, TWO])  # type: ignore[arg-type]
+    assert fuse_runs(run for run in (ONE, TWO)) == fuse_runs([ONE, TWO])
 
 
 def test_a_union_has_the_documents_of_all_sources():
@@ -191,11 +191,11 @@ ROWS = {"a": 2.0, "b": 1.0}
     [
         (lambda: PooledSources(()), "at least one source"),
         (lambda: PooledSources((GivenRun(ONE),), k=0), "k 0"),
-        (lambda: PooledSources({len, sum}), "sources set"),  # type: ignore[arg-type]
-        (lambda: PooledSources({"bm25": GivenRun(ONE)}), "sources dict"),  # type: ignore[arg-type]
+        (lambda: PooledSources({len, sum}), "sources set"),
+        (lambda: PooledSources({"bm25": GivenRun(ONE)}), "sources dict"),
         (lambda: RRF()([]), "none"),
         (lambda: RRF()([Ranking("q", "", (), []), Ranking("p", "", (), [])]), "'q', 'p'"),
-        (lambda: RRF()({"bm25": ONE["1"], "dense": TWO["1"]}), "rankings dict"),  # type: ignore[arg-type]
+        (lambda: RRF()({"bm25": ONE["1"], "dense": TWO["1"]}), "rankings dict"),
         (lambda: fuse_runs([ONE], "borda"), "'borda' rrf, combsum, combmnz"),
         (lambda: fuse_runs([ONE, TWO], weights=[0.5]), "rrf weights=[0.5] 2 runs"),
         (lambda: fuse_runs([ONE, TWO], "combsum(weights=[1,2,3])"), "combsum weights=[1.0,2.0,3.0] 2 runs"),

@@ -51,7 +51,7 @@ def test_scored_lists(tmp_path):
     ranking = Ranking("query", "", ("d1", "d2"), [2.0, 1.0])
     assert MMR(INDEX)(lists["1"]) == MMR(INDEX)(ranking)
     assert Ranking.from_hits("1", "cat", lists["1"]) == RUN["1"]
-    assert GivenRun(lists)(Query("1", "cat")) == GivenRun(SCORES)(Query("1", "cat")) == RUN["1"]  # type: ignore[arg-type]
+    assert GivenRun(lists)(Query("1", "cat")) == GivenRun(SCORES)(Query("1", "cat")) == RUN["1"]
 
 
 def test_hits_of_a_ranking_and_one_measure(tmp_path):
@@ -111,7 +111,7 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
     ("guess", "parts"),
     [
         (lambda: ANY.MMR(INDEX)(7), "MMR reranks|int 7"),
-        (lambda: Own()(7), "Own reranks|int 7"),  # type: ignore[arg-type]
+        (lambda: Own()(7), "Own reranks|int 7"),
         (lambda: ANY.MMR(INDEX)(RUN), "MMR|Run|.run"),
         (lambda: ANY.MMR(INDEX)("cat"), "lucene.bm25() >> MMR"),
         (lambda: ANY.MMR(INDEX).run({"1": "cat"}), "lucene.bm25() >> MMR"),
@@ -152,21 +152,21 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: ANY.evaluate(RUN, {"1": {7: 1}}, ["AP"]), "query 1|int 7"),
         (lambda: ANY.evaluate(RUN, {"1": ["a"]}, ["AP"]), "query 1|list ['a']"),
         (lambda: ANY.evaluate(RUN, QRELS, ["nDCG@10 AP"]), "each measure by itself"),
-        (lambda: training_data([HITS], {}, EXTRACTOR), "a list is no run"),  # type: ignore[list-item]
-        (lambda: training_data({"1": "cat"}, {}, EXTRACTOR), "a dict is no run"),  # type: ignore[arg-type]
-        (lambda: training_data(FRAME, {}, EXTRACTOR), "read frames with"),  # type: ignore[arg-type]
-        (lambda: training_data(RUN, FRAME, EXTRACTOR), "judgements|read frames with"),  # type: ignore[arg-type]
-        (lambda: training_data(RUN, {1: {}}, EXTRACTOR), "int 1|qrels_from_pyserini"),  # type: ignore[dict-item]
+        (lambda: training_data([HITS], {}, EXTRACTOR), "a list is no run"),
+        (lambda: training_data({"1": "cat"}, {}, EXTRACTOR), "a dict is no run"),
+        (lambda: training_data(FRAME, {}, EXTRACTOR), "read frames with"),
+        (lambda: training_data(RUN, FRAME, EXTRACTOR), "judgements|read frames with"),
+        (lambda: training_data(RUN, {1: {}}, EXTRACTOR), "int 1|qrels_from_pyserini"),
         (lambda: ANY.learn_fusion({"a": SCORES, "b": HITS}, QRELS), "a list is no run"),
         (lambda: ANY.compare(["a", "b"], QRELS), "by name|compare({'bm25': run"),
         (lambda: ANY.compare({"a": greylag.evaluate(RUN, QRELS)}, QRELS), "compare_scores"),
         (lambda: ANY.write_run("x.run", RUN), "a str is no run"),
         (lambda: Run.from_dict({1: {"d": 1.0}}), "int 1|dict|str"),
         (lambda: Run.from_dict({"1": {"d": 1.0, "e": float("nan")}}), "query 1|nan"),
-        (lambda: Run(SCORES), "str '1'|Run.from_dict"),  # type: ignore[arg-type]
+        (lambda: Run(SCORES), "str '1'|Run.from_dict"),
         (lambda: Run((EMPTY, EMPTY)), "'1'|two rankings"),
-        (lambda: RUN["1"]["d1"], "str 'd1'|head"),  # type: ignore[index]
-        (lambda: RUN["1"][:1], "slice|head(k)"),  # type: ignore[index]
+        (lambda: RUN["1"]["d1"], "str 'd1'|head"),
+        (lambda: RUN["1"][:1], "slice|head(k)"),
         (lambda: ANY.train(RUN, QRELS, INDEX, "LambdaMART"), "write lambdamart"),
         (lambda: ANY.train(SCORES, QRELS, INDEX), "query 1|no text"),
         (lambda: ANY.rerank("cat", "a cat"), "sequence of passages"),

@@ -59,7 +59,7 @@ def test_a_pipeline_runs_all_queries_in_order(n_jobs):
 
 def test_only_callables_are_steps():
     with pytest.raises(TypeError, match="int is not a step"):
-        Letters() >> 3  # type: ignore[operator]
+        Letters() >> 3
     with pytest.raises(ParameterError, match="at least one step"):
         Pipeline(())(Query("1", "a"))
 
@@ -105,7 +105,7 @@ def test_a_step_that_returns_no_ranking_is_named():
     for result in (None, [1]):
 
         def careless(ranking, result=result):
-            return result  # type: ignore[no-any-return]
+            return result
 
         with pytest.raises(ParameterError, match=f"careless returned {type(result).__name__}"):
             (Letters() >> careless >> Backwards())(Query("1", "a"))
@@ -163,7 +163,7 @@ def test_some_queries_of_a_run_in_its_order():
 
 
 def test_integer_qids_become_strings():
-    assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]  # type: ignore[call-overload]
+    assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ class Renames(Reversed):
 @dataclass(frozen=True)
 class ReturnsNothing(Reversed):
     def __call__(self, ranking):
-        return None  # type: ignore[return-value]
+        return None
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Changes(Stage):
 
 @dataclass(frozen=True)
 class NeedsMoney(Reversed):
-    needs = frozenset({"money"})  # type: ignore[assignment, arg-type]
+    needs = frozenset({"money"})
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,7 @@ import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.reports.charts import (
-    change_chart,
-    changes_figure,
-    contributions_chart,
-    differences_chart,
-    result,
-    rounds_chart,
-)
+from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
 from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -26,6 +19,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def scores(measure, values):
     return Scores.single(parse_measure(measure), {f"q<{place}>": value for place, value in enumerate(values)})
+
+
+SAME = dict.fromkeys("ab", scores("AP", [0.5, 0.25]))
 
 
 def number(element, name):
@@ -42,44 +38,34 @@ def test_bars_are_the_changes_sorted(seed):
     n, measure = int(rng.integers(2, 30)), ["AP", "subtopic-loss@5"][seed % 2]
     old, new = np.round(rng.random((2, n)), 1).tolist()
     figure = change_chart({"a": scores(measure, old), "b": scores(measure, new)}, "a", "b")
-    changes = np.array(new) - np.array(old)
-    assert [row[3] for row in figure.data.rows] == pytest.approx(-np.sort(-changes), abs=1e-12)
+    changes = -np.sort(np.array(old) - np.array(new))
+    assert [row[3] for row in figure.data.rows] == pytest.approx(changes, abs=1e-12)
     bars = elements(figure, "rect")
     high, span = HEIGHT - BELOW - TOP - 8, max(0.0, changes.max()) - min(0.0, changes.min())
-    assert [number(bar, "height") for bar in bars] == pytest.approx(high * np.abs(-np.sort(-changes)) / span, abs=0.11)
+    assert [number(bar, "height") for bar in bars] == pytest.approx(high * np.abs(changes) / span, abs=0.11)
     ends = [number(bar, "x") + number(bar, "width") for bar in bars]
     assert all(end <= number(bar, "x") for end, bar in zip(ends, bars[1:], strict=False))
     assert ends[-1] <= WIDE
     zero = TOP + 8 + high * max(0.0, changes.max()) / span
-    for bar, row in zip(bars, figure.data.rows, strict=True):
-        change, top = float(row[3]), number(bar, "y")
+    for bar, (qid, *_, change) in zip(bars, figure.data.rows, strict=True):
+        top = number(bar, "y")
         assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
-        assert bar[0].text == f"{row[0]}: {change:+.4f}"
-        if round(change, 9):
-            assert bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
-    texts = [text.text for text in elements(figure, "text")]
-    assert texts[-2:] == [f"{n} queries, by change", f"change of {measure}"]
-    labels = [float(text or "") for text in texts[:-2]]
+        assert bar[0].text == f"{qid}: {change:+.4f}"
+        assert not change or bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
+    *labels, below, beside = [text.text for text in elements(figure, "text")]
+    assert (below, beside) == (f"{n} queries, by change", f"change of {measure}")
     assert len(labels) >= 2
-    assert 0.0 in labels
-    for line, label in zip(elements(figure, "path"), labels, strict=True):
-        assert float(line.attrib["d"].split()[1].partition("H")[0]) == pytest.approx(
-            zero - high * label / span, abs=0.11
-        )
+    for line, label in zip(elements(figure, "path"), map(float, labels), strict=True):
+        at = float(line.attrib["d"].split()[1].partition("H")[0])
+        assert at == pytest.approx(zero - high * label / span, abs=0.11)
 
 
-def test_a_figure_for_a_paper(tmp_path):
-    """A panel for each comparison, with its bars."""
-    rng = np.random.default_rng(1)
-    runs = {name: scores("AP", rng.random(5).tolist()) for name in "abc"}
+def test_a_figure_for_a_paper_has_a_panel_for_each_comparison(tmp_path):
+    runs = {name: scores("AP", np.random.default_rng(ord(name)).random(5).tolist()) for name in "abc"}
     figure = changes_figure([(runs, compare_scores(runs, "a"))])
-    panels = list(ElementTree.fromstring(figure.svg).iter(f"{SVG}g"))
-    assert len(panels) == 2
-    for panel, run in zip(panels, "bc", strict=True):
-        alone = change_chart(runs, "a", run)
-        (drawn,) = ElementTree.fromstring(alone.svg).iter(f"{SVG}g")
-        bars = [[bar.attrib for bar in of_one.iter(f"{SVG}rect")] for of_one in (panel, drawn)]
-        assert bars[0] == bars[1]
+    for panel, run in zip(elements(figure, "g"), "bc", strict=True):
+        alone = elements(change_chart(runs, "a", run), "rect")
+        assert [bar.attrib for bar in panel.iter(f"{SVG}rect")] == [bar.attrib for bar in alone]
         assert panel[0].text == f"{run} against a"
     write_figure(tmp_path / "x.svg", figure)
     assert "#808080" not in (tmp_path / "x.svg").read_text()
@@ -90,43 +76,37 @@ def test_a_figure_for_a_paper(tmp_path):
 
 @pytest.mark.parametrize(("form", "begins"), [("pdf", b"%PDF-"), ("png", b"\x89PNG\r\n")])
 def test_figures_by_cairo(tmp_path, monkeypatch, form, begins):
-    same = scores("AP", [0.5, 0.25])
-    figure, path = change_chart({"a": same, "b": same}, "a", "b"), tmp_path / f"x.{form}"
+    figure, path = change_chart(SAME, "a", "b"), tmp_path / f"x.{form}"
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "cairosvg", None)
         with pytest.raises(DependencyError, match=r"greylag\[figures\]"):
             write_figure(path, figure)
     assert list(tmp_path.iterdir()) == []
     pytest.importorskip("cairosvg", exc_type=OSError)  # the library cairo may be missing
-    drawn = []
-    for _ in range(2):
-        write_figure(path, figure)
-        drawn.append(path.read_bytes())
-        time.sleep(1.1)  # a PDF has its date in seconds
-    assert drawn[0] == drawn[1]
-    assert drawn[0].startswith(begins)
+    write_figure(path, figure)
+    drawn = path.read_bytes()
+    time.sleep(1.1)  # a PDF has its date in seconds
+    write_figure(path, figure)
+    assert path.read_bytes() == drawn
+    assert drawn.startswith(begins)
     if form == "png":
-        assert struct.unpack(">II", drawn[0][16:24]) == (RESOLUTION * WIDE, RESOLUTION * HEIGHT)
+        assert struct.unpack(">II", drawn[16:24]) == (RESOLUTION * WIDE, RESOLUTION * HEIGHT)
 
 
 def test_nothing_changes():
-    same = scores("AP", [0.5, 0.25])
-    figure = change_chart({"a": same, "b": same}, "a", "b")
-    assert "2 equal" in figure.caption
-    assert ElementTree.fromstring(figure.svg) is not None
-    sentence, *_ = result([({"a": same, "b": same}, compare_scores({"a": same, "b": same}, "a"))]).parts
+    assert "2 equal" in change_chart(SAME, "a", "b").caption
+    sentence, *_ = result([(SAME, compare_scores(SAME, "a"))]).parts
     assert sentence == "b has the same AP as a on every query."
 
 
 def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline():
-    values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3]]
-    runs = {name: scores("AP", row) for name, row in zip("abcd", values, strict=True)}
+    values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3], [0.2, 0.1, 0.6]]
+    runs = {name: scores("AP", row) for name, row in zip("abcde", values, strict=True)}
     for baseline, against in ((None, "c"), ("b", "b")):
-        tested = compare_scores(runs, baseline)
-        figure = result([(runs, tested)]).parts[-1] if baseline is None else differences_chart(runs, tested)
+        figure = result([(runs, compare_scores(runs, baseline))]).parts[-1]
         assert figure.caption.startswith(f"Difference of AP from {against}, with 95 % intervals")
-        expected = compare_scores({against: runs[against], **runs}, against)
-        rows = sorted(((c.run, c.difference, *c.interval) for c in expected.comparisons), key=lambda row: -row[1])
+        expected = compare_scores({against: runs[against], **runs}, against).comparisons
+        rows = sorted(((c.run, c.difference, *c.interval) for c in expected), key=lambda row: -row[1])
         assert [row[0] for row in figure.data.rows] == [row[0] for row in rows]
         shown = np.array([row[1:] for row in figure.data.rows])
         assert shown == pytest.approx(np.array([row[1:] for row in rows]))
@@ -138,8 +118,7 @@ def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline():
 
 
 def test_rounds_of_different_length():
-    given = {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)}
-    figure = rounds_chart("AP by round", "AP", given)
+    figure = rounds_chart("AP by round", "AP", {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)})
     points = elements(figure, "circle")
     heights = [TOP + 8 + (HEIGHT - BELOW - TOP - 8) * share for share in (1.0, 0.5, 0.0, 0.5)]
     assert [number(point, "cy") for point in points] == pytest.approx(heights, abs=0.06)
@@ -157,35 +136,27 @@ def test_contributions_are_drawn_from_0():
     assert number(less, "x") + number(less, "width") == pytest.approx(axis, abs=0.11)
     assert number(none, "width") == 0
     assert (most.attrib["fill"], less.attrib["fill"]) == (BETTER, WORSE)
-    assert [text.text for text in elements(figure, "text")] == [
-        "SD<: +2.0000",
-        "score: -1.0000",
-        "none: +0.0000",
-        "difference",
-    ]
+    names = [text.text for text in elements(figure, "text")]
+    assert names == ["SD<: +2.0000", "score: -1.0000", "none: +0.0000", "difference"]
 
 
 @pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])
 def test_verdicts(measure, sign):
     """Better, worse, and neither; what a loss means is its contrary."""
     rng = np.random.default_rng(3)
-    base = 0.5 + 0.1 * rng.random(30)
-    noise = rng.normal(0, 0.01, 30)
+    base, noise = 0.5 + 0.1 * rng.random(30), rng.normal(0, 0.01, 30)
     by_name = {"base": base, "up": base + 0.1 + noise, "down": base - 0.1 + noise, "close": base + noise - noise.mean()}
-    by_name["near"] = by_name["close"] + sign * 1e-4
-    by_name["far"] = by_name["close"] - sign * 1e-4
-    all_scores = {name: scores(measure, values.tolist()) for name, values in by_name.items()}
-    found = {c.run: c.verdict for c in compare_scores(all_scores, "base").comparisons}
+    by_name |= {"near": by_name["close"] + sign * 1e-4, "far": by_name["close"] - sign * 1e-4}
     better, worse = ("up", "down") if sign > 0 else ("down", "up")
-    assert found[better].startswith(f"{better} is better than base: its mean")
-    assert found[worse].startswith(f"{worse} is worse than base: its mean")
-    for c in compare_scores(all_scores, "base").comparisons:
-        text = found[c.run]
-        shown = c.run in ("up", "down")
-        assert shown == c.significant == ("is not shown to be" not in text)
-        assert shown == (f"(80 %) reveal a difference of {c.detectable:.4f}" not in text)
-        assert ("higher" in text) == (c.difference > 0)
-        assert f"of {c.mean:.4f} is {abs(c.difference):.4f}" in text
-        assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in text
-        assert ("lower is better" in text) == (sign < 0)
-        assert [*map(float, re.findall(r"[+-]0\.\d{4}", text))] == [*np.round(c.interval, 4)]
+    for c in compare_scores({name: scores(measure, row.tolist()) for name, row in by_name.items()}, "base").comparisons:
+        relation = {better: "is better than", worse: "is worse than"}.get(
+            c.run, "is not shown to be better or worse than"
+        )
+        assert c.verdict.startswith(f"{c.run} {relation} base: its mean")
+        assert c.significant == (c.run in ("up", "down"))
+        assert c.significant == (f"(80 %) reveal a difference of {c.detectable:.4f}" not in c.verdict)
+        assert ("higher" in c.verdict) == (c.difference > 0)
+        assert f"of {c.mean:.4f} is {abs(c.difference):.4f}" in c.verdict
+        assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in c.verdict
+        assert ("lower is better" in c.verdict) == (sign < 0)
+        assert [*map(float, re.findall(r"[+-]0\.\d{4}", c.verdict))] == [*np.round(c.interval, 4)]

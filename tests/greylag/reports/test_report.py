@@ -28,8 +28,9 @@ from tests.greylag.studies.samples import Page
 
 
 def sections():
-    rows = [("a <b>", 0.25, 7, None), ("c", 1.0, 12, "x & y")]
-    table = Table("Means <over> queries", ("system", "AP", "n", "note"), rows, decimals=3)
+    table = Table(
+        "Means <over> queries", ("system", "AP", "n", "note"), [("a <b>", 0.25, 7, None), ("c", 1.0, 12, "x")]
+    )
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><circle cx="1" cy="3" r="2.5"/></svg>'
     figures = [Figure(caption, svg) for caption in ("One figure", "The same drawing")]
     empty = Table("No rows", ("a", "b"), [])
@@ -42,21 +43,18 @@ def sections():
 def queries():
     left = (Place(1, "d<1>", 2, "down to 2"), Place(2, "d2", None, "up to 1"))
     text = ("A title", (("words of a ", False), ("wing", True)), (("1", True), ("2", False)))
-    right = (
-        Place(1, "d2", None, "up from 2", "+1 FI/term/LM (new & old)", *text),
-        Place(2, "d<1>", 2, "down from 1", "-1"),
-    )
-    found = [
-        QueryChange("q1", "wing <flow>", 0.25, 0.75, left, right),
-        QueryChange("q2", "boundary layer", 0.5, 0.125, left, right),
-    ]
-    return Section("Queries", "", [QueryChanges("Before & after", "AP", ("bm25", "mrf"), tuple(found))])
+    why = "+1 FI/term/LM (new & old)"
+    right = (Place(1, "d2", None, "up from 2", why, *text), Place(2, "d<1>", 2, "down from 1", "-1"))
+    changes = (("q1", "wing <flow>", 0.25, 0.75), ("q2", "boundary layer", 0.5, 0.125))
+    found = tuple(QueryChange(*change, left, right) for change in changes)
+    return Section("Queries", "", [QueryChanges("Before & after", "AP", ("bm25", "mrf"), found)])
 
 
 def test_a_page_has_all_content_and_loads_nothing(tmp_path):
     for name in ("report", "again"):
         write_report(tmp_path / f"{name}.html", "A <title>", sections(), {"seed": 3, "settings": {"name": "x"}})
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     parsed = Page(page)
     assert parsed.open == []
     assert parsed.texts["title"] == parsed.texts["h1"] == ["A <title>"]
@@ -65,11 +63,11 @@ def test_a_page_has_all_content_and_loads_nothing(tmp_path):
     assert parsed.texts["caption"] == ["Means <over> queries"]
     assert parsed.texts["figcaption"] == ["One figure", "The same drawing"]
     assert parsed.texts["th"] == ["system", "AP", "n", "note", "a <b>", "c", "seed", "settings"]
-    assert parsed.texts["td"][:6] == ["0.250", "7", "", "1.000", "12", "x & y"]
+    assert parsed.texts["td"][:6] == ["0.2500", "7", "", "1.0000", "12", "x"]
     assert parsed.texts["pre"] == ["3", '{\n "name": "x"\n}']
-    values = {(tag, name): [] for tag, name, _ in parsed.attributes}
+    values = {}
     for tag, name, value in parsed.attributes:
-        values[tag, name].append(value)
+        values.setdefault((tag, name), []).append(value)
         assert name.startswith("xmlns") or "//" not in (value or "")
         assert name not in ("src", "href", "xlink:href") or value.startswith("#")
     assert values["td", "class"] == ["number"] * 4
@@ -81,7 +79,6 @@ def test_a_page_has_all_content_and_loads_nothing(tmp_path):
     links |= {str(value) for _, name, value in parsed.attributes if name == "aria-labelledby"}
     links |= set(re.findall(r"url\(#(\w+)\)", page))
     assert Counter(value for _, name, value in parsed.attributes if name == "id") == Counter(links) != Counter()
-    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     with pytest.raises(ParameterError, match="parts: str 'words'"):
         Section("Title", "", "words")
 
@@ -93,8 +90,7 @@ def test_queries_with_both_rankings(tmp_path):
     assert parsed.open == []
     assert parsed.texts["caption"] == ["bm25, query q1", "mrf, query q1", "bm25, query q2", "mrf, query q2"]
     assert [value for tag, name, value in parsed.attributes if name == "data-change"] == ["0.5", "-0.375"]
-    assert parsed.rows[1] == ["1", "d<1>", "2", "down to 2"]
-    assert parsed.rows[2] == ["2", "d2", "not judged", "up to 1"]
+    assert parsed.rows[1:3] == [["1", "d<1>", "2", "down to 2"], ["2", "d2", "not judged", "up to 1"]]
     assert parsed.rows[4] == ["1", "d2", " words of a ", ", 2", "not judged", "up from 2"]
     assert parsed.texts["small"] == ["+1 FI/term/LM (new & old)", "-1"] * 2
     assert "AP 0.2500 to 0.7500" in text
@@ -152,26 +148,17 @@ def test_subtopics_titles_and_excerpts(tmp_path):
     assert {"Tc&", "x<y>", "3"} <= set(parsed.texts["b"])
 
 
-def test_a_query_that_retrieves_nothing():
-    by_tag = {"old": scores(0.0), "new": scores(0.0)}
-    found = query_changes(
-        "c",
-        run("old", q1=""),
-        run("new", q1=""),
-        by_tag,
-        {"q1": {"a": 1}},
-        why=lambda *_: pytest.fail("nothing to explain"),
-    )
-    assert (found.queries[0].left, found.queries[0].right) == ((), ())
+def test_queries_that_retrieve_nothing_and_documents_that_are_dropped():
+    def changed(before, after, **options):
+        runs, by_tag = (run("old", q1=before), run("new", q1=after)), dict.fromkeys(("old", "new"), scores(0.0))
+        return query_changes("c", *runs, by_tag, {"q1": {"z": 1}}, **options).queries[0]
 
-
-@pytest.mark.parametrize("top", [1, 2])
-def test_a_document_that_is_dropped(top):
-    found = query_changes(
-        "c", run("old", q1="ab"), run("new", q1="b"), {"old": scores(0.5), "new": scores(1.0)}, {"q1": {}}, top=top
-    )
-    assert found.queries[0].left[0] == Place(1, "a", None, "not ranked any more")
-    assert found.queries[0].right == (Place(1, "b", None, "up from 2"),)
+    found = changed("", "", why=lambda *_: pytest.fail("nothing to explain"))
+    assert (found.left, found.right) == ((), ())
+    for top in (1, 2):
+        found = changed("ab", "b", top=top)
+        assert found.left[0] == Place(1, "a", None, "not ranked any more")
+        assert found.right == (Place(1, "b", None, "up from 2"),)
 
 
 def tables_scores(*values):
@@ -194,29 +181,17 @@ def test_means_and_their_table():
 
 
 def test_a_row_for_each_comparison():
-    runs = {
-        "a": tables_scores((0.2, 0.5), (0.4, 0.5)),
-        "b": tables_scores((0.5, 0.5), (0.4, 0.4)),
-        "c": tables_scores((0.1, 0.6), (0.3, 0.6)),
-    }
+    values = {"a": ((0.2, 0.5), (0.4, 0.5)), "b": ((0.5, 0.5), (0.4, 0.4)), "c": ((0.1, 0.6), (0.3, 0.6))}
+    runs = {name: tables_scores(*rows) for name, rows in values.items()}
     tests = [compare_scores(runs, "a"), compare_scores({name: runs[name] for name in "bc"}, "c")]
-    table = comparison_table("Differences", *tests)
-    assert [(*row[:3], *row[10:13]) for row in table.rows] == [
-        ("b", "a", "AP", 1, 1, 0),
-        ("b", "a", "P@10", 0, 1, 1),
-        ("c", "a", "AP", 0, 0, 2),
-        ("c", "a", "P@10", 2, 0, 0),
-        ("b", "c", "AP", 2, 0, 0),
-        ("b", "c", "P@10", 0, 0, 2),
+    found, table = [c for test in tests for c in test.comparisons], comparison_table("Differences", *tests)
+    assert [(*row[:3], *row[7:13]) for row in table.rows] == [
+        (c.run, c.baseline, str(c.measure), c.detectable, c.corrected_p, c.p, c.wins, c.ties, c.losses) for c in found
     ]
-    found = [c for test in tests for c in test.comparisons]
-    assert [(row[7], row[8], row[9]) for row in table.rows] == [(c.detectable, c.corrected_p, c.p) for c in found]
     differences = ["+0.1500", "-0.0500", "-0.1000", "+0.1000", "+0.2500", "-0.1500"]
     stars = ["*" if c.corrected_p < 0.05 else "" for c in found]
     assert "*" in stars
-    assert [cell_text(row[3], 4) for row in table.rows] == [
-        f"{text}{star}" for text, star in zip(differences, stars, strict=True)
-    ]
+    assert [cell_text(row[3], 4) for row in table.rows] == [*map("".join, zip(differences, stars, strict=True))]
     assert len(table.header) == len(table.rows[0])
 
 

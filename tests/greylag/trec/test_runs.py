@@ -330,7 +330,7 @@ def test_the_file_is_that_of_write_run(tmp_path, n_jobs):
 def test_topics_are_ranked_by_a_source(tmp_path):
     def words(query):
         found = query.text.split()
-        return Ranking(query.qid, query.text, tuple(found), list(range(len(found), 0, -1)))  # type: ignore[arg-type]
+        return Ranking(query.qid, query.text, tuple(found), list(range(len(found), 0, -1)))
 
     write_rankings(words, {"1": "a b", "2": "", "3": "c"}, tmp_path / "a.run", tag="words")
     assert (tmp_path / "a.run").read_text() == "1 Q0 a 1 2.0 words\n1 Q0 b 2 1.0 words\n3 Q0 c 1 1.0 words\n"
