@@ -79,10 +79,11 @@ class Ranking(Printed):
     scores: FloatArray
 
     def __post_init__(self) -> None:
+        # Checked only where it may matter, as rankings are made for every stage.
+        if type(self.docids) is not tuple or type(self.scores) is not np.ndarray:
+            check_sequences(docids=self.docids, scores=self.scores)
         scores = np.array(self.scores, dtype=np.float64)
         scores.flags.writeable = False
-        if type(self.docids) is not tuple:  # rankings are made for every stage
-            check_sequences(docids=self.docids)
         object.__setattr__(self, "docids", tuple(self.docids))
         object.__setattr__(self, "scores", scores)
         if scores.shape != (len(self.docids),):
@@ -173,6 +174,7 @@ class Ranking(Printed):
 
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
         """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
+        check_sequences(picked=picked)
         positions = np.asarray(picked, dtype=np.int64)
         rest = np.ones(len(self), dtype=bool)
         rest[positions] = False
@@ -181,6 +183,7 @@ class Ranking(Printed):
 
     def select(self, chosen: BoolArray) -> Ranking:
         """Select the documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
+        check_sequences(chosen=chosen)
         docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
         return self._with(docids, self.scores[chosen])
 

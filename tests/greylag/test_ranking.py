@@ -3,9 +3,7 @@
 Tests `pipeline`.
 """
 
-import re
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.pipeline import Pipeline, Source, Stage, run_step
 from greylag.ranking import SEEN, Query, Ranking, Run, marked
-from tests.processes import python
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
 
@@ -57,13 +54,6 @@ def test_a_pipeline_runs_all_queries_in_order(n_jobs):
     assert run_step(Backwards(), run)["1"].docids == ("a", "b")
 
 
-def test_only_callables_are_steps():
-    with pytest.raises(TypeError, match="int is not a step"):
-        Letters() >> 3
-    with pytest.raises(ParameterError, match="at least one step"):
-        Pipeline(())(Query("1", "a"))
-
-
 def test_from_hits():
     hit = namedtuple("hit", "docid score")
     ranking = Ranking.from_hits("1", "text", [hit("x", 2.5), hit("y", 1)])
@@ -81,36 +71,6 @@ def test_sorting_keeps_the_order_of_ties():
         assert again == Ranking("1", "", tuple(ranking.docids[place] for place in order), np.sort(scores)[::-1])
 
 
-@pytest.mark.parametrize(
-    "lose",
-    [
-        lambda ranking: ranking.rescore(ranking.scores[:2]),
-        lambda ranking: ranking.rescore([4.0, 3, 2, 1]),
-        lambda ranking: ranking.rescore([1.0, np.nan, 2]),
-        lambda ranking: ranking.rescore([[1.0], [2.0], [3.0]]),
-        lambda ranking: Ranking.sort("1", "", ["a", "b", "c"], [1.0, 2.0]),
-        lambda ranking: ranking.permute([0, 1]),
-        lambda ranking: ranking.permute([-1, 0, 1]),
-        lambda ranking: ranking.permute([0, 0, 1]),
-        lambda ranking: ranking.permute([0, 1, 3]),
-        lambda ranking: ranking.head(-1),
-    ],
-)
-def test_documents_are_not_lost(lose):
-    with pytest.raises(ParameterError, match="query 1"):
-        lose(Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1]))
-
-
-def test_a_step_that_returns_no_ranking_is_named():
-    for result in (None, [1]):
-
-        def careless(ranking, result=result):
-            return result
-
-        with pytest.raises(ParameterError, match=f"careless returned {type(result).__name__}"):
-            (Letters() >> careless >> Backwards())(Query("1", "a"))
-
-
 def test_a_ranking_is_a_value():
     scores = np.array([2.0, 1.0])
     ranking = Ranking("1", "", ("a", "b"), scores)
@@ -118,38 +78,54 @@ def test_a_ranking_is_a_value():
     assert ranking.scores.tolist() == [2, 1]
     with pytest.raises(ValueError, match="read-only"):
         ranking.scores[0] = 0
+    with pytest.raises(TypeError):
+        Letters() >> 3
+
+
+def careless(ranking):
+    return [1]
+
+
+ONE = Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1])
 
 
 @pytest.mark.parametrize(
-    ("docids", "scores", "reason"),
+    ("call", "parts"),
     [
-        (("a", "b"), [1.0], "2 documents but scores of shape"),
-        (("a", "a"), [2.0, 1.0], "duplicate document 'a'"),
-        (("a", "b"), [np.inf, 1.0], "score inf is not finite"),
-        (("a", "b"), [np.nan, 1.0], "score nan is not finite"),
-        (("a", "b"), [1.0, 2.0], "scores increase at rank 2"),
+        (lambda: ONE.rescore(ONE.scores[:2]), "query 1|3"),
+        (lambda: ONE.rescore([4.0, 3, 2, 1]), "query 1|3"),
+        (lambda: ONE.rescore([1.0, np.nan, 2]), "query 1|nan"),
+        (lambda: ONE.rescore([[1.0], [2.0], [3.0]]), "query 1|(3, 1)"),
+        (lambda: ONE.rescore({"a": 1, "b": 2}), "scores: dict"),
+        (lambda: ONE.permute([0, 1]), "query 1|3"),
+        (lambda: ONE.permute([-1, 0, 1]), "query 1|3"),
+        (lambda: ONE.permute([0, 0, 1]), "query 1|3"),
+        (lambda: ONE.permute([0, 1, 3]), "query 1|3"),
+        (lambda: ONE.permute({1, 0}), "order: set"),
+        (lambda: ONE.head(-1), "query 1|-1"),
+        (lambda: ONE.first({1, 0}), "picked: set"),
+        (lambda: ONE.select({"a": True}), "chosen: dict"),
+        (lambda: Ranking("7", "", ("a", "b"), {"a": 2.0, "b": 1.0}), "scores: dict"),
+        (lambda: Ranking("7", "", ("a", "b"), [1.0]), "query 7|2|(1,)"),
+        (lambda: Ranking("7", "", ("a", "a"), [2.0, 1.0]), "query 7|'a'"),
+        (lambda: Ranking("7", "", ("a", "b"), [np.inf, 1.0]), "query 7|inf"),
+        (lambda: Ranking("7", "", ("a", "b"), [np.nan, 1.0]), "query 7|nan"),
+        (lambda: Ranking("7", "", ("a", "b"), [1.0, 2.0]), "query 7|rank 2"),
+        (lambda: Ranking("7", "", {"a", "b"}, [2, 1]), "docids: set"),
+        (lambda: Ranking("7", "", "ab", [2, 1]), "docids: str 'ab'"),
+        (lambda: Ranking.sort("1", "", ["a", "b", "c"], [1.0, 2.0]), "query 1|3|(2,)"),
+        (lambda: Ranking.sort("7", "", {"a": 1, "b": 2}, [2, 1]), "docids: dict"),
+        (lambda: Ranking.from_hits("7", "", {("a", 1.0), ("b", 1.0)}), "hits: set"),
+        (lambda: Run((ONE,)).select_queries("7"), "qids: str '7'"),
+        (lambda: Pipeline(())(Query("1", "a")), "at least one step"),
+        (lambda: (Letters() >> careless >> Backwards())(Query("1", "a")), "careless|list"),
+        (lambda: (Letters() >> (lambda ranking: None))(Query("1", "a")), "<lambda>|NoneType"),
     ],
 )
-def test_invalid_rankings(docids, scores, reason):
-    with pytest.raises(ParameterError, match=reason):
-        Ranking("7", "", docids, np.array(scores))
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda ranking: Ranking("7", "", {"a", "b"}, [2, 1]), "docids: set"),
-        (lambda ranking: Ranking("7", "", "ab", [2, 1]), "docids: str 'ab'"),
-        (lambda ranking: Ranking.sort("7", "", {"a": 1, "b": 2}, [2, 1]), "docids: dict"),
-        (lambda ranking: ranking.rescore({"a": 1, "b": 2}), "scores: dict"),
-        (lambda ranking: Ranking.from_hits("7", "", {("a", 1.0), ("b", 1.0)}), "hits: set"),
-        (lambda ranking: ranking.permute({1, 0}), "order: set"),
-        (lambda ranking: Run((ranking,)).select_queries("7"), "qids: str '7'"),
-    ],
-)
-def test_what_has_no_order_is_refused(call, reason):
-    with pytest.raises(ParameterError, match=reason):
-        call(Ranking("7", "", ("a", "b"), np.array([2.0, 1.0])))
+def test_refused(call, parts):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert [part for part in parts.split("|") if part not in str(caught.value)] == []
 
 
 def test_the_mark_of_training_topics_is_written_once():
@@ -164,25 +140,6 @@ def test_some_queries_of_a_run_in_its_order():
 
 def test_integer_qids_become_strings():
     assert list(Letters().run({301: "a", np.int64(302): "b"})) == ["301", "302"]
-
-
-@pytest.mark.slow
-def test_misuse_is_a_type_error_for_mypy(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from greylag.diversity.mmr import MMR\nfrom greylag.index.lucene import LuceneIndex\n"
-        "from greylag.index import PositionalIndex\nfrom greylag.ranking import Run\n"
-        "def check(lucene: LuceneIndex, index: PositionalIndex, run: Run) -> None:\n"
-        "    topics = {'1': 'goose'}\n"
-        "    (lucene.bm25() >> MMR(index)).run(topics)\n"
-        "    MMR(index).run(lucene.bm25().run(topics))\n"
-        "    MMR(index).run(topics)\n"
-        "    lucene.bm25().run(run)\n"
-        "    MMR(index) >> lucene.bm25()\n"
-    )
-    folder = Path(__file__).parents[2] / "plugin"
-    done = python("-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", script, cwd=folder)
-    assert re.findall(r"script\.py:(\d+): error", done.stdout) == ["9", "10", "11"], done.stdout
 
 
 def test_first():
