@@ -1,5 +1,7 @@
 """The registry of stages: one of another package is used as greylag's own are, and what cannot be one is refused."""
 
+# ruff: noqa: F401, F811  # of fixtures
+
 import sys
 
 import numpy as np
@@ -14,7 +16,7 @@ from greylag.rankers import RankingModel
 from greylag.ranking import Ranking, Run
 from greylag.stages import StageStep, find_stage, modules_of
 from greylag.trec import read_run, write_run
-from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
+from tests.greylag.cli.conftest import command, refused
 from tests.greylag.diversity import samples
 
 CODE = """
@@ -95,7 +97,7 @@ def first_file(folder):
     return ["rerank", "--run", folder / "first.run", "--out", folder / "out.run"]
 
 
-def test_names_that_users_give_are_not_cited(theirs, command):  # noqa: F811
+def test_names_that_users_give_are_not_cited(theirs, command):
     """Neither a stage of theirs that has a method's name, nor a file or a function: rocchio, bm25.run, mmr."""
     features = parse_features("FI/term/LM,stage:rocchio,stage:rocchio>>manifold@z,run:x/bm25.run,fused:rrf(xquad)")
     model = RankingModel((*features, PythonFeature("mmr")), (1.0,) * 6)
@@ -106,11 +108,7 @@ def test_names_that_users_give_are_not_cited(theirs, command):  # noqa: F811
     assert code == 0
 
 
-def test_a_stage_that_reads_the_query_is_refused_without_topics(
-    theirs,
-    command,  # noqa: F811
-    refused,  # noqa: F811
-):
+def test_a_stage_that_reads_the_query_is_refused_without_topics(theirs, command, refused):
     """It would see empty queries, and rank wrongly without a word."""
     words = [*first_file(theirs), "--stage", "by-word"]
     assert "give --topics: by-word needs the queries' texts" in refused(*words)
@@ -139,26 +137,22 @@ def test_passages_features_and_the_choice_know_it(caplog):
 
 @pytest.mark.usefixtures("theirs")
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("name", "parts"),
     [
-        ("bare", "stage bare: by cannot be spelt"),
-        ("no-stage", "no-stage is function .*, not a dataclass that extends greylag.Stage"),
-        ("not-there", "not-there cannot be imported: .*Absent"),
-        ("no-module", "no-module cannot be imported: .*absent_module"),
-        ("theirs:Absent", "theirs:Absent cannot be imported: .*Absent"),
+        ("bare", "stage bare: by"),
+        ("no-stage", "no-stage function greylag.Stage"),
+        ("not-there", "not-there imported Absent"),
+        ("no-module", "no-module imported absent_module"),
+        ("theirs:Absent", "theirs:Absent imported Absent"),
     ],
 )
-def test_what_is_no_stage_is_refused(name, reason):
-    with pytest.raises(ParameterError, match=reason):
+def test_what_is_no_stage_is_refused(name, parts):
+    with pytest.raises(ParameterError) as caught:
         StageStep.parse(name).make(None)
+    assert [part for part in parts.split() if part not in str(caught.value)] == []
 
 
-def test_a_class_of_a_file_in_the_working_folder(
-    tmp_path,
-    monkeypatch,
-    command,  # noqa: F811
-    refused,  # noqa: F811
-):
+def test_a_class_of_a_file_in_the_working_folder(tmp_path, monkeypatch, command, refused):
     (tmp_path / "in_folder.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)
     words = first_file(tmp_path)
