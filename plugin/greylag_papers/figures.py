@@ -1,11 +1,8 @@
-"""Figures that only these studies have: points of the plane, and pictures, as SVG that stands alone."""
+"""Points of the plane, a figure that only these studies have, as SVG that stands alone."""
 
 from __future__ import annotations
 
-import base64
 import math
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,7 +12,7 @@ import numpy as np
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure
 
-SIZE, EDGE, TOP, LETTER = 250, 46, 34, 6.6  # pixels: of a panel or picture, at its left, above it, of a letter
+SIZE, EDGE, TOP = 250, 46, 34  # pixels: of a panel, at its left, above it
 IN_ROW = 3  # panels
 BLUE, RED, GREY = "#1c7ed6", "#d9480f", "#808080"
 PALE, DARK = (190, 220, 250), (10, 40, 110)  # red, green and blue of the lowest shade and of the highest
@@ -61,26 +58,6 @@ def point_figure(
     return Figure(caption, _svg((SIZE + 2 * EDGE) * min(IN_ROW, len(panels)), (SIZE + 2 * TOP) * rows, parts))
 
 
-def picture_figure(caption: str, pictures: Mapping[str, FloatArray], *, rows: Sequence[str] = ()) -> Figure:
-    """Show images without smoothing, each below its title, with names of equally high rows of the images.
-
-    Each is an array of shape (height, width) or (height, width, 3): grey values, or red, green and blue, from 0 to 1.
-    """
-    margin = 10 + math.ceil(LETTER * max(map(len, rows), default=0))
-    parts, x, below = [], margin, 0.0
-    for title, picture in pictures.items():
-        high, wide = (SIZE * size / max(picture.shape[:2]) for size in picture.shape[:2])
-        parts.append(_text(x, TOP - 12, title, 'font-weight="bold"'))
-        parts.append(
-            f'<image x="{x:.1f}" y="{TOP}" width="{wide:.1f}" height="{high:.1f}" style="image-rendering: pixelated" '
-            f'href="data:image/png;base64,{base64.b64encode(_png(picture)).decode()}"/>'
-        )
-        for place, name in enumerate(rows):
-            parts.append(_text(x - 6, TOP + high * (place + 0.5) / len(rows) + 4, name, 'text-anchor="end"'))
-        x, below = x + math.ceil(wide) + margin, max(below, TOP + high)
-    return Figure(caption, _svg(x, math.ceil(below) + 6, parts))
-
-
 def _axes(low: Sequence[float], high: Sequence[float], xlabel: str, ylabel: str) -> list[str]:
     """Draw the axes of a panel, with their ends and names."""
     below = TOP + SIZE
@@ -116,18 +93,3 @@ def _svg(width: int, height: int, parts: Iterable[str]) -> str:
     style = 'fill="none" font-family="system-ui, sans-serif" font-size="12"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" {style}>'
     return "\n".join([head, *filter(None, parts), "</svg>"])
-
-
-def _png(picture: FloatArray) -> bytes:
-    """Encode a PNG file of eight bits per colour."""
-    colours = np.clip(np.round(255 * picture), 0, 255).astype(np.uint8)
-    height, width = colours.shape[:2]
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), colours.reshape(height, -1)], axis=1)  # 0: no filter
-    chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2 if colours.ndim == 3 else 0, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    )

@@ -14,16 +14,15 @@ import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.reports import Section, to_dict
-from greylag.studies import Context, Outcome, Study, Table, comparison_table, means_table
+from greylag.reports import Section
+from greylag.studies import Context, Outcome, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.images import MODEL, UNIT, ImageSettings, named_examples, open_images
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage
-from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, QUANTITIES, SSVM, Task, TrialTable, run_trials
+from greylag_papers.schiegg_2016.trials import COULOMB, METHODS, SSVM, Task, TrialTable, run_trials
 from greylag_papers.texts import read_texts
 
 FOLDS, VALIDATED = 5, 2
-BASELINES = (SSVM, "perturbed", "divmcl")
 _TEXTS = read_texts(__file__)
 
 
@@ -60,60 +59,31 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     tasks = fold_tasks(categories, settings.fold_seed)
     context.progress(f"{FOLDS} folds, {len(tasks[0].training)} images to train on in the first")
     table = TrialTable(tuple(run_trials(MODEL, tasks, settings, n_jobs=context.n_jobs)))
-    matched, M = report.matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs), max(settings.sizes)
-    tests = {
-        quantity: report.compare_methods(table, BASELINES, METHODS[1:], quantity, "task") for quantity in QUANTITIES
-    }
-    sections = [
-        Section(
-            "Pick-best",
-            _TEXTS["categories: loss"],
-            [
-                report.error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
-                report.size_table(table, METHODS, "Pick-best loss by M"),
-                deviation_table(table, M),
-            ],
-        ),
-        Section(
-            "Members",
-            parts=[
-                *report.member_tables(table, METHODS, "all categories"),
-                *report.control_tables(table, matched, COULOMB, "all categories", "task"),
-            ],
-        ),
-        Section(
-            "Significance",
-            _TEXTS["categories: tests"],
-            [comparison_table(f"{name.capitalize()} loss, M = {M}", *compared) for name, compared in tests.items()],
-        ),
-    ]
-    scores = {method: table.scores(method) for method in METHODS}
-    scores |= report.claims(
-        table, matched, COULOMB, (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic"), "task", ("pick-best",)
-    )
+    matched = report.matched_trials(MODEL, tasks, table, COULOMB, n_jobs=context.n_jobs)
+    others = (SSVM, "mcl", "divmcl", "cssvm-all", "cssvm-stochastic")
+    claims = report.claims(table, matched, COULOMB, others, "task", ("pick-best",))
+    scores = {method: table.scores(method) for method in METHODS} | claims
+    members = report.member_tables(table, METHODS, "all categories")
+    controls = report.control_table(table, matched, COULOMB, "all categories")
+    tests = means_table("Pick-best losses at the largest M", claims)
     return Outcome(
         scores=scores,
-        results={
-            "scores": scores,
-            "by fold": {method: table.by_task(method) for method in METHODS},
-            "tests": {
-                name: [to_dict({}, test)["significance"] for test in compared] for name, compared in tests.items()
-            },
-        },
+        results={"scores": scores, "by fold": {method: table.by_task(method) for method in METHODS}},
         title=f"Diverse models from all categories: {settings.name}",
-        sections=sections,
+        sections=[
+            Section(
+                "Pick-best",
+                _TEXTS["categories: loss"],
+                [
+                    report.error_bar_figure(table, METHODS, "Pick-best loss by M (after Figure 4 of the paper)", UNIT),
+                    report.size_table(table, METHODS, "Pick-best loss by M"),
+                ],
+            ),
+            Section("Members", parts=[*members, controls]),
+            Section("Significance", _TEXTS["categories: tests"], [tests]),
+        ],
         provenance={"data": asdict(settings.images)},
     )
-
-
-def deviation_table(table: TrialTable, M: int) -> Table:
-    """Tabulate mean and standard deviation over folds of the pick-best loss, at the largest M of each method."""
-    by_fold = {method: [*table.by_task(method).values()] for method in METHODS}
-    rows = {
-        method: {"mean": float(np.mean(losses)), "standard deviation": float(np.std(losses, ddof=1))}
-        for method, losses in by_fold.items()
-    }
-    return means_table(f"Pick-best loss over folds, M = {M}", rows)
 
 
 STUDY = Study(Settings, open_images, run)

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, cast
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from greylag import ParameterError
-from greylag.evaluation import Scores, compare_scores
-from greylag.ranking import FloatArray
-from greylag.reports import Figure, Section, to_dict
-from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table, means_table
+from greylag.reports import Section
+from greylag.studies import Context, Outcome, Positive, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
@@ -26,7 +24,6 @@ from greylag_papers.schiegg_2016.trials import (
     SSVM,
     EnsembleSettings,
     Example,
-    Quantity,
     Task,
     TrialTable,
     run_trials,
@@ -85,35 +82,50 @@ def run(settings: Settings, categories: Sequence[Sequence[LabelledImage]], conte
     table = TrialTable(tuple(run_trials(MODEL, every, settings, methods=METHODS, n_jobs=context.n_jobs)))
     tables = {name: table.restrict([task.name for task in part]) for name, part in tasks.items()} | {TOGETHER: table}
     matched = report.matched_trials(MODEL, every, table, (CSSVM, GRADIENT), n_jobs=context.n_jobs)
-    controls = report.control_tables(table, matched, (CSSVM, GRADIENT), TOGETHER, "task")
-    others = (SSVM, "mcl", "mcl-perturbed", "divmcl")
-    scores = {method: table.scores(method) | member_scores(table, method) for method in METHODS}
-    scores |= report.claims(table, matched, [CSSVM], (*others, GRADIENT), "task")
-    scores |= report.claims(table, matched, [GRADIENT], (), "task")
+    others = (SSVM, "mcl", "mcl-perturbed", "divmcl", GRADIENT)
+    claims = report.claims(table, matched, [CSSVM], others, "task")
+    claims |= report.claims(table, matched, [GRADIENT], (), "task")
+    scores = {method: table.scores(method) | member_scores(table, method) for method in METHODS} | claims
     scores |= {
         f"{CSSVM} below {other}, pick-best": lower_in(tables, CSSVM, other) for other in ENSEMBLES if other != CSSVM
     }
-    trained = {quantity: training_scores(table, quantity) for quantity in QUANTITIES}
-    tests = {quantity: compare_scores(losses, CSSVM, test="wilcoxon") for quantity, losses in trained.items()}
-    sections = [
-        Section("Pick-best", _TEXTS["images: loss"], loss_parts(tables)),
-        Section("Members", _TEXTS["images: members"], [*member_parts(tables), *controls]),
-        Section(
-            "Significance",
-            _TEXTS["images: tests"],
-            [comparison_table(f"{name.capitalize()} loss at the largest M", test) for name, test in tests.items()],
-        ),
-        Section("One image", parts=[gallery(every[0], categories[0][1 + settings.n_validation], table)]),
-    ]
+    shown = {name: tables[name] for name in (ALONE, TOGETHER)}
+    by_category = {method: {name: part.score(method) for name, part in tables.items()} for method in METHODS}
+    # Of as many members as in the paper's histogram, or the closest number that was trained
+    M = min(table.sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
+    caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
     return Outcome(
         scores=scores,
         results={
             "scores": scores,
-            "by training image": {quantity: to_dict(trained[quantity], tests[quantity]) for quantity in QUANTITIES},
+            "by training image": {
+                quantity: {method: table.by_task(method, quantity=quantity) for method in METHODS}
+                for quantity in QUANTITIES
+            },
             "chosen": table.chosen_learners(METHODS),
         },
         title=f"Diverse models from one image: {settings.name}",
-        sections=sections,
+        sections=[
+            Section(
+                "Pick-best",
+                _TEXTS["images: loss"],
+                [
+                    report.size_figure(shown, ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
+                    report.size_table(table, METHODS, "Pick-best loss by M, all categories"),
+                    means_table("Pick-best loss at the largest M, by category", by_category),
+                ],
+            ),
+            Section(
+                "Members",
+                _TEXTS["images: members"],
+                [
+                    *report.member_tables(table, METHODS, TOGETHER),
+                    report.histogram_figure(shown, ENSEMBLES, M, caption, UNIT),
+                    report.control_table(table, matched, (CSSVM, GRADIENT), TOGETHER),
+                ],
+            ),
+            Section("Significance", _TEXTS["images: tests"], [means_table("Losses at the largest M", claims)]),
+        ],
         provenance={"data": asdict(settings.images)},
     )
 
@@ -159,47 +171,6 @@ def lower_in(tables: Mapping[str, TrialTable], method: str, other: str) -> dict[
     categories = [table for name, table in tables.items() if name != TOGETHER]
     lower = [table.score(method) < table.score(other) for table in categories]
     return {"categories": float(sum(lower)), "of": float(len(lower))}
-
-
-def loss_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
-    """Pick-best loss by M and by category."""
-    by_category = {method: {name: table.score(method) for name, table in tables.items()} for method in METHODS}
-    return [
-        report.size_figure(_panels(tables), ENSEMBLES, "Pick-best loss by M (after Figure 3 of the paper)", UNIT),
-        report.size_table(tables[TOGETHER], METHODS, "Pick-best loss by M, all categories"),
-        means_table("Pick-best loss at the largest M, by category", by_category),
-    ]
-
-
-def member_parts(tables: Mapping[str, TrialTable]) -> list[Table | Figure]:
-    """Return the losses of all members."""
-    # Of as many members as in the paper's histogram, or the closest number that was trained
-    M = min(tables[TOGETHER].sizes(CSSVM), key=lambda M: abs(M - HISTOGRAM_SIZE))
-    caption = f"Losses of all members on all test images, M = {M} (after Figure 3 of the paper)"
-    return [
-        *report.member_tables(tables[TOGETHER], METHODS, TOGETHER),
-        report.histogram_figure(_panels(tables), ENSEMBLES, M, caption, UNIT),
-    ]
-
-
-def _panels(tables: Mapping[str, TrialTable]) -> dict[str, TrialTable]:
-    """Return one category, and all together."""
-    return {name: tables[name] for name in (ALONE, TOGETHER)}
-
-
-def training_scores(table: TrialTable, quantity: Quantity) -> dict[str, Scores]:
-    """Return the mean test loss of each method at its largest M by training image, which takes the place of a query."""
-    return {method: Scores.single(report.LOSS, table.by_task(method, quantity=quantity)) for method in METHODS}
-
-
-def gallery(task: Task, image: LabelledImage, table: TrialTable) -> Figure:
-    """Return the predictions of each method's members, trained on `task`, for `image`."""
-    alone = table.restrict([task.name])
-    ensembles = {}
-    for method in METHODS:
-        (trial,) = alone.chosen(method)
-        ensembles[method] = cast(FloatArray, trial.weights)
-    return report.draw_gallery(_TEXTS["images: gallery"], image.colours, image.labels, ensembles)
 
 
 STUDY = Study(Settings, open_images, run)

@@ -11,15 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.evaluation import Family, Measure, Scores, Significance, compare_scores
 from greylag.learning.structured import ComparingModel, Coulomb, TrainingSet
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import FloatArray
 from greylag.reports import Figure, Panel, line_figure
 from greylag.runtime import parallel_map
-from greylag.studies import Table, comparison_table, means_table
+from greylag.studies import Table, means_table
 from greylag_papers.contrasts import contrasts
-from greylag_papers.figures import picture_figure
-from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,
     QUANTITIES,
@@ -34,8 +31,6 @@ from greylag_papers.schiegg_2016.trials import (
     optimum,
     run_trial,
 )
-
-LOSS = Measure(Family("loss", lower_is_better=True))
 
 
 def size_table(table: TrialTable, methods: Sequence[str], caption: str, quantity: Quantity = "pick-best") -> Table:
@@ -107,7 +102,7 @@ def claims(
     rows: dict[str, dict[str, float]] = {}
     for quantity in quantities:
         values = {
-            name: [*source.by_unit(name, unit, quantity).values()]
+            name: [loss for _, loss in sorted(source.by_unit(name, unit, quantity).items())]
             for source in (table, matched)
             for name in dict.fromkeys(trial.method for trial in source.trials)
         }
@@ -118,21 +113,6 @@ def claims(
             for family in (pairs, [(method, other) for other in random]):
                 rows |= contrasts(values, family, test="wilcoxon", where=f", {quantity}")
     return rows
-
-
-def compare_methods(
-    table: TrialTable, baselines: Sequence[str], methods: Sequence[str], quantity: Quantity, unit: Unit
-) -> list[Significance]:
-    """Compare methods at their largest M with baselines, by Wilcoxon's signed-rank test over examples or tasks."""
-    scores = {}
-    for method in dict.fromkeys((*baselines, *methods)):
-        scores[method] = Scores.single(LOSS, table.by_unit(method, unit, quantity))
-    tests = []
-    for baseline in baselines:
-        # The others are compared with the first baseline alone: each test more would weaken all by Holm's correction.
-        others = [name for name in methods if name in COULOMB or baseline == baselines[0]]
-        tests.append(compare_scores({name: scores[name] for name in (baseline, *others)}, baseline, test="wilcoxon"))
-    return tests
 
 
 def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str, ylabel: str) -> Figure:
@@ -147,20 +127,6 @@ def size_figure(tables: Mapping[str, TrialTable], methods: Sequence[str], captio
     return line_figure(caption, "M", ylabel, panels)
 
 
-def spread_table(tables: Mapping[str, TrialTable], methods: Sequence[str], caption: str) -> Table:
-    """Tabulate quantiles and mean of the losses of all members on all test examples, by table and method."""
-    rows = []
-    for name, table in tables.items():
-        for method in methods:
-            losses = _losses(table, method)
-            rows.append((name, method, *np.quantile(losses, (0, 0.25, 0.5, 0.75, 1)).tolist(), float(losses.mean())))
-    return Table(caption, ("", "", "least", "25 %", "50 %", "75 %", "most", "mean"), rows)
-
-
-def _losses(table: TrialTable, method: str, M: int | None = None) -> FloatArray:
-    return np.concatenate([trial.losses.ravel() for trial in table.chosen(method, M)])
-
-
 def histogram_figure(
     tables: Mapping[str, TrialTable], methods: Sequence[str], M: int, caption: str, xlabel: str
 ) -> Figure:
@@ -169,7 +135,8 @@ def histogram_figure(
     middles = (0.5 * (bins[1:] + bins[:-1])).round(3).tolist()
     panels: dict[str, Panel] = {}
     for name, table in tables.items():
-        counts = {method: np.histogram(_losses(table, method, M), bins)[0] for method in methods}
+        losses = {m: np.concatenate([trial.losses.ravel() for trial in table.chosen(m, M)]) for m in methods}
+        counts = {method: np.histogram(values, bins)[0] for method, values in losses.items()}
         shares = {method: (count / count.sum()).tolist() for method, count in counts.items()}
         panels[name] = {method: dict(zip(middles, share, strict=True)) for method, share in shares.items()}, {}
     return line_figure(caption, xlabel, "share of members and images", panels)
@@ -181,33 +148,6 @@ def error_bar_figure(table: TrialTable, methods: Sequence[str], caption: str, yl
     curves = {method: {M: float(np.mean(losses)) for M, losses in of.items()} for method, of in by_task.items()}
     bars = {method: {M: float(np.std(losses, ddof=1)) for M, losses in of.items()} for method, of in by_task.items()}
     return line_figure(caption, "M", ylabel, {"": (curves, {})}, deviations={"": bars})
-
-
-GREY = 0.75
-
-
-def draw_gallery(caption: str, colours: FloatArray, labels: IntArray, ensembles: Mapping[str, FloatArray]) -> Figure:
-    """Draw an image and its labels (white is the object), then a row for each ensemble: members' labels, best first."""
-    x, model = Superpixels.from_colours(colours), PottsModel()
-
-    def tile(y: IntArray) -> FloatArray:
-        return np.broadcast_to(y.reshape(*x.shape, 1), colours.shape).astype(np.float64)
-
-    rows = {"image, labels": [colours, tile(labels)]}
-    for name, members in ensembles.items():
-        labellings = sorted((model.infer(x, weights) for weights in members), key=lambda y: model.loss(labels, y))
-        rows[name] = [tile(y) for y in labellings]
-    return picture_figure(caption, {"": mosaic([*rows.values()])}, rows=[*rows])
-
-
-def mosaic(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:
-    """Draw images of the same shape (r, c, 3) side by side, with a grey line below and to the right of each."""
-    r, c, _ = rows[0][0].shape
-    joined = np.full((len(rows) * (r + 1), max(map(len, rows)) * (c + 1), 3), GREY)
-    for i, row in enumerate(rows):
-        for j, image in enumerate(row):
-            joined[i * (r + 1) : i * (r + 1) + r, j * (c + 1) : j * (c + 1) + c] = image
-    return joined
 
 
 ANGLE, TRAINING = "random, angle of", "random, training loss of"
@@ -266,14 +206,10 @@ def largest_spread(quantity: Callable[[float], float], limit: float) -> float:
     return float(np.exp(low))
 
 
-def control_tables(
-    table: TrialTable, matched: TrialTable, methods: Sequence[str], where: str, unit: Unit
-) -> list[Table]:
-    """Return each method at its largest M beside its random vectors, and Wilcoxon's tests of their pick-best losses."""
+def control_table(table: TrialTable, matched: TrialTable, methods: Sequence[str], where: str) -> Table:
+    """Return each method at its largest M beside its random vectors."""
     rows: dict[str, dict[str, float]] = {}
-    tests: list[Significance] = []
     for method in methods:
-        scores = {}
         for name in (method, f"{ANGLE} {method}", f"{TRAINING} {method}"):
             source = table if name == method else matched
             trials = source.chosen(name)
@@ -283,11 +219,4 @@ def control_tables(
                 "pick-best": source.score(name),
                 "mean": source.score(name, quantity="mean"),
             }
-            scores[name] = Scores.single(LOSS, source.by_unit(name, unit))
-        if len(scores[method].qids) > 1:  # a single ensemble tells nothing
-            tests.append(compare_scores(scores, method, test="wilcoxon"))
-    shown = means_table(f"Random vectors that match in angle or training loss, {where}", rows)
-    return [
-        shown,
-        *([comparison_table(f"Pick-best loss of matching random vectors, {where}", *tests)] if tests else []),
-    ]
+    return means_table(f"Random vectors that match in angle or training loss, {where}", rows)

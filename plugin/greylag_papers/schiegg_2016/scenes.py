@@ -26,7 +26,7 @@ from greylag_papers.schiegg_2016.potts import (
     colour_features,
     inverse_frequencies,
 )
-from greylag_papers.schiegg_2016.report import control_tables, matched_trials, member_tables, size_table
+from greylag_papers.schiegg_2016.report import control_table, matched_trials, member_tables, size_table
 from greylag_papers.schiegg_2016.synthetic_images import LabelledImage, SyntheticImages
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,
@@ -212,7 +212,7 @@ def run(settings: Settings, draws: Sequence[Scenes], context: Context) -> Outcom
         Section("Loss", parts=[
             size_table(table, METHODS, "Pick-best weighted loss by M"),
             *member_tables(table, METHODS, "test scenes"),
-            *control_tables(table, matched, COULOMB, "test scenes", "task"),
+            control_table(table, matched, COULOMB, "test scenes"),
         ]),
     ]  # fmt: skip
     return Outcome(

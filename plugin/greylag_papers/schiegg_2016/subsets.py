@@ -15,20 +15,17 @@ import numpy as np
 
 from greylag.diversity import CoverageModel
 from greylag.greedy import ModularGain, greedy_picks
-from greylag.learning.structured import Coulomb
-from greylag.reports import Section, to_dict
-from greylag.studies import Context, Outcome, Positive, Study, Table, comparison_table
+from greylag.reports import Section
+from greylag.studies import Context, Outcome, Positive, Study, means_table
 from greylag_papers.schiegg_2016 import report
 from greylag_papers.schiegg_2016.trials import (
     COULOMB,
     METHODS,
-    QUANTITIES,
     SSVM,
     EnsembleSettings,
     Task,
     Trial,
     TrialTable,
-    run_learners,
     run_trials,
 )
 from greylag_papers.texts import read_texts
@@ -63,8 +60,6 @@ class SubsetSettings(EnsembleSettings):
     """Number of queries to choose parameters on."""
     n_single: Positive = 2
     """Number of training queries of each split that are also trained on alone."""
-    alpha_curve: tuple[float, ...] = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0)
-    """Values of alpha for the table of angles."""
 
 
 @dataclass(frozen=True)
@@ -77,51 +72,36 @@ class OpenSplits:
 
 def run(settings: SubsetSettings, opened: OpenSplits, context: Context) -> Outcome:
     """Compare ensembles that pick sets of documents."""
-    tables, M = trial_tables(opened.splits, settings, context), max(settings.sizes)
-    matched = {
-        name: report.matched_trials(CoverageModel(settings.k), wanted, tables[name], COULOMB, n_jobs=context.n_jobs)
-        for name, wanted in tasks(opened.splits, settings).items()
-    }
-    curve = report.angle_table(
-        by_alpha(opened.splits, settings, context.n_jobs), M, f"Mean angle in degrees and losses by alpha, M = {M}"
-    )
-    main = {name: main_tables(table, M, f"trained on {name}") for name, table in tables.items()}
-    more = {
-        name: [
-            *report.member_tables(table, SHOWN, f"trained on {name}"),
-            *report.control_tables(table, matched[name], COULOMB, f"trained on {name}", "example"),
+    tested = {query.qid: query for split in opened.splits for query in split.test}
+    shuffled = random_trials([*tested.values()], settings.sizes, settings.k)
+    model, n_jobs = CoverageModel(settings.k), context.n_jobs
+    tables, parts, found = {}, {}, {}
+    for name, wanted in tasks(opened.splits, settings).items():
+        context.progress(f"{len(wanted)} ensembles per candidate, each trained on {name}; {len(tested)} test queries")
+        where, table = (
+            f"trained on {name}",
+            TrialTable((*shuffled, *run_trials(model, wanted, settings, n_jobs=n_jobs))),
+        )
+        matched = report.matched_trials(model, wanted, table, COULOMB, n_jobs=n_jobs)
+        tests = report.claims(table, matched, COULOMB, BASELINES, "example")
+        parts[name] = [
+            report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
+            means_table(f"Losses at the largest M, {where}", tests),
+            *report.member_tables(table, SHOWN, where),
+            report.control_table(table, matched, COULOMB, where),
         ]
-        for name, table in tables.items()
-    }
-    spread = report.spread_table(tables, SHOWN, f"Losses of all members on all test queries, M = {M}")
+        tables[name], found[name] = table, {"tests": tests, **results(table)}
+    figure = report.size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)
     return Outcome(
         scores=scores(tables),
-        results={name: results(table) for name, table in tables.items()} | {"alpha": [curve.header, *curve.rows]},
-        tables=[table for name in tables for table in (*main[name], *more[name])],
+        results=found,
         title=f"Ensembles for subset prediction: {settings.name}",
         sections=[
-            Section(
-                "Pick-best loss by M",
-                _TEXTS["subsets: methods"],
-                [report.size_figure(tables, ENSEMBLES, "Pick-best loss by M", LOSS)],
-            ),
-            *(Section(f"Trained on {name}", _TEXTS["subsets: tables"], [*main[name], *more[name]]) for name in tables),
-            Section("Distribution of losses", parts=[spread]),
-            Section("Alpha", _TEXTS["subsets: alpha"], [curve]),
+            Section("Pick-best loss by M", _TEXTS["subsets: methods"], [figure]),
+            *(Section(f"Trained on {name}", _TEXTS["subsets: tables"], parts[name]) for name in tables),
         ],
         provenance=opened.provenance,
     )
-
-
-def trial_tables(splits: Sequence[Split], settings: SubsetSettings, context: Context) -> dict[str, TrialTable]:
-    """Return the losses of all methods, by training set."""
-    tested = {query.qid: query for split in splits for query in split.test}
-    shuffled = random_trials([*tested.values()], settings.sizes, settings.k)
-    model, tables = CoverageModel(settings.k), {}
-    for name, wanted in tasks(splits, settings).items():
-        context.progress(f"{len(wanted)} ensembles per candidate, each trained on {name}; {len(tested)} test queries")
-        tables[name] = TrialTable((*shuffled, *run_trials(model, wanted, settings, n_jobs=context.n_jobs)))
-    return tables
 
 
 def tasks(splits: Sequence[Split], settings: SubsetSettings) -> dict[str, list[Task]]:
@@ -138,18 +118,6 @@ def _task(split: Split, training: Sequence[StudyQuery]) -> Task:
     )
     name = f"{', '.join(trained)} for {next(iter(test))}"
     return Task(name, [*trained.values()], [*validation.values()], test)
-
-
-def by_alpha(splits: Sequence[Split], settings: SubsetSettings, n_jobs: int | None = None) -> TrialTable:
-    """Return the Coulomb SVM of the largest M, all members of which learn from all queries, for each alpha."""
-    M, model = max(settings.sizes), CoverageModel(settings.k)
-    learners = [
-        Coulomb(M, alpha=alpha, C=C, s=settings.s, epochs=settings.epochs, seed=settings.seed)
-        for C in settings.ensemble_costs
-        for alpha in settings.alpha_curve
-    ]
-    together, _ = tasks(splits, settings).values()
-    return TrialTable(tuple(run_learners(model, together, {("cssvm-all", M): learners}, n_jobs=n_jobs)))
 
 
 def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -> list[Trial]:
@@ -170,30 +138,9 @@ def random_trials(queries: Sequence[StudyQuery], sizes: Sequence[int], k: int) -
     return trials
 
 
-def main_tables(table: TrialTable, M: int, where: str) -> list[Table]:
-    """Pick-best loss by M, and the comparisons of both quantities."""
-    tests = {
-        quantity: report.compare_methods(table, BASELINES, ENSEMBLES, quantity, "example") for quantity in QUANTITIES
-    }
-    return [
-        report.size_table(table, SHOWN, f"Pick-best loss by M, {where}"),
-        *(
-            comparison_table(f"{name.capitalize()} loss, M = {M}, {where}", *compared)
-            for name, compared in tests.items()
-        ),
-    ]
-
-
 def results(table: TrialTable) -> dict[str, Any]:
-    """Return the comparisons, and the chosen candidates with their losses by test query, JSON-serialisable."""
-    tests = {
-        quantity: [
-            to_dict({}, test)["significance"]
-            for test in report.compare_methods(table, BASELINES, ENSEMBLES, quantity, "example")
-        ]
-        for quantity in QUANTITIES
-    }
-    methods = {
+    """Return the chosen candidates with their losses by test query, JSON-serialisable."""
+    return {
         method: {
             str(M): {
                 "chosen": {
@@ -207,7 +154,6 @@ def results(table: TrialTable) -> dict[str, Any]:
         }
         for method in SHOWN
     }
-    return {"tests": tests, **methods}
 
 
 def scores(tables: Mapping[str, TrialTable]) -> dict[str, dict[str, float]]:

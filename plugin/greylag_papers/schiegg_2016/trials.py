@@ -189,18 +189,8 @@ def run_trials(
 ) -> list[Trial]:
     """Train every candidate of the methods, for each ensemble size, on every task."""
     by_size = {M: candidates(settings, M) for M in settings.sizes}
-    wanted = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
-    return run_learners(model, tasks, wanted, n_jobs=n_jobs)
-
-
-def run_learners(
-    model: ComparingModel[Any, Any, Any],
-    tasks: Sequence[Task],
-    learners: Mapping[tuple[str, int], Sequence[EnsembleLearner]],
-    *,
-    n_jobs: int | None = None,
-) -> list[Trial]:
-    """Train the learners of each method and M on every task. The structured SVM is trained once for each task and C."""
+    learners = {(method, 1 if method == SSVM else M): by_size[M][method] for method in methods for M in settings.sizes}
+    # The structured SVM is trained once for each task and C.
     costs = dict.fromkeys(learner.C for of_method in learners.values() for learner in of_method)
     pairs = list(product(tasks, costs))
     starts = parallel_map(

@@ -22,7 +22,6 @@ from greylag.reports import Figure, Panel, Section, line_figure
 from greylag.runtime import parallel_map
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study, Table
 from greylag_papers.contrasts import contrasts
-from greylag_papers.figures import picture_figure
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
     PAGERANK,
@@ -37,8 +36,7 @@ from greylag_papers.zhou_2003.by_example import (
 )
 
 MANIFOLD, DISTANCE, CHOSEN = "manifold", "distance", "chosen"
-SIDE = 16  # pixels
-SHOWN = 10  # rows and columns of the figure of best-ranked images
+TOP = 99  # images, as in the paper's Figure 4
 
 
 class Settings(Experiment):
@@ -129,11 +127,10 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
     chosen_tables = choice_tables(chosen, fixed, settings)
-    best = {name: f[:, 1, 0, 0] for name, f in scores.items()}  # of the second digit, which is 2 as in Figure 4
     first = {name: f[..., :1] for name, f in scores.items()}
     first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
     with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
-    top = {f"{name}, top {SHOWN**2 - 1}": precision(f, digits, single, SHOWN**2 - 1) for name, f in first.items()}
+    top = {f"{name}, top {TOP}": precision(f, digits, single, TOP) for name, f in first.items()}
     # On the same trials and with all queries, so that the choice is compared with the fixed parameters and nothing
     # else.
     choices = {CHOSEN: chosen.areas, "fixed": fixed, **partial_choices(tried, fixed.shape, settings)}
@@ -159,7 +156,6 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
         title="Manifold ranking of handwritten digits",
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
-            Section("Best images for one query", parts=[best_figure(X, int(queries[1, 0, 0]), best)]),
             Section("Kernel width", _TEXTS["width"].format(black=settings.black, white=settings.white), [width_table]),
             Section(
                 "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
@@ -319,19 +315,6 @@ def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
     }
     caption = f"Mean ROC area ± one standard deviation over {settings.trials} trials."
     return line_figure(caption, "queries", "ROC area", panels, deviations=deviations)
-
-
-def best_figure(X: FloatArray, query: int, scores: Mapping[str, FloatArray]) -> Figure:
-    """Return the query and the highest-scoring images, for each of `scores` (the paper's Figure 4)."""
-    pictures = {}
-    for name, values in scores.items():
-        others = np.delete(np.arange(len(X)), query)
-        best = others[np.argsort(-values[others], kind="stable")[: SHOWN**2 - 1]]
-        rows = (len(best) + 1) // SHOWN
-        tiles = X[[query, *best][: rows * SHOWN]].reshape(rows, SHOWN, SIDE, SIDE)
-        joined = tiles.swapaxes(1, 2).reshape(rows * SIDE, -1)
-        pictures[name] = (joined.max() - joined) / (np.ptp(joined) or 1.0)  # ink is dark
-    return picture_figure("The query, top left, and the highest-scoring images, row by row.", pictures)
 
 
 _TEXTS = read_texts(__file__)

@@ -1,5 +1,3 @@
-import json
-
 from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.categories import STUDY, Settings, fold_tasks
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
@@ -32,8 +30,6 @@ def test_study(tmp_path):
         M = 1 if method == "ssvm" else 2
         assert scores[f"pick-best@{M}"] <= scores[f"mean@{M}"] < 1
     assert result["mcl"]["pick-best@1"] == result["ssvm"]["pick-best@1"]
-    tests = json.loads((tmp_path / "results.json").read_text())["tests"]
-    rows = [row for by_baseline in tests.values() for test in by_baseline for row in test["comparisons"]]
     # Trained ensembles are the units, not the images that they are tested on.
-    assert {row["wins"] + row["ties"] + row["losses"] for row in rows} == {5}
+    assert result["cssvm-best / ssvm, pick-best"]["n"] == 5
     assert (tmp_path / "report.html").read_text().count("<svg") == 1

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from greylag.studies.runner import run_study
@@ -38,9 +39,6 @@ def test_study(tmp_path):
     by_training = found["by training image"]["pick-best"]
     for method, chosen in found["chosen"].items():
         largest = "pick-best@1" if method == "ssvm" else "pick-best@2"
-        assert by_training["runs"][method]["means"]["loss"] == pytest.approx(result[method][largest])
-        assert list(chosen) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
-    assert [comparison["run"] for comparison in by_training["significance"]["comparisons"]] == [
-        name for name in METHODS if name != CSSVM
-    ]
-    assert (tmp_path / "report.html").read_text().count("<svg") == 3
+        assert np.mean([*by_training[method].values()]) == pytest.approx(result[method][largest])
+        assert list(chosen) == list(by_training[method]) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert (tmp_path / "report.html").read_text().count("<svg") == 2

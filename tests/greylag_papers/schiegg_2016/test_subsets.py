@@ -8,7 +8,6 @@ import pytest
 
 import greylag
 from greylag.studies.runner import run_study
-from greylag_papers.schiegg_2016.report import angle_table
 from greylag_papers.schiegg_2016.subsets import (
     COLLECTION,
     ENSEMBLES,
@@ -17,13 +16,11 @@ from greylag_papers.schiegg_2016.subsets import (
     CollectionSubsets,
     SubsetSettings,
     SyntheticSubsets,
-    by_alpha,
     random_trials,
     tasks,
 )
 from greylag_papers.schiegg_2016.trials import COULOMB, TrialTable
-from greylag_papers.yue_joachims_2008.queries import first_split, folds, synthetic_queries
-from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
+from greylag_papers.yue_joachims_2008.queries import folds
 from tests.greylag_papers.schiegg_2016.samples import GRID, ONE
 from tests.greylag_papers.yue_joachims_2008 import samples
 
@@ -67,17 +64,6 @@ def test_queries_are_trained_on_together_and_alone():
     assert len(set(names)) == len(names)
 
 
-def test_angles_grow_with_alpha():
-    split = first_split(synthetic_queries(SyntheticSubtopics(n_sets=4, n_documents=20, n_words=50)), 2, 1)
-    settings = SubsetSettings(name="s", sizes=(1, 3), n_training=2, alpha_curve=(0.0, 0.01, 1.0), **ONE)
-    table = by_alpha([split], settings)
-    assert {(found.M, found.task) for found in table.trials} == {(3, "0, 1 for 3")}
-    rows = angle_table(table, 3, "").rows
-    assert [row[2] for row in rows] == ["0", "0.01", "1"]
-    angles = [row[3] for row in rows]
-    assert angles[0] < 1 < angles[1] < angles[2]  # with alpha = 0, all members are the structured SVM
-
-
 DEMO = Path(greylag.__file__).parent / "demo"
 
 
@@ -86,28 +72,27 @@ def test_study_of_a_collection(tmp_path):
     settings = CollectionSubsets(
         name="demo", study="cssvm_subsets_collection", docs="docs.jsonl", topics="topics.tsv",
         subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, sizes=(2,), n_training=3, n_validation=1, n_single=1,
-        data_folder=DEMO, alpha_curve=(0.0, 0.1),
-        **ONE,
+        data_folder=DEMO, **ONE,
     )  # fmt: skip
     result = run_study(COLLECTION, settings, tmp_path).scores
     for method in ENSEMBLES:
         scores = result[method]
         for name in ("3 queries", "1 query"):
             assert 0 < scores[f"pick-best@2 from {name}"] <= scores[f"mean@2 from {name}"] < 1
-    assert "Mean angle in degrees" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.long
 def test_study_of_synthetic_sets(tmp_path):
     settings = SyntheticSubsets(
         name="s", study="cssvm_subsets_synthetic", n_sets=6, sizes=(1, 2), n_training=2, n_validation=2, n_single=1,
-        alpha_curve=(0.0, 0.1), **ONE,
+        **ONE,
     )  # fmt: skip
     result = run_study(SYNTHETIC, settings, tmp_path / "new").scores
     assert tuple(result) == SHOWN
     assert set(COULOMB) < set(SHOWN)
     content = json.loads((tmp_path / "new" / "results.json").read_text())
     for name in ("2 queries", "1 query"):
+        assert content[name]["tests"]["cssvm-all / ssvm, mean"]["n"] == 2
         for method, scores in result.items():
             M = 1 if method == "ssvm" else 2
             losses = np.array([*content[name][method][str(M)]["losses"].values()])
