@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from greylag.errors import ParameterError
 from greylag.index import PositionalIndex
 from greylag.index.bm25 import stored_lengths
 from greylag.index.lucene.build import build_index
@@ -38,9 +37,3 @@ def test_lengths_are_those_that_lucene_keeps(index):
     _, small = index, java_class("org.apache.lucene.util.SmallFloat")
     lengths = np.array([*range(300), 1000, 12345, 2**20 - 1, 2**30, 2**31 - 1])
     assert stored_lengths(lengths).tolist() == [small.byte4ToInt(small.intToByte4(n)) for n in lengths.tolist()]
-
-
-@pytest.mark.parametrize("options", [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}])
-def test_parameters_out_of_range(options):
-    with pytest.raises(ParameterError, match="must be"):
-        PositionalIndex.from_texts(TEXTS).bm25(**options)

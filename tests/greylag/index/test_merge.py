@@ -76,25 +76,6 @@ def test_shards_equal_one_index(words, cuts, order, more):
     assert features[0] == features[1]
 
 
-@pytest.mark.parametrize("cuts", [[], [1], [0, 2]])
-def test_documents_beyond_the_last_are_refused(cuts):
-    texts = {"a": "new york", "b": "york"}
-    index = from_shards(split(texts, cuts)) if cuts else PositionalIndex.from_texts(texts)
-    terms = index.term_numbers(["york"])
-    for read in (
-        lambda: index.term_frequencies([0, 2]),
-        lambda: index.token_stream(2),
-        lambda: index.parts.frequencies(terms, np.array([1, 2])),
-    ):
-        with pytest.raises(ParameterError, match=r"document 2\b.*\b2 documents"):
-            read()
-
-
-def test_a_docid_in_two_shards_is_refused():
-    with pytest.raises(CollectionError, match=r"'b' .*shard 0 .*shard 2\b"):
-        from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}])
-
-
 def build(folder, name, documents):
     docs = folder / f"{name}.jsonl"
     docs.write_text("".join(json.dumps(document) + "\n" for document in documents))
@@ -217,12 +198,6 @@ def test_shards_pickle_by_reference(demo):
 
 
 def test_what_cannot_be_one_collection(demo, tmp_path):
-    with pytest.raises(ParameterError, match="a is given twice: name each index once"):
-        LuceneIndex([demo[1], demo[2], demo[1].parent / "." / "a"])
-    with pytest.raises(CollectionError, match=r"'no/a\\x00' .*null"):
-        LuceneIndex(["no/a\0", demo[1]])
-    with pytest.raises(ParameterError, match="no index is given"):
-        LuceneIndex([])
     own = json.loads((DEMO / "docs.jsonl").read_text().splitlines()[3])
     again = build(tmp_path, "again", [own, {"id": "new", "contents": "x"}])
     message = f"^the docid '{own['id']}' is in {demo[1]} and in {again}: leave it out of one of them$"

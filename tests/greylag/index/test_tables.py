@@ -88,7 +88,7 @@ def test_names_outside_the_arrays_are_damage(tables, place, value):
     for name, use in uses.items():
         array = getattr(tables, name).copy()
         array[place] = value
-        with pytest.raises(CollectionError, match=r"damaged.*greylag doctor --index"):
+        with pytest.raises(CollectionError, match="greylag doctor --index"):
             use(replace(tables, **{name: array}))
 
 
@@ -183,9 +183,3 @@ def test_different_entries_are_told_apart_by_more_than_their_last_bits(rows, ran
     in_order = [*chain.from_iterable(rows)]
     assert different.tolist() == [*dict.fromkeys(in_order)]
     assert different[numbers].tolist() == in_order
-
-
-@pytest.mark.parametrize("entry", [-1, 3])
-def test_an_entry_outside_a_table_is_damage(entry):
-    with pytest.raises(CollectionError, match="damaged"):
-        numbered(3, np.array([[0], [2]]), 2, np.array([0, entry], dtype=np.int32))

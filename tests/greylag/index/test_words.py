@@ -4,6 +4,7 @@ Tests `greylag.features.written`.
 """
 
 import json
+import pickle
 from math import log
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greylag.errors import CollectionError, ParameterError
+from greylag.errors import CollectionError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.index import words as module
@@ -169,17 +170,10 @@ def test_what_is_outside_an_array_is_refused():
         broken = CollectionWords((PlacedWords(0, Words(**damaged)),))
         read = ("characters", "words") if name in ("words", "document_offsets") else ("characters",)
         for unit in read:
-            with pytest.raises(CollectionError, match="damaged"):
+            with pytest.raises(CollectionError):
                 broken.coverage("heat wave", unit, np.arange(2))
 
 
-def test_unknown_units_are_refused():
-    with pytest.raises(ParameterError, match=r"'stems'.*words, characters"):
-        parse_features("written:stems")
-
-
 def test_words_are_pickled_with_texts():
-    import pickle
-
     index = pickle.loads(pickle.dumps(PositionalIndex.from_texts(DOCS)))
     assert index.words.coverage("heat", "words", np.arange(3)).tolist() == pytest.approx([0, 0, 1])
