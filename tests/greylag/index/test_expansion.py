@@ -12,12 +12,7 @@ import pytest
 import greylag
 from greylag.fusion import PooledSources
 from greylag.index import PositionalIndex
-from greylag.index.expansion import (
-    RM3Search,
-    frequent_terms,
-    interpolate,
-    relevance_model,
-)
+from greylag.index.expansion import RM3Search, frequent_terms, interpolate, relevance_model
 from greylag.index.lucene import build
 from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
