@@ -8,46 +8,25 @@ from tests.greylag.cli.conftest import DEMO, spelt
 
 
 @pytest.mark.parametrize(
-    ("options", "method", "parameters"),
-    [([], "bm25", {}), (spelt("bm25", "k1=2 b=0"), "bm25", {"k1": 2.0, "b": 0.0}),
-     (["--model", "ql"], "ql", {}), (spelt("ql", "mu=50"), "ql", {"mu": 50.0})],
+    ("model", "parameters", "feedback"),
+    [
+        ("", {}, None),
+        ("bm25(k1=2,b=0)", {"k1": 2.0, "b": 0.0}, None),
+        ("ql(mu=50)", {"mu": 50.0}, None),
+        ("ql( mu=50 ) + rm3", {"mu": 50.0}, {}),
+        ("bm25+rm3(fb_terms=3,fb_docs=2,original_query_weight=0.2)", {},
+         {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2}),
+    ],
 )  # fmt: skip
-def test_models_and_their_parameters(command, made, tmp_path, options, method, parameters):
-    topics, out = made / "topics.tsv", tmp_path / "out.run"
-    words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
-    assert command("search", *words, *options) == (0, "", "")
-    source = getattr(LuceneIndex(made / "index"), method)(7, **parameters)
-    expected = source.run(read_topics(topics))
-    run = read_run(out)
-    assert run.tag == method
+def test_models_and_their_parameters(command, made, collection, tmp_path, model, parameters, feedback):
+    out, name = tmp_path / "out.run", re.split(r"\W", model)[0] or "bm25"
+    given = ["--model", model] if model else []
+    assert command("search", *collection, "--hits", "7", "--out", out, *given)[0] == 0
+    source = getattr(LuceneIndex(made / "index"), name)(7, **parameters)
+    source = source if feedback is None else RM3Search(source, **feedback)
+    run, expected = read_run(out), source.run(read_topics(made / "topics.tsv"))
+    assert run.tag == (re.sub(r"\(.*?\)| ", "", model) or "bm25")
     assert [ranking.docids for ranking in run.rankings] == [ranking.docids for ranking in expected.rankings]
-
-
-@pytest.mark.parametrize(
-    ("model", "first", "feedback"),
-    [("bm25(k1=2)+rm3", {"k1": 2.0}, {}),
-     ("ql( mu=50 ) + rm3", {"mu": 50.0}, {}),
-     ("bm25+rm3(fb_terms=3,fb_docs=2,original_query_weight=0.2)", {},
-      {"fb_terms": 3, "fb_docs": 2, "original_query_weight": 0.2})],
-)  # fmt: skip
-def test_expanded_searches(command, made, tmp_path, model, first, feedback):
-    topics, out = made / "topics.tsv", tmp_path / "out.run"
-    words = ["--index", made / "index", "--topics", topics, "--hits", "7", "--out", out]
-    assert command("search", *words, "--model", model)[0] == 0
-    source = RM3Search(getattr(LuceneIndex(made / "index"), re.split(r"\W", model)[0])(7, **first), **feedback)
-    run = read_run(out)
-    assert run.tag == re.sub(r"\(.*?\)| ", "", model)
-    assert [ranking.docids for ranking in run.rankings] == [
-        ranking.docids for ranking in source.run(read_topics(topics)).rankings
-    ]
-
-
-def test_query_likelihood_and_cut(command, collection, tmp_path):
-    words = [*collection, "--out", tmp_path / "ql.run"]
-    assert command("search", *words, "--model", "ql", "--hits", "7", "--tag", "mine") == (0, "", "")
-    lines = (tmp_path / "ql.run").read_text().splitlines()
-    assert len(lines) == 24 * 7
-    assert all(line.endswith(" mine") for line in lines)
 
 
 @pytest.mark.parametrize(
