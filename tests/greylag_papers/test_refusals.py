@@ -4,19 +4,18 @@ import numpy as np
 import pytest
 
 from greylag import FormatError, ParameterError
-from greylag.errors import CollectionError, ModelError
+from greylag.errors import CollectionError
 from greylag.studies import Context, load
 from greylag_papers.labelled_text import Documents, read_labelled_texts
 from greylag_papers.metzler_2007 import study
 from greylag_papers.metzler_2007.learning import Settings as MRFSettings
 from greylag_papers.schiegg_2016.categories import fold_tasks
 from greylag_papers.schiegg_2016.images import image_tasks
-from greylag_papers.schiegg_2016.potts import PottsModel, Superpixels, inverse_frequencies
+from greylag_papers.schiegg_2016.potts import inverse_frequencies
 from greylag_papers.schiegg_2016.scenes import with_potentials
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 from greylag_papers.schiegg_2016.trials import EnsembleSettings, TrialTable, candidates
 from greylag_papers.yue_joachims_2008.queries import first_split, folds, rotations
-from greylag_papers.yue_joachims_2008.synthetic_subtopics import SyntheticSubtopics
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.usps import Settings as DigitSettings
 from greylag_papers.zhou_2003.usps import read_images
@@ -43,10 +42,6 @@ def digits(folder, name):
     return read_images(DigitSettings(name="x", data_folder=folder, images=name), Context(folder))
 
 
-def infer(weights):
-    return PottsModel().infer(Superpixels.from_colours(np.random.default_rng(0).random((2, 2, 3))), np.array(weights))
-
-
 def images(n, categories=1):
     return SyntheticImages(n_categories=categories, n_images=n).draw()
 
@@ -69,33 +64,7 @@ REFUSALS = [
         for split in (first_split, rotations, folds)
         for n, t, v in ((16, 12, 4), (9, 0, 4), (9, 4, 0))
     ),
-    *(
-        ((lambda _, kind=kind, size=size: kind(**size)), ParameterError, kind.__name__)
-        for kind, sizes in (
-            (
-                SyntheticSubtopics,
-                (
-                    *({"n_subtopics": 1}, {"n_words": 0}, {"concentration": 0.0}, {"exponent": -1.0}),
-                    *({"exponent": np.inf}, {"seed": -1}),
-                ),
-            ),
-            (
-                SyntheticImages,
-                (
-                    *({"n_images": 0}, {"shape": (3, 9)}, {"n_objects": (3, 2)}, {"distance": 0.7}),
-                    *({"n_classes": 5, "distance": 0.4}, {"n_classes": 0}, {"noise": -0.1}, {"lighting": np.inf}),
-                    {"seed": -1},
-                ),
-            ),
-        )
-        for size in sizes
-    ),
-    (lambda _: infer([0.0] * 3), ModelError, "3 2 13 15"),
-    (lambda _: infer([*[0.0] * 13, 1.0, -2.0]), ModelError, "1 -2"),
-    (lambda _: PottsModel(1), ParameterError, "n_labels 1"),
-    (lambda _: PottsModel(2, (1.0, 0.0)), ParameterError, "2 (1.0, 0.0)"),
-    (lambda _: Superpixels((2, 2), np.zeros((4, 1)), np.zeros(3)), ParameterError, "2 x 2 4 3"),
-    (lambda _: Superpixels((1, 2), np.zeros((2, 1)), np.array([-1.0])), ParameterError, "-1"),
+    (lambda _: SyntheticImages(n_classes=5, distance=0.4), ParameterError, "5 0.4"),
     (lambda _: inverse_frequencies([np.array([0, 2])], 3), ParameterError, "label 1"),
     (lambda _: with_potentials(images(1)[0], images(1)[0], 9), ParameterError, "1 9"),
     (lambda _: image_tasks("1.", images(3)[0], 2), ParameterError, "3 1 2"),

@@ -18,8 +18,7 @@ from dataclasses import replace
 
 from greylag import ParameterError, Run
 from greylag.evaluation import evaluate, rerank_by_fold, split_folds
-from greylag.features import FeatureParameters
-from greylag.rankers import ModelRanker, RankingModel
+from greylag.rankers import ModelRanker
 from greylag.recipes import Fitted
 from greylag.reports import to_dict
 from greylag.runtime import parallel_map
@@ -45,7 +44,9 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     experiment = learning.Experiment(settings, opened, context.n_jobs)
     if experiment.limited:
         context.progress(f"{experiment.limited} queries have more terms than the largest cliques of FD")
-    tuned, learned = learn_all(experiment, folds, context)
+    with context.timed("tuning hand-picked models"):
+        tuned = learning.tune_baselines(experiment, folds, context.progress)
+    learned = learn_folds(experiment, folds, tuned[learning.RM3.name], context)
     models = {name: [fitted.model for fitted in every] for name, every in tuned.items()}
     models |= {system: [part.models[system] for part in learned] for system in learning.LEARNED}
     with context.timed("ranking and scoring"):
@@ -101,34 +102,21 @@ def _topics(names: Sequence[str], qids: Sequence[str]) -> list[str]:
     return chosen
 
 
-def learn_all(
-    experiment: learning.Experiment, folds: Sequence[learning.Fold], context: Context
-) -> tuple[dict[str, list[Fitted]], list[learning.Learned]]:
-    """Learn the hand-picked models by name, one per fold, and return the results of each fold."""
-    with context.timed("tuning hand-picked models"):
-        tuned = learning.tune_baselines(experiment, folds, context.progress)
-    around = [fitted.model for fitted in tuned[learning.RM3.name]]
-    learned = learn_folds(experiment, folds, around, context)
-    return tuned, learned
-
-
 def learn_folds(
-    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[RankingModel], context: Context
+    experiment: learning.Experiment, folds: Sequence[learning.Fold], around: Sequence[Fitted], context: Context
 ) -> list[learning.Learned]:
     """Train the systems of each fold, with the parameters of its tuned RM3."""
-    parts = [(fold, tuned.parameters) for fold, tuned in zip(folds, around, strict=True)]
-    work = parallel_map(_learn, parts, experiment, what="folds", n_jobs=context.n_jobs, coarse=True)
+    parts = [(fold, tuned.model.parameters) for fold, tuned in zip(folds, around, strict=True)]
+    work = parallel_map(
+        lambda part, shared: learning.learn(shared, *part), parts, experiment,
+        what="folds", n_jobs=context.n_jobs, coarse=True,
+    )  # fmt: skip
     learned: list[learning.Learned] = []
     for fold in folds:
         with context.timed(f"learning, fold {fold.number}"):
             learned.append(next(work))
         context.progress(f"fold {fold.number}: {', '.join(map(str, learned[-1].models[learning.SELECTED].features))}")
     return learned
-
-
-def _learn(part: tuple[learning.Fold, FeatureParameters], experiment: learning.Experiment) -> learning.Learned:
-    fold, parameters = part
-    return learning.learn(experiment, fold, parameters)
 
 
 def file_name(system: str) -> str:

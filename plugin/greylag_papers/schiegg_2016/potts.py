@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greylag import ParameterError
-from greylag.errors import ModelError
 from greylag.learning.structured import inner
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime import compiled
@@ -194,16 +193,6 @@ class Superpixels:
     features: FloatArray  # shape (P, f): phi
     affinities: FloatArray  # shape (edges,): similarity of the pairs of neighbours, in the order of `neighbours`
 
-    def __post_init__(self) -> None:
-        P, edges = self.shape[0] * self.shape[1], neighbours(self.shape).shape[1]
-        if (len(self.features), len(self.affinities)) != (P, edges):
-            raise ParameterError(
-                f"a grid of {self.shape[0]} x {self.shape[1]} has {P} superpixels and {edges} pairs of neighbours, not "
-                f"{len(self.features)} and {len(self.affinities)}"
-            )
-        if (self.affinities < 0).any():
-            raise ParameterError(f"affinities must be at least 0, not {self.affinities.min()}")
-
     @classmethod
     def from_colours(cls, colours: FloatArray) -> Superpixels:
         """Make superpixels of their mean colours, with `colour_features` and a constant 1, and `colour_affinities`."""
@@ -252,13 +241,6 @@ class PottsModel:
 
     n_labels: int = 2  # K
     class_weights: tuple[float, ...] = ()  # c, for each label; see `inverse_frequencies`
-
-    def __post_init__(self) -> None:
-        if self.n_labels < 2:
-            raise ParameterError(f"n_labels must be at least 2, not {self.n_labels}")
-        weights = self.class_weights
-        if weights and (len(weights) != self.n_labels or not all(0 < weight < np.inf for weight in weights)):
-            raise ParameterError(f"{self.n_labels} labels need as many positive class weights, not {weights}")
 
     @property
     def nonnegative(self) -> tuple[int, int]:
@@ -320,15 +302,6 @@ class PottsModel:
     def _terms(self, x: Superpixels, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return P times the score of each label for each superpixel, and P times the cost of unlike pairs."""
         f, K = x.features.shape[1], self.n_labels
-        if len(weights) != (K - 1) * f + 2:
-            raise ModelError(
-                f"{len(weights)} weights do not fit {K} labels and superpixels with {f} features: "
-                f"{(K - 1) * f + 2} are needed"
-            )
-        if min(weights[-2:]) < 0:
-            raise ModelError(
-                f"the last two weights, of the Potts terms, must be at least 0, not {weights[-2]:g} and {weights[-1]:g}"
-            )
         scores = np.einsum("pf,kf->pk", x.features, weights[:-2].reshape(K - 1, f))
         return np.column_stack([np.zeros(len(scores)), scores]), weights[-2] + weights[-1] * x.affinities
 

@@ -51,18 +51,8 @@ class SyntheticImages:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        sizes = (self.n_categories, self.n_images, self.n_patches, self.n_palette, self.n_classes, self.n_objects[0])
-        deviations = (self.variation, self.lighting, self.noise)
-        if (
-            min(sizes) < 1
-            or min(self.shape) < 4
-            or self.n_objects[1] < self.n_objects[0]
-            or self.distance < 0
-            or not self.n_classes * 4 / 3 * np.pi * self.distance**3 < 1
-            or not all(0 <= deviation < np.inf for deviation in deviations)
-            or self.seed < 0
-        ):
-            raise ParameterError(f"size out of range in {self}")
+        if not self.n_classes * 4 / 3 * np.pi * self.distance**3 < 1:  # or no colour of the palette may be found
+            raise ParameterError(f"{self.n_classes} classes leave no colours at a distance of {self.distance}")
 
     def draw(self) -> list[list[LabelledImage]]:
         """Draw the images of each category."""

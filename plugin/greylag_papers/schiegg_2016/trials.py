@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from pydantic import Field
@@ -39,17 +39,6 @@ COULOMB = (*(f"cssvm-{assignment}" for assignment in get_args(Assignment)), "css
 METHODS = (SSVM, "perturbed", "mcl", "mcl-perturbed", "divmcl", *COULOMB)
 
 
-class EnsembleLearner(Protocol):
-    """A learner of ensembles that starts from the structured SVM, such as `Coulomb` and `MultipleChoice`."""
-
-    @property
-    def C(self) -> float:  # noqa: N802
-        """The cost of the structured SVM."""
-
-    def solve(self, training: TrainingSet[Any, Any, Any], optimum: FloatArray, /) -> Ensemble:
-        """Train from the weights of the structured SVM."""
-
-
 @dataclass(frozen=True)
 class Perturbed:
     """M random weight vectors around the optimum of the structured SVM: the gain of an ensemble by chance alone.
@@ -68,6 +57,9 @@ class Perturbed:
         noise = directions(np.random.default_rng(self.seed).standard_normal((self.M, len(optimum))))
         members = training.project(optimum + self.spread * lengths(optimum) * noise)
         return Ensemble(members, epochs=0, converged=True)
+
+
+EnsembleLearner = Perturbed | MultipleChoice | Coulomb
 
 
 class EnsembleSettings(Experiment):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag import ParameterError
 from greylag.evaluation import Subtopics
 from greylag.ranking import FloatArray
 
@@ -32,18 +31,6 @@ class SyntheticSubtopics:
     exponent: float = 1.0  # how fast frequencies and popularities fall; with 0, both are uniform
     concentration: float = 250.0  # sum of the Dirichlet parameters. The larger it is, the more alike the subtopics are
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        sizes = (
-            self.n_sets,
-            self.n_documents,
-            self.n_subtopics - 1,
-            self.n_words,
-            self.n_vocabulary,
-            self.per_document,
-        )
-        if min(sizes) < 1 or not 0 < self.concentration < np.inf or not 0 <= self.exponent < np.inf or self.seed < 0:
-            raise ParameterError(f"size out of range in {self}")
 
     def draw(self) -> list[tuple[csr_matrix, Subtopics]]:
         """Draw the sets: term frequencies, shape (n_documents, n_vocabulary), and subtopics."""

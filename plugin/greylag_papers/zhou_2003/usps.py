@@ -63,7 +63,7 @@ class Settings(Experiment):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.99
     """The alpha of manifold ranking."""
     widths: tuple[float, ...] = ()
-    """Other values of sigma, compared with one query, and among which leave-one-query-out chooses."""
+    """Other values of sigma, among which leave-one-query-out chooses."""
     steps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10, 20, 50)
     """The t of each f(t), with one query."""
     alphas: Annotated[tuple[float, ...], Field(min_length=1)] = (0.9, 0.99)
@@ -99,17 +99,10 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     X, digits = images
     queries = draw_trials(digits, settings)
     context.progress(f"usps: {len(X)} images, {settings.trials} trials with {settings.queries} queries for each digit")
-    scores = {MANIFOLD: spread(X, queries, settings, settings.sigma), DISTANCE: nearness(X, queries)}
+    scores = {MANIFOLD: spread(X, queries, settings), DISTANCE: nearness(X, queries)}
     areas = {name: areas_by_queries(f, digits, queries) for name, f in scores.items()}
     context.progress(f"{sum(area.size for area in areas.values())} rankings scored")
-    # The paper's other figures are with one query.
-    single = queries[..., :1]
-    by_width = {settings.sigma: areas[MANIFOLD][..., :1]}
-    work, jobs = partial(areas_by_width, settings=settings), context.n_jobs
-    results = parallel_map(work, settings.widths, X, digits, single, what="kernel widths", n_jobs=jobs, coarse=True)
-    for sigma, by_queries in zip(settings.widths, results, strict=True):
-        by_width[sigma] = by_queries
-        context.progress(f"sigma {sigma}: mean ROC area {by_width[sigma].mean():.4f} with one query")
+    single = queries[..., :1]  # as in the paper's other figures
     W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
     by_step = areas_by_step(W, digits, single, settings.steps, settings.alpha)
     context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
@@ -121,8 +114,6 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     by_number = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
     trials = f"over {settings.trials} trials"
     number_table = class_means_table(f"Mean ROC areas {trials}", by_number, settings.names)
-    widths = {f"sigma {sigma:g}": by_width[sigma] for sigma in sorted(by_width)} | {DISTANCE: areas[DISTANCE][..., :1]}
-    width_table = class_means_table(f"Mean ROC areas with one query {trials}", widths, settings.names)
     rows = {**{f"f({t})": area for t, area in by_step.items()}, "f*": areas[MANIFOLD][..., :1]}
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
@@ -156,7 +147,6 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
         title="Manifold ranking of handwritten digits",
         sections=[
             Section("ROC areas", parts=[number_table, areas_figure(areas, settings)]),
-            Section("Kernel width", _TEXTS["width"].format(black=settings.black, white=settings.white), [width_table]),
             Section(
                 "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
             ),
@@ -261,19 +251,12 @@ def draw_trials(digits: IntArray, settings: Settings) -> IntArray:
     return np.array([[draw_queries(rng, digits, digit, settings.queries) for _ in trials] for digit in settings.digits])
 
 
-def spread(X: FloatArray, queries: IntArray, settings: Settings, sigma: float) -> FloatArray:
+def spread(X: FloatArray, queries: IntArray, settings: Settings) -> FloatArray:
     """Compute f* of all images for the first 1, 2, ... queries, shape (n, digits, trials, queries)."""
-    W = affinity_graph(X, graph=settings.graph, sigma=sigma)
+    W = affinity_graph(X, graph=settings.graph, sigma=settings.sigma)
     f = rank(W, query_columns(len(X), queries.ravel()), alpha=settings.alpha)
     # f* is linear in y: that of the first k queries is the sum of k columns.
     return f.reshape(len(X), *queries.shape).cumsum(axis=-1)
-
-
-def areas_by_width(
-    sigma: float, X: FloatArray, digits: IntArray, queries: IntArray, *, settings: Settings
-) -> FloatArray:
-    """Compute ROC areas with another kernel width, shape as `queries`."""
-    return areas_by_queries(spread(X, queries, settings, sigma), digits, queries)
 
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:
