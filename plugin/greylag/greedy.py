@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
@@ -52,6 +53,8 @@ def greedy_picks(gain: Gain, k: int, n: int | None = None) -> IntArray:
 
 def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, FloatArray]:
     """Run `greedy_picks`; return the picks and the gain of each when it was picked."""
+    if not callable(getattr(gain, "gains", None)):
+        raise ParameterError(f"{shown(gain)} is no gain: give an object with methods gains and add")
     gains = gain.gains()
     if n is not None and np.shape(gains) != (n,):
         raise ParameterError(f"{type(gain).__name__}: gains of shape {np.shape(gains)} for {n} candidates")

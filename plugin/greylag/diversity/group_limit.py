@@ -9,7 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from greylag.core.checks import check_counts, check_fractions
+from greylag.core.hints import shown
 from greylag.diversity.stage import GreedyStage
+from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 from greylag.trec import read_groups
 
@@ -50,6 +52,8 @@ class GroupLimit(GreedyStage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not (isinstance(self.groups, Mapping) or callable(self.groups)):
+            raise ParameterError(f"groups: {shown(self.groups)} is neither a mapping from docids nor a function")
         check_counts(max_per_group=self.max_per_group)
         check_fractions(decay=self.decay)
 

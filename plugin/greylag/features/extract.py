@@ -17,7 +17,7 @@ import numpy as np
 from greylag.core import missing_documents
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
-from greylag.features.cliques import CliqueSets, QueryCliques, QueryTerms, query_cliques
+from greylag.features.cliques import CliqueSets, QueryTerms, query_cliques
 from greylag.features.feature import (
     NORMALISATIONS,
     Evidence,
@@ -121,11 +121,6 @@ class _Match(NamedTuple):
     ordered: bool
     first: bool  # whether the first match is looked for, rather than the number of matches
     lead: int | None  # how many of a document's positions are looked at; None for all
-
-    @classmethod
-    def of(cls, spec: FeatureSpec) -> _Match:
-        """Return the match of a feature."""
-        return cls(spec.expands, spec.window.order != "U", spec.positional, spec.lead)
 
 
 class _Group:
@@ -305,14 +300,9 @@ class FeatureExtractor:
             bases.append(places[spec.base])
         return [(method, *columns) for method, columns in by_method.items()]
 
-    @cached_property
-    def _asking(self) -> Feature | None:
-        """The first feature that reads the query's text."""
-        return next((base for base in self._bases if base.reads_query), None)
-
     def _count(self, ranking: Ranking, settings: Sequence[FeatureParameters]) -> FeatureCounts:
-        if self._asking is not None:
-            ranking.check_query(f"the feature {self._asking}")
+        if reading := next((base for base in self._bases if base.reads_query), None):
+            ranking.check_query(f"the feature {reading}")
         numbers = self._numbers(ranking.docids)
         known = numbers >= 0
         if not known.all():
@@ -355,9 +345,14 @@ class FeatureExtractor:
                 occurring = table.occurrences(located, of_group.rows, first=first, lead=lead)
             counted.append((of_group, occurring))
         return tuple(
-            _group_counts(of_group, collection, occurring, rows)
-            for (of_group, occurring), collection in zip(counted, self._statistics.counts(*tables), strict=True)
-        )
+            GroupCounts(
+                np.array([0, len(cliques.rows)]), cliques.multiplicity.T, collection, ends,
+                rows.astype(np.int32)[documents], codes, tf,
+            )
+            for (cliques, (ends, documents, codes, tf)), collection in zip(
+                counted, self._statistics.counts(*tables), strict=True
+            )
+        )  # fmt: skip
 
     def _weigh(self, group: _Group, counted: GroupCounts, counts: FeatureCounts) -> FloatArray:
         """Weigh the values of a group's features, shape (documents, features)."""
@@ -395,7 +390,8 @@ class FeatureExtractor:
         by_match: dict[_Match, dict[int, FeatureSpec]] = {}
         for column, base in enumerate(self._bases):
             if isinstance(base, FeatureSpec):
-                by_match.setdefault(_Match.of(base), {})[column] = base
+                match = _Match(base.expands, base.window.order != "U", base.positional, base.lead)
+                by_match.setdefault(match, {})[column] = base
         return [_Group(match, by_column) for match, by_column in by_match.items()]
 
     @cached_property
@@ -417,17 +413,3 @@ class FeatureExtractor:
             for group in self._groups
             for function in group.functions
         }
-
-
-def _group_counts(
-    cliques: QueryCliques,
-    collection: IntArray,
-    occurring: tuple[IntArray, Int32Array, Int32Array, Int32Array],
-    rows: IntArray,
-) -> GroupCounts:
-    """Add up the counts of a query's cliques from their `windows.occurrences` in documents, which are these rows."""
-    offsets, documents, codes, tf = occurring
-    in_ranking = rows.astype(np.int32)[documents]
-    return GroupCounts(
-        np.array([0, len(cliques.rows)]), cliques.multiplicity.T, collection, offsets, in_ranking, codes, tf
-    )

@@ -8,10 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from greylag.core.checks import check_sequences, naming
 from greylag.core.hints import shown
@@ -27,11 +26,8 @@ Values = Callable[[Ranking], FloatArray]
 """From a ranking to the values of its documents in order, shape (n,); NaN where a document has none."""
 
 
-class Function(Protocol):
-    """From a ranking to a value for each of its documents in order (NaN for none), or to a ranking, as stages are."""
-
-    def __call__(self, ranking: Ranking, /) -> Ranking | ArrayLike:
-        """Return the values, or a ranking whose scores are the values."""
+Function = Callable[[Ranking], Any]
+"""From a ranking to a value for each of its documents in order (NaN for none), or to a ranking, as stages are."""
 
 
 class _Joins:

@@ -30,72 +30,38 @@ def _once(weighting: int, clique: float, document: float) -> tuple[float, float]
     return clique, 1.0 / (document + 1.0)
 
 
+@_jit
 def set_absent(
-    offsets: IntArray,
-    of_cliques: FloatArray,
-    totals: FloatArray,
-    of_documents: FloatArray,
-    sets: IntArray,
-    sources: IntArray,
-    n_windows: int,
-    out: FloatArray,
-) -> None:
+    offsets: IntArray, of_cliques: FloatArray, totals: FloatArray, of_documents: FloatArray, sets: IntArray,
+    sources: IntArray, n_windows: int, out: FloatArray,
+) -> None:  # fmt: skip
     """Set features to their values if no clique occurs: ``of_cliques + totals * of_documents``."""
     # offsets (queries + 1,): the rows of each query. of_cliques (queries, sets, weightings x windows): the sums over
     # the clique sets of the cliques' terms. totals (queries, sets): numbers of cliques. of_documents (rows,
     # weightings): the documents' terms. The others as in add_gains.
-    _set_absent(offsets, of_cliques, totals, of_documents, sets, sources, sources // n_windows, out)
+    for q in range(len(offsets) - 1):
+        for u in range(len(sets)):
+            constant, factor, f = of_cliques[q, sets[u], sources[u]], totals[q, sets[u]], sources[u] // n_windows
+            for d in range(offsets[q], offsets[q + 1]):
+                out[d, u] = constant + factor * of_documents[d, f]
 
 
 @_jit
-def _set_absent(
-    offsets: IntArray, of_cliques: FloatArray, totals: FloatArray, of_documents: FloatArray, sets: IntArray,
-    sources: IntArray, functions: IntArray, out: FloatArray,
-) -> None:  # fmt: skip
-    """Do what `set_absent` does; `functions` are the columns of `of_documents` that features need."""
-    for q in range(len(offsets) - 1):
-        for d in range(offsets[q], offsets[q + 1]):
-            for u in range(len(sets)):
-                constant, factor = of_cliques[q, sets[u], sources[u]], totals[q, sets[u]]
-                out[d, u] = constant + factor * of_documents[d, functions[u]]
-
-
 def add_gains(
-    offsets: IntArray,
-    rows: Int32Array,
-    codes: Int32Array,
-    tf: Int32Array,
-    widths: IntArray,
-    weightings: IntArray,
-    multiplicity: FloatArray,
-    sets: IntArray,
-    sources: IntArray,
-    clique_values: FloatArray,
-    document_values: FloatArray,
-    out: FloatArray,
-) -> None:
+    offsets: IntArray, rows: Int32Array, codes: Int32Array, tf: Int32Array, widths: IntArray, weightings: IntArray,
+    multiplicity: FloatArray, sets: IntArray, sources: IntArray, clique_values: FloatArray,
+    document_values: FloatArray, out: FloatArray,
+) -> None:  # fmt: skip
     """Add the gains of the cliques that occur in each document to `out`, shape (rows, features)."""
     # offsets, rows, codes, tf, multiplicity: of GroupCounts. weightings: their codes. sets, sources (features,): the
     # clique set of each feature, and its column of clique_values. clique_values (cliques, weightings x widths) and
     # document_values (rows, weightings): the arguments of gain.
-    n = clique_values.shape[1]
-    _add_gains(
-        offsets, rows, codes, tf, widths, weightings, multiplicity, sets, sources, clique_values, document_values, out,
-        np.empty((2, n)), np.empty(document_values.shape), np.arange(n) // len(widths), np.empty(len(sets), np.int64),
-        np.empty(n, np.int64), np.zeros(n, np.int64),
-    )  # fmt: skip
-
-
-@_jit
-def _add_gains(
-    offsets: IntArray, rows: Int32Array, codes: Int32Array, tf: Int32Array, widths: IntArray, weightings: IntArray,
-    multiplicity: FloatArray, sets: IntArray, sources: IntArray, clique_values: FloatArray,
-    document_values: FloatArray, out: FloatArray, values: FloatArray, once_in: FloatArray, functions: IntArray,
-    features: IntArray, used: IntArray, seen: IntArray,
-) -> None:  # fmt: skip
-    """Do what `add_gains` does, in arrays for the values, those at tf = 1 by document, and what features need."""
     # ``values[1]`` and `once_in` split the gain at tf = 1 into a factor of the clique and one of the document: by far
     # the most frequent case is then one multiplication. `seen` has the last clique with a value in a column, from 1.
+    n_columns = clique_values.shape[1]
+    values, once_in = np.empty((2, n_columns)), np.empty(document_values.shape)
+    used, seen, functions = np.empty(n_columns, np.int64), np.zeros(n_columns, np.int64), np.empty(n_columns, np.int64)
+    features = np.empty(len(sets), np.int64)
     for d in range(len(out)):
         for f in range(len(weightings)):
             once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
@@ -110,15 +76,15 @@ def _add_gains(
                 features[n_features] = u
                 n_features += 1
                 if seen[s] != c + 1:
-                    seen[s], used[n_used] = c + 1, s
+                    seen[s], used[n_used], functions[n_used] = c + 1, s, s // len(widths)
+                    values[1, s] = _once(weightings[functions[n_used]], clique_values[c, s], 1.0)[0]
                     n_used += 1
-                    values[1, s] = _once(weightings[functions[s]], clique_values[c, s], 1.0)[0]
         for i in range(offsets[c], offsets[c + 1]):
             d, code = rows[i], codes[i]
             # A value is computed once for each weighting and window, however many features share it.
             for u in range(n_used):
-                s = used[u]
-                f, w = functions[s], s - functions[s] * len(widths)  # a division would take longer than the rest
+                s, f = used[u], functions[u]
+                w = s - f * len(widths)  # a division would take longer than the rest
                 if code >= 0:
                     values[0, s] = values[1, s] * once_in[d, f] if code <= widths[w] else 0.0
                 else:

@@ -73,5 +73,7 @@ def parse_feature(text: str) -> Feature:
 
 def parse_features(text: str) -> tuple[Feature, ...]:
     """Parse comma-separated features; raises `ParameterError` if a feature occurs twice."""
+    if not isinstance(text, str):
+        raise ParameterError(f"features: {shown(text)} is no text; write 'score,FI/term/LM'")
     outside_parentheses = re.split(r",(?![^()]*\))", text)
     return unique_features([parse_feature(part) for part in outside_parentheses])

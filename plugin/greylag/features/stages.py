@@ -63,7 +63,7 @@ class StageScore(Evidence):
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Make the stages; features with the same first stages share them."""
-        before: Callable[[Ranking], Ranking] = _unchanged
+        before: Callable[[Ranking], Ranking] = lambda ranking: ranking  # noqa: E731
         for number, step in enumerate(self.steps[:-1], 1):
             key = ">>".join(map(str, self.steps[:number]))
             before = shared[key] = shared.get(key) or _Remembering(before, step.make(index))
@@ -77,10 +77,6 @@ class StageScore(Evidence):
             return scores_of(last.scored(before(ranking)), ranking.docids)
 
         return values
-
-
-def _unchanged(ranking: Ranking) -> Ranking:
-    return ranking
 
 
 class _Remembering:

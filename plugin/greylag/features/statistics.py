@@ -41,16 +41,6 @@ class CliqueTable:
     windows: tuple[Window, ...]  # all of the same order
     profile: Profile  # see FeatureParameters
 
-    @property
-    def overlap(self) -> bool:
-        """Whether overlapping matches count."""
-        return self.profile == "galago"
-
-    @property
-    def per_term(self) -> bool:
-        """Whether the width of an unordered window is multiplied by the size of the clique."""
-        return self.profile != "inquery"
-
     @cached_property
     def widths(self) -> IntArray:
         """The widths of the windows; see `widths`."""
@@ -78,15 +68,12 @@ class CliqueTable:
     ) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
         """Find `windows.occurrences` of cliques, given as rows of located terms."""
         within = ANYWHERE if lead is None else lead
+        # Galago counts overlapping matches; all but InQuery multiply an unordered width by the size of the clique.
+        overlap, per_term = self.profile == "galago", self.profile != "inquery"
         matches: tuple[IntArray, Int32Array, Int32Array, Int32Array] = occurrences(
-            self.ordered, rows, *located, self.widths, self.overlap, self.per_term, first, within
+            self.ordered, rows, *located, self.widths, overlap, per_term, first, within
         )
         return matches
-
-    def add_counts(self, located: Located, rows: IntArray, numbers: IntArray, counts: IntArray) -> None:
-        """Add the matches of the cliques of these numbers to cf and df, (2, cliques, windows)."""
-        offsets, _, codes, tf = self.occurrences(located, rows)
-        add_counts(offsets, codes, tf, self.widths, numbers, counts)
 
 
 class WindowStatistics:
@@ -140,27 +127,24 @@ class _ShardStatistics:
             return collection_counts(self._part.shard, local)
         stored = [self._load(table) for table in local]
         missing = [table for table, counts in zip(local, stored, strict=True) if counts is None]
-        counted = iter(collection_counts(self._part.shard, missing) if missing else ())
-        return [self._save(table, next(counted)) if c is None else c for table, c in zip(local, stored, strict=True)]
+        counted = collection_counts(self._part.shard, missing) if missing else []
+        if self._store:
+            for table, counts in zip(missing, counted, strict=True):
+                self._store.save(table.key, counts)
+        new = iter(counted)
+        return [next(new) if counts is None else counts for counts in stored]
 
     def _load(self, table: CliqueTable) -> IntArray | None:
         shape = 2, len(table.cliques), len(table.windows)
         if not len(table.cliques):
             return np.zeros(shape, dtype=np.int64)
-        counts = self._store.load(table.key) if self._store else None
-        return counts if self._are_counts(counts, table, shape) else None
-
-    def _are_counts(self, counts: Any, table: CliqueTable, shape: tuple[int, ...]) -> bool:
-        """Return whether a value can be cf and df: df is at most N and cf, and each token begins few matches."""
+        counts: Any = self._store.load(table.key) if self._store else None
         shard = self._part.shard
-        return is_array(
-            counts, "int64", shape, 0, max(1, table.cliques.shape[1]) * int(shard.document_lengths.sum())
-        ) and bool((counts[1] <= np.minimum(counts[0], shard.n_documents)).all())
-
-    def _save(self, table: CliqueTable, counts: IntArray) -> IntArray:
-        if self._store:
-            self._store.save(table.key, counts)
-        return counts
+        # The file is a cache that anyone may have written: df is at most N and cf, and a token begins few matches.
+        most = max(1, table.cliques.shape[1]) * int(shard.document_lengths.sum())
+        if not is_array(counts, "int64", shape, 0, most):
+            return None
+        return counts if (counts[1] <= np.minimum(counts[0], shard.n_documents)).all() else None
 
 
 def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntArray]:
@@ -174,8 +158,9 @@ def collection_counts(shard: Shard, tables: Sequence[CliqueTable]) -> list[IntAr
     if len(vocabulary):
         rows = [table.rows(vocabulary, numbers) for table, numbers in zip(tables, longer, strict=True)]
         for located in shard.locate_jointly(vocabulary, min(_fewest(of_table) for of_table in rows if len(of_table))):
-            for table, *arguments in zip(tables, rows, longer, counts, strict=True):
-                table.add_counts(located, *arguments)
+            for table, of_table, numbers, found in zip(tables, rows, longer, counts, strict=True):
+                offsets, _, codes, tf = table.occurrences(located, of_table)
+                add_counts(offsets, codes, tf, table.widths, numbers, found)
     return list(counts)
 
 

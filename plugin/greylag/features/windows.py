@@ -262,18 +262,12 @@ def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray,
     return offsets(counts), documents.astype(np.int32), codes, np.repeat(tf[several, None], n_windows, axis=1)
 
 
+@_jit
 def add_counts(
     offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: IntArray
 ) -> None:
     """Add `occurrences` to cf and df, `out` of shape (2, all cliques, widths), in the `columns` of the cliques."""
-    _add_counts(offsets, codes, tf, widths, columns, out, np.empty(len(widths), np.int64))
-
-
-@_jit
-def _add_counts(
-    offsets: IntArray, codes: Int32Array, tf: Int32Array, widths: IntArray, columns: IntArray, out: Any, within: Any
-) -> None:
-    """Do what `add_counts` does; `within` has room for a number of each width."""
+    within = np.empty(len(widths), np.int64)
     for c in range(len(columns)):
         for w in range(len(widths)):
             within[w] = 0

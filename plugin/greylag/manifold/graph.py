@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from greylag.core.checks import check_choice, check_counts
+from greylag.core.checks import check_choice, check_counts, check_sequences
 from greylag.errors import ParameterError
 from greylag.ranking import FloatArray, IntArray
 
@@ -139,6 +139,7 @@ def _points(X: Any) -> Any:
         # Sorted, too: sums over coordinates must not depend on how the matrix was made.
         points.sum_duplicates()
     else:
+        check_sequences(X=X)
         points = np.asarray(X, dtype=np.float64)
     if points.ndim != 2 or 0 in points.shape:
         raise ParameterError(f"X has shape {points.shape}; it must be n points by m coordinates, both at least 1")

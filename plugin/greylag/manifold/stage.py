@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 
 from greylag.core.checks import check_choice, check_counts
+from greylag.core.foreign import check_qrels
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.renumber import drop_empty_columns
@@ -106,6 +107,7 @@ class ManifoldRanker(Stage):
         object.__setattr__(self, "_vectors", vectors_of("ManifoldRanker", self.index, self.vectors, latent=self.latent))
         check_counts(depth=self.depth)
         check_choice("confidence", self.confidence, get_args(Confidence))
+        check_qrels(self.feedback or {})
         at_level({}, self.relevance_level)  # checks it
         if self.affinity is not None:
             check_choice("affinity", self.affinity, AFFINITIES)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from greylag.core.checks import check_ids
 from greylag.core.tables import Printed, Table
 from greylag.errors import ParameterError
 from greylag.features.cliques import FILLER, QueryTerms, query_cliques
@@ -114,6 +115,7 @@ def explain_documents(
     """Break down `ModelRanker`'s scores of some of a ranking's documents."""
     # Contributions are computed clique by clique from the definitions, independently of the extractor's accumulation,
     # and add up to the score up to rounding. `transfer` permits a model that was trained on another collection.
+    check_ids(docids=docids)
     documents = index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):
         if docid not in ranking.docids:

@@ -58,6 +58,8 @@ def odd(result):
 @pytest.mark.parametrize(
     ("make", "parts"),
     [
+        (lambda: parse_features(["score"]), "features list"),
+        (lambda: parse_features({"score"}), "features set"),
         (lambda: parse_features("SD/ordered"), "'SD/ordered' form"),
         (lambda: parse_features("XX/term/LM"), "'XX' FI, SD, FD"),
         (lambda: parse_features("SD/pairs/LM-O-1"), "'pairs' term, ordered, unordered, expansion"),

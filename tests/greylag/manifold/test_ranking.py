@@ -250,6 +250,7 @@ def test_query_vector():
     ("arguments", "parts"),
     [
         ({"X": [1.0, 2.0]}, "(2,)"),
+        ({"X": {1, 2}}, "X set"),
         ({"X": np.empty((0, 3))}, "(0, 3)"),
         ({"X": [[1.0], [np.nan]]}, "X nan"),
         ({"X": sparse.csr_array([[1.0], [np.inf]])}, "X inf"),

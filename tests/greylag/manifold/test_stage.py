@@ -194,6 +194,8 @@ def test_is_deterministic_over_threads():
         ({"sigma": -1.0}, "sigma -1.0"),
         ({"sigma": 1.0, "affinity": "cosine"}, "sigma 'cosine' 'rbf'"),
         ({"relevance_level": 0}, "level 0"),
+        ({"feedback": {"q"}}, "set"),
+        ({"feedback": {"q": {"a"}}}, "q {'a'}"),
         ({"index": None, "vectors": ArrayVectors(["a"], [[1.0]])}, "queries="),
     ],
 )

@@ -10,7 +10,7 @@ from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
 from greylag.features.spelling import parse_features
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain
+from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, explain, explain_documents
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
 from greylag.ranking import Ranking
@@ -19,6 +19,7 @@ from tests.greylag.features.test_extract import BY_POSITION, CF, DF, WORDY_QUERI
 from tests.greylag.features.test_extract import DOCUMENTS as WORDY_TEXTS
 from tests.greylag.features.test_extract import INDEX as WORDY
 from tests.greylag.features.test_extract import ranked as wordy_ranking
+from tests.refusals import refuses
 
 DOCUMENTS = random_documents(np.random.default_rng(8), 15)
 INDEX = PositionalIndex.from_texts({f"d{i}": as_text(document) for i, document in enumerate(DOCUMENTS)})
@@ -123,6 +124,11 @@ def test_refusals(docid, fingerprint, parts):
     with pytest.raises((ParameterError, ModelError)) as refused:
         explain(model, INDEX, Ranking("q", "cat", ("d1", "lost"), np.zeros(2)), docid)
     assert [part for part in parts.split() if part not in str(refused.value)] == []
+
+
+def test_documents_are_a_list():
+    model, ranking = RankingModel(parse_features("FI/term/LM"), (1.0,)), Ranking("q", "cat", DOCIDS, np.zeros(15))
+    refuses(lambda: explain_documents(model, INDEX, ranking, "d1"), ParameterError, "docids 'd1' list")
 
 
 def test_a_summary_has_the_largest_differences_first():
