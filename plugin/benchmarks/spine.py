@@ -18,7 +18,7 @@ from greylag.index.lucene.build import build_index
 from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
-from greylag.index.renumber import drop_empty_columns
+from greylag.index.tables import drop_empty_columns
 from greylag.learning.extraction import training_data
 from greylag.ranking import Query, Ranking, Run
 from greylag.trec import Qrels, read_qrels, read_topics

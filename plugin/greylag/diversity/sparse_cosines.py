@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greylag.index.renumber import drop_empty_columns
+from greylag.index.tables import drop_empty_columns
 from greylag.ranking import FloatArray
 from greylag.runtime.compilation import compiled
 

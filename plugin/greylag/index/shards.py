@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greylag.errors import ParameterError
+from greylag.errors import CollectionError, ParameterError
 from greylag.index import streams
-from greylag.index.tables import UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
+from greylag.index.tables import DAMAGE_ERROR, UNKNOWN, Bytes, Int32Array, Tables, offsets, ranges
 from greylag.ranking import BoolArray, IntArray
 
 _BLOCK_DOCUMENTS = 1 << 14  # in memory while a collection is read
@@ -43,7 +43,7 @@ class Shard(Tables):
 
     def postings(self, term: int) -> tuple[IntArray, IntArray]:
         """Return the documents with a term, in ascending order, and its tf in each."""
-        width = streams.document_bytes(self.n_documents)
+        width = self._width
         first, end = self.postings_offsets[term : term + 2].tolist()
         # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
         digits = self.postings_docs[first * width : end * width].reshape(-1, width)
@@ -52,25 +52,75 @@ class Shard(Tables):
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
-        return Located(*streams.locate(*self._documents, self.block_places, self.positions, terms, documents))
+        numbers, having = np.empty((2, len(terms) * len(documents)), np.int64)
+        ends, bounds = np.zeros(len(terms) + 1, np.int64), self.bounds(terms)
+        count = streams.find(bounds, self.postings_docs, self._width, documents, numbers, having, ends)
+        return self._read(numbers[:count], having[:count], ends, len(documents))
 
     def locate_jointly(self, terms: IntArray, least: int) -> Iterator[Located]:
         """Find distinct terms in documents with at least `least` of them, in blocks, whose documents are unordered."""
-        arguments = *self._documents, self.block_places, self.positions, terms, least, np.zeros(len(terms), np.int64)
+        bounds, read = self.bounds(terms), np.zeros(len(terms), np.int64)
         # A block has about as many matching documents, at most postings / least of the collection's, so that its
         # positions fit in memory.
         postings = max(1, int(self.document_frequencies[terms].sum()))
         step = min(_MAX_SCANNED, max(_MIN_SCANNED, _BLOCK_DOCUMENTS * least * self.n_documents // postings))
         for begin in range(0, self.n_documents, step):
-            end = min(begin + step, self.n_documents)
-            yield Located(*streams.locate_jointly(*arguments, begin, end, self.n_documents))
+            yield self.joint_block(bounds, least, read, begin, min(begin + step, self.n_documents))
+
+    def joint_block(self, bounds: IntArray, least: int, read: IntArray, begin: int, end: int) -> Located:
+        """Locate terms in the documents from `begin` to `end` - 1 that have at least `least` of them."""
+        # `read` counts each term's postings in documents before `begin`, and is moved on to `end`: no posting of a term
+        # is decoded twice, whatever the number of blocks.
+        docs, n = (self.postings_docs, self._width), self.n_documents
+        joint, ends = np.zeros(end - begin, np.int32), read.copy()
+        count, most = streams.find_joint(bounds, *docs, least, read, begin, end, n, joint, ends)
+        numbers, having = np.empty((2, most + 1), np.int64)
+        offsets = np.zeros(len(read) + 1, np.int64)
+        streams.join(bounds[0], *docs, least, read, begin, joint, ends, numbers, having, offsets)
+        read[:] = ends
+        return self._read(numbers[:most], having[:most], offsets, count)
+
+    def bounds(self, terms: IntArray) -> IntArray:
+        """Return the numbers of the terms' first postings, and of those after their last; none of a term -1."""
+        size = min(len(self.postings_docs) // self._width, len(self.block_places) * streams.BLOCK_POSTINGS)
+        bounds = np.where(terms >= 0, self.postings_offsets[np.array([terms, terms + 1])], 0)
+        if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > size)).any():
+            raise CollectionError(DAMAGE_ERROR)
+        return bounds
+
+    def _read(self, numbers: IntArray, having: IntArray, offsets: IntArray, n: int) -> Located:
+        """Read postings with these numbers, ascending within a term."""
+        shape = len(offsets) - 1, n
+        postings, sole = np.full(shape, -1, np.int64), np.full(shape, streams.ABSENT, np.int32)
+        starts, positions = np.zeros(len(numbers) + 1, np.int64), np.empty(self._room(numbers), np.int32)
+        stream = self.block_places, self.positions
+        streams.read_postings(*stream, numbers, having, offsets, postings, sole, starts, positions)
+        return Located(postings, sole, having, offsets, starts, positions[: starts[-1]])
+
+    def _room(self, numbers: IntArray) -> int:
+        """Bound the number of positions of postings by the bytes of the blocks they are in."""
+        # Each position has a byte at least. The bound is what damage can make `streams.read_postings` write at most.
+        blocks, places, size = numbers // streams.BLOCK_POSTINGS, self.block_places, len(self.positions)
+        new = np.ones(len(blocks), dtype=bool)
+        new[1:] = (blocks[1:] != blocks[:-1]) | (numbers[1:] <= numbers[:-1])  # a term may be asked for twice
+        blocks = blocks[new]
+        begins, ends = places[blocks], np.full(len(blocks), size)
+        inner = blocks < len(places) - 1
+        ends[inner] = places[blocks[inner] + 1]
+        if ((begins < 0) | (ends < begins) | (ends > size)).any():
+            raise CollectionError(DAMAGE_ERROR)
+        return int((ends - begins).sum())
 
     def entries(self, documents: IntArray) -> tuple[IntArray, Int32Array, Int32Array]:
         """Return the terms of documents; see `Parts.entries`."""
-        offsets_terms_tf: tuple[IntArray, Int32Array, Int32Array] = streams.entries(
-            self.forward_offsets, self.forward, documents, self.n_terms
-        )
-        return offsets_terms_tf
+        known = documents[documents >= 0]
+        begins, ends = self.forward_offsets[known], self.forward_offsets[known + 1]
+        if ((begins < 0) | (ends < begins) | (ends > len(self.forward))).any():
+            raise CollectionError(DAMAGE_ERROR)
+        starts = np.zeros(len(documents) + 1, np.int64)
+        terms, tfs = np.empty((2, int((ends - begins).sum())), np.int32)  # each entry has a byte at least
+        streams.read_entries(self.forward_offsets, self.forward, documents, self.n_terms, starts, terms, tfs)
+        return starts, terms[: starts[-1]].copy(), tfs[: starts[-1]].copy()
 
     def frequencies(self, terms: IntArray, documents: IntArray) -> Int32Array:
         """Count tf of terms, which have ascending numbers, in documents, shape (len(terms), len(documents))."""
@@ -78,8 +128,8 @@ class Shard(Tables):
         return tfs
 
     @property
-    def _documents(self) -> tuple[IntArray, Bytes, int]:
-        return self.postings_offsets, self.postings_docs, streams.document_bytes(self.n_documents)
+    def _width(self) -> int:
+        return streams.document_bytes(self.n_documents)
 
 
 @dataclass(frozen=True, eq=False)

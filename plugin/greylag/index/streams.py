@@ -64,7 +64,7 @@ _jit_inline = compiled(error_model="numpy", inline="always")
 # bytes with the highest bit set would be read to the end of the file, with shifts that overflow.
 _BITS = 35
 _LAST = (1 << 31) - 129  # Lucene's greatest position (IndexWriter.MAX_POSITION); a sum of differences may not exceed it
-_SEVERAL, _ABSENT = -1, -2  # see `Located`
+_SEVERAL, ABSENT = -1, -2  # see `Located`
 
 
 @_jit_inline
@@ -196,14 +196,6 @@ def _document(docs: Bytes, width: int, posting: int) -> int:
     return value  # type: ignore[return-value]
 
 
-def _postings_of(postings_offsets: IntArray, size: int, terms: IntArray) -> IntArray:
-    """Return the numbers of the terms' first postings, and of those after their last, of `size`; none of a term -1."""
-    bounds = np.where(terms >= 0, postings_offsets[np.array([terms, terms + 1])], 0)
-    if ((bounds[0] < 0) | (bounds[1] < bounds[0]) | (bounds[1] > size)).any():
-        raise CollectionError(DAMAGE_ERROR)
-    return bounds
-
-
 @_jit_inline
 def _skip_postings(stream: Bytes, offset: int, n: int) -> int:
     """Return the offset after the next n postings."""
@@ -249,41 +241,12 @@ def _read_positions(stream: Bytes, offset: int, value: int, positions: Int32Arra
     return offset
 
 
-def _room(block_places: IntArray, stream: Bytes, numbers: IntArray) -> int:
-    """Bound the number of positions of postings, ascending within a term: the bytes of the blocks they are in.
-
-    Each position has a byte at least. The bound is what damage can make `_read_postings` write at most.
-    """
-    blocks = numbers // BLOCK_POSTINGS
-    new = np.ones(len(blocks), dtype=bool)
-    new[1:] = (blocks[1:] != blocks[:-1]) | (numbers[1:] <= numbers[:-1])  # a term may be asked for twice
-    blocks = blocks[new]
-    begins, ends = block_places[blocks], np.full(len(blocks), len(stream))
-    inner = blocks < len(block_places) - 1
-    ends[inner] = block_places[blocks[inner] + 1]
-    if ((begins < 0) | (ends < begins) | (ends > len(stream))).any():
-        raise CollectionError(DAMAGE_ERROR)
-    return int((ends - begins).sum())
-
-
-def _located(
-    block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray, n: int
-) -> tuple[IntArray, Int32Array, IntArray, IntArray, IntArray, Int32Array]:
-    """Read postings with these ascending numbers; see `Located`, of which n, `having` and `offsets` are known."""
-    shape = len(offsets) - 1, n
-    postings, sole = np.full(shape, -1, np.int64), np.full(shape, _ABSENT, np.int32)
-    starts = np.zeros(len(numbers) + 1, np.int64)
-    positions = np.empty(_room(block_places, stream, numbers), np.int32)
-    _read_postings(block_places, stream, numbers, having, offsets, postings, sole, starts, positions)
-    return postings, sole, having, offsets, starts, positions[: starts[-1]]
-
-
 @_jit
-def _read_postings(
+def read_postings(
     block_places: IntArray, stream: Bytes, numbers: IntArray, having: IntArray, offsets: IntArray,
     postings: IntArray, sole: Int32Array, starts: IntArray, positions: Int32Array,
 ) -> None:  # fmt: skip
-    """Fill in what `_located` returns."""
+    """Fill in the fields of `Located`, of postings with these ascending numbers."""
     for t in range(len(offsets) - 1):
         at, offset = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `offset` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
@@ -301,28 +264,12 @@ def _read_postings(
             at = number + 1
 
 
-def locate(
-    postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
-    documents: IntArray,
-) -> Any:  # fmt: skip
-    """Find terms (-1 for one that the collection lacks) in documents with ascending numbers; see `Located`.
-
-    `docs` and `stream` are the arrays `postings_docs` and `positions` of `Shard`, and `width` is `document_bytes`.
-    """
-    size = min(len(docs) // width, len(block_places) * BLOCK_POSTINGS)
-    numbers, having = np.empty((2, len(terms) * len(documents)), np.int64)
-    offsets = np.zeros(len(terms) + 1, np.int64)
-    bounds = _postings_of(postings_offsets, size, terms)
-    count = _find(bounds, docs, width, documents, numbers, having, offsets)
-    return _located(block_places, stream, numbers[:count], having[:count], offsets, len(documents))
-
-
 @_jit
-def _find(
+def find(
     bounds: IntArray, docs: Bytes, width: int, documents: IntArray, numbers: IntArray, having: IntArray,
     offsets: IntArray,
 ) -> int:  # fmt: skip
-    """Fill in the postings of `locate`, their documents and the terms' offsets, and return how many there are."""
+    """Fill in the postings of `Shard.locate`, their documents and the terms' offsets; return how many there are."""
     count = 0
     for t in range(bounds.shape[1]):
         posting, end = bounds[0, t], bounds[1, t]
@@ -339,11 +286,11 @@ def _find(
 
 
 @_jit
-def _find_joint(
+def find_joint(
     bounds: IntArray, docs: Bytes, width: int, least: int, places: IntArray, begin: int, end: int, n_documents: int,
     numbers: Int32Array, ends: IntArray,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill in per document of `locate_jointly` the number of its terms or, if there are enough, `least` + its place.
+    """Fill in per document of `Shard.joint_block` the number of its terms or, if there are enough, `least` + its place.
 
     Also the `places` of `end`; return how many documents and postings there are. A document gets its place, the n-th,
     when its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
@@ -372,32 +319,12 @@ def _find_joint(
     return n, postings
 
 
-def locate_jointly(
-    postings_offsets: IntArray, docs: Bytes, width: int, block_places: IntArray, stream: Bytes, terms: IntArray,
-    least: int, places: IntArray, begin: int, end: int, n_documents: int,
-) -> Any:  # fmt: skip
-    """Find distinct terms in the documents from `begin` to `end` - 1 that have at least `least` of them; see `Located`.
-
-    The documents are in an order of their own, and their numbers are not returned. `places`, shape (t,), has the number
-    of each term's postings that are in documents before `begin`, and is overwritten with that before `end`.
-    """
-    size = min(len(docs) // width, len(block_places) * BLOCK_POSTINGS)
-    joint, ends = np.zeros(end - begin, np.int32), places.copy()
-    bounds = _postings_of(postings_offsets, size, terms)
-    n, most = _find_joint(bounds, docs, width, least, places, begin, end, n_documents, joint, ends)
-    numbers, having = np.empty((2, most + 1), np.int64)
-    offsets = np.zeros(len(terms) + 1, np.int64)
-    _join(bounds[0], docs, width, least, places, begin, joint, ends, numbers, having, offsets)
-    places[:] = ends
-    return _located(block_places, stream, numbers[:most], having[:most], offsets, n)
-
-
 @_jit
-def _join(
+def join(
     firsts: IntArray, docs: Bytes, width: int, least: int, places: IntArray, begin: int, joint: Int32Array,
     ends: IntArray, numbers: IntArray, having: IntArray, offsets: IntArray,
 ) -> None:  # fmt: skip
-    """Fill in the postings of `locate_jointly`, their documents and the terms' offsets."""
+    """Fill in the postings of `Shard.joint_block`, their documents and the terms' offsets."""
     count = 0
     for t in range(len(ends)):
         for posting in range(firsts[t] + places[t], firsts[t] + ends[t]):
@@ -431,7 +358,7 @@ def transpose(
 ) -> None:
     """Fill in the stream of every document's entries, in the order of terms, from the postings.
 
-    The arguments are as for `locate` and as in `Shard`; all documents are below N. `forward` is overwritten.
+    The arguments are as in `Shard`; all documents are below N. `forward` is overwritten.
     """
     free, last_term, offset = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), np.int64(0)
     for term in range(len(postings_offsets) - 1):
@@ -443,26 +370,12 @@ def transpose(
             last_term[doc] = term
 
 
-def entries(
-    forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int
-) -> tuple[IntArray, Int32Array, Int32Array]:
-    """Return the entries of documents, of which `n_terms` is a bound; see `Shard.entries`."""
-    known = documents[documents >= 0]
-    begins, ends = forward_offsets[known], forward_offsets[known + 1]
-    if ((begins < 0) | (ends < begins) | (ends > len(forward))).any():
-        raise CollectionError(DAMAGE_ERROR)
-    offsets = np.zeros(len(documents) + 1, np.int64)
-    terms, frequencies = np.empty((2, int((ends - begins).sum())), np.int32)  # each entry has a byte at least
-    _read_entries(forward_offsets, forward, documents, n_terms, offsets, terms, frequencies)
-    return offsets, terms[: offsets[-1]].copy(), frequencies[: offsets[-1]].copy()
-
-
 @_jit
-def _read_entries(
+def read_entries(
     forward_offsets: IntArray, forward: Bytes, documents: IntArray, n_terms: int, offsets: IntArray, terms: Int32Array,
     frequencies: Int32Array,
 ) -> None:  # fmt: skip
-    """Fill in what `entries` returns."""
+    """Fill in what `Shard.entries` returns."""
     n = 0
     for i in range(len(documents)):
         document = documents[i]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from greylag.errors import CollectionError
 from greylag.ranking import IntArray
 from greylag.runtime.compilation import compiled
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Bytes = NDArray[np.uint8]
 Int32Array = NDArray[np.int32]
@@ -90,6 +93,18 @@ def _number(
             numbers[place] = table[slot] - 1
             place += 1
     return known
+
+
+def drop_empty_columns(matrix: csr_matrix) -> csr_matrix:
+    """Keep the columns of a matrix that have entries, in their order; one empty column if there are none."""
+    from scipy.sparse import csr_matrix
+
+    # Entries are told apart by hashing, and only the distinct ones are sorted: `numpy.unique` would sort them all.
+    size = len(matrix.indices)
+    used, numbers = numbered(matrix.shape[1], np.array([[0], [size]]), size, matrix.indices)
+    ranks = np.empty(len(used), np.int32)
+    ranks[np.argsort(used)] = np.arange(len(used))
+    return csr_matrix((matrix.data, ranks[numbers], matrix.indptr), shape=(matrix.shape[0], max(1, len(used))))
 
 
 def join(texts: Sequence[bytes]) -> tuple[NDArray[np.uint8], IntArray]:

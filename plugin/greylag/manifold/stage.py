@@ -14,7 +14,7 @@ from greylag.core.checks import check_choice, check_counts
 from greylag.core.foreign import check_qrels
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
-from greylag.index.renumber import drop_empty_columns
+from greylag.index.tables import drop_empty_columns
 from greylag.index.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, affinity_graph
 from greylag.manifold.ranking import limit_or_step, manifold_ranking

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from greylag.errors import CollectionError
 from greylag.index import streams
-from greylag.index.shards import Located, Shard
+from greylag.index.shards import Shard
 from greylag.index.tables import join, offsets
 from tests.greylag.index.oracle import decode_entries, decode_postings
 from tests.processes import python
@@ -109,14 +109,12 @@ def documents_of(located):
 @given(POSTINGS, st.lists(st.integers(0, 8), unique=True), st.integers(1, 3), st.integers(1, 300))
 def test_terms_are_located_jointly_in_parts(postings, terms, least, size):
     shard, asked = shard_of(postings), np.array(terms, dtype=np.int64)
-    places = np.zeros(len(terms), np.int64)
-    of_stream = *shard._documents, shard.block_places, shard.positions, asked, least, places
+    bounds, read = shard.bounds(asked), np.zeros(len(terms), np.int64)
     for begin in range(0, N_DOCUMENTS, size):
         end = min(begin + size, N_DOCUMENTS)
         all_documents = [[postings.get((term, d), []) for term in terms] for d in range(begin, end)]
         expected = [own for own in all_documents if sum(map(bool, own)) >= least]
-        part = Located(*streams.locate_jointly(*of_stream, begin, end, N_DOCUMENTS))
-        assert sorted(documents_of(part)) == sorted(expected)
+        assert sorted(documents_of(shard.joint_block(bounds, least, read, begin, end))) == sorted(expected)
     whole = [documents_of(part) for part in shard.locate_jointly(asked, least)]
     all_documents = [[postings.get((term, d), []) for term in terms] for d in range(N_DOCUMENTS)]
     assert sorted(chain(*whole)) == sorted(own for own in all_documents if sum(map(bool, own)) >= least)
@@ -153,10 +151,11 @@ def test_documents_have_as_many_bytes_as_the_last_needs(n_documents, width):
     docs = np.array([0, max(0, n_documents - 1)], dtype=np.int32)
     written = streams.encode_documents(docs, width).tobytes()
     assert written == b"".join(int(doc).to_bytes(width, "little") for doc in docs)
-    stream, last = np.frombuffer(written, np.uint8), int(docs[1])
-    positions, block_places = streams.encode_positions(0, 0, np.ones(2, np.int32), np.array([7, 8], np.int32))
-    own = np.array([0, 1, 2]), stream, width, block_places, positions, np.array([1]), 1, np.zeros(1, np.int64)
-    assert Located(*streams.locate_jointly(*own, last, last + 1, last + 1)).sole.tolist() == [[8]]
+    lengths, last = np.broadcast_to(np.int64(0), max(1, n_documents)), int(docs[1])
+    shard = replace(shard_of({(0, 0): [7], (1, 0): [8]}), document_lengths=lengths)
+    shard = replace(shard, postings_docs=np.frombuffer(written, np.uint8))
+    found = shard.joint_block(shard.bounds(np.array([1])), 1, np.zeros(1, np.int64), last, last + 1)
+    assert found.sole.tolist() == [[8]]
 
 
 @pytest.mark.parametrize("bytes_of_posting", ["fe ff ff ff 1f", "01 02 fe ff ff ff 0f"])

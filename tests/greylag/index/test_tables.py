@@ -1,7 +1,4 @@
-"""Arrays of an index and of its shards, compared with plain Python.
-
-Tests `renumber`.
-"""
+"""Arrays of an index and of its shards, compared with plain Python."""
 
 import hashlib
 from dataclasses import replace
@@ -16,9 +13,8 @@ from scipy.sparse import csr_matrix
 from greylag.errors import CollectionError
 from greylag.index import analysis
 from greylag.index.invert import invert
-from greylag.index.renumber import drop_empty_columns, renumber
 from greylag.index.shards import Part, Shard
-from greylag.index.tables import DTYPES, find, fingerprint, join, numbered, offsets
+from greylag.index.tables import DTYPES, drop_empty_columns, find, fingerprint, join, numbered, offsets
 from tests.greylag.index.samples import from_shards
 
 TEXTS = {"b": "new york new", "a": "york", "c": ""}
@@ -115,14 +111,6 @@ def test_types_do_not_depend_on_the_texts(texts):
     arrays = invert(texts)
     assert {name: str(arrays[name].dtype) for name in DTYPES} == DTYPES
     assert not any(arrays[name].flags.writeable for name in DTYPES)
-
-
-@given(st.lists(st.integers(0, 999)), st.sampled_from([np.int32, np.int64]))
-def test_numbers_are_places_among_the_distinct_ones(numbers, dtype):
-    distinct, places = np.unique(np.array(numbers, dtype=dtype), return_inverse=True)
-    found, n = renumber(np.array(numbers, dtype=dtype), 1000)
-    assert found.tolist() == places.tolist()
-    assert n == len(distinct)
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.5, -2.0]), min_size=130, max_size=130), min_size=1, max_size=3))
