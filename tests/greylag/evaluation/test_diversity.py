@@ -13,7 +13,7 @@ from greylag.evaluation import Subtopics, evaluate_by_subtopic, parse_measure
 from greylag.evaluation.diversity import subtopic_loss
 from greylag.evaluation.subtopics import coverage, covered_columns, relevant_documents
 from greylag.ranking import Ranking, Run
-from greylag.trec import at_level, read_run, read_subtopic_qrels
+from greylag.trec import at_level, read_subtopic_qrels
 from tests.greylag.evaluation import samples
 
 JUDGEMENTS = {"1": {"a": 1, "c": 2}, "2": {"a": 0}, "3": {"b": 1, "a": 1}}
@@ -109,13 +109,6 @@ def test_values_equal_ndeval_on_trec_judgements(name, data):
     scores = evaluate_by_subtopic(run, qrels, list(NDEVAL))
     np.testing.assert_allclose(scores.values, ndeval(run, qrels), atol=1e-12)
     assert (scores.values > 0).mean() > 0.5
-
-
-def test_values_equal_ndeval_on_ambient(data):
-    folder = data("ambient")
-    run, qrels = read_run(folder / "candidates.run"), read_subtopic_qrels(folder / "qrels.subtopics.txt")
-    scores = evaluate_by_subtopic(run, qrels, list(NDEVAL))
-    np.testing.assert_allclose(scores.values, ndeval(run, qrels), atol=1e-12)
 
 
 def slow_d_sharp(docids, subtopics, k):

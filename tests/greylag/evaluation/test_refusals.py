@@ -8,6 +8,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.agreement import check_levels
 from greylag.ranking import Ranking, Run
 from greylag.trec import at_level
+from tests.greylag.evaluation.samples import ir_measures
 
 RUN = Run((Ranking("1", "", ("a",), [1.0]), Ranking("2", "", ("a",), [1.0])))
 QRELS = {"1": {"a": 1}, "2": {"a": 1}}
@@ -18,6 +19,12 @@ FEW = np.arange(8.0)
 OTHER = evaluation.Scores.single(evaluation.parse_measure("AP"), {"1": 0.5})
 TOTAL = evaluation.evaluate(RUN, QRELS, ["num_ret"])
 TWO = {"a": SCORES, "b": SCORES}
+
+
+def theirs(name):
+    """A measure of ir_measures; a test is skipped without it."""
+    return ir_measures().parse_measure(name)
+
 
 REFUSED = [
     # Mappings, sets and strings where their order, names or letters would be taken for something else
@@ -74,6 +81,13 @@ REFUSED = [
     (lambda: evaluation.best_of_many(TWO, "z"), ("'z'",)),
     (lambda: evaluation.best_of_many({"a": OTHER}, "a"), ("two queries",)),
     # Scores and folds
+    (lambda: evaluation.parse_measure(theirs("ERR@20")), ("ERR@20",)),
+    (lambda: evaluation.parse_measure(theirs("NumRet")), ("NumRet",)),
+    (lambda: evaluation.evaluate(RUN, QRELS, [theirs("INST(max_rel=2)")]), ("INST", "ir_measures")),
+    *(
+        (lambda name=name: evaluation.evaluate(RUN, {**QRELS, "3": {"a": 10**9}}, [theirs(name)]), ("query 3", "10000"))
+        for name in ("SetP(relative=True)", "nDCG(dcg='exp-log2')@5")
+    ),
     (lambda: evaluation.evaluate(RUN, {"7": {"a": 1}, "8": {}}, ["AP"]), ("'greylag'", "1, 2", "7, 8")),
     (lambda: evaluation.evaluate(RUN, {}, ["AP"]), ("1, 2", "none")),
     (lambda: evaluation.evaluate_by_subtopic(RUN, {"8": {"1": {"a": 1}}}, ["NRBP"]), ("1, 2", "8")),

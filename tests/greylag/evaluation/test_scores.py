@@ -164,23 +164,14 @@ def test_err_of_huge_grades_does_not_overflow():
 
 
 def test_measures_of_ir_measures_that_are_greylags():
-    ir_measures = samples.ir_measures()
-    for theirs, ours in (
-        (ir_measures.AP, "AP"),
-        (ir_measures.nDCG @ 10, "nDCG@10"),
-        (ir_measures.Bpref, "bpref"),
-        (ir_measures.alpha_nDCG @ 20, "alpha-nDCG@20"),
-        (ir_measures.StRecall @ 5, "S-recall@5"),
-    ):
-        assert parse_measure(theirs) == parse_measure(str(theirs)) == parse_measure(ours)
-    assert parse_measure(parse_measure("AP")) == parse_measure("AP")
-    assert str(parse_measure("AP(rel=2)")) == str(parse_measure(ir_measures.AP(rel=2))) == "AP(rel=2)"
-
-
-@pytest.mark.parametrize("name", ["ERR@20", "NumRet"])
-def test_measures_of_ir_measures_that_mean_something_else(name):
-    with pytest.raises(ParameterError, match=name):
-        parse_measure(samples.ir_measures().parse_measure(name))
+    for name in ("AP", "nDCG@10", "Bpref", "alpha_nDCG@20", "StRecall@5", "AP(rel=2)"):
+        ours = parse_measure(name.replace("StRecall", "S-recall"))
+        assert (
+            parse_measure(samples.ir_measures().parse_measure(name))
+            == parse_measure(name)
+            == parse_measure(ours)
+            == ours
+        )
 
 
 @pytest.mark.parametrize(
@@ -240,6 +231,10 @@ def test_relevance_levels_equal_trec_eval_and_the_definitions(seed, level, judge
     measures = [Measure(m.family, m.cutoff, 1 if m.family.by_grade else level, judged_only) for m in families]
     scores = evaluate(run, qrels, measures)
     assert scores.values.tolist() == [[theirs.get(q, {}).get(m, 0.0) for m in TREC_MEASURES] for q in scores.qids]
+    np.testing.assert_allclose(scores.means, scores.values.mean(axis=0), rtol=1e-15)
+    assert scores.by_measure == dict(zip(map(str, scores.measures), scores.means.tolist(), strict=True))
+    if level == 1 and not judged_only:
+        assert [measure.trec_name for measure in measures] == TREC_MEASURES
     for qid, row in zip(scores.qids, scores.values, strict=True):
         docids = run[qid].docids if qid in run else ()
         kept = [d for d in docids if not judged_only or qrels[qid].get(d, -1) >= 0]
@@ -268,23 +263,6 @@ TREC_MEASURES = ["map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_P"
 TREC_MEASURES += ["set_map", "set_relative_P", "relative_P_3", "binG", "utility"]
 TREC_MEASURES += [f"Rprec_mult_{fifths / 5:.2f}" for fifths in range(1, 11)]
 TREC_MEASURES += [f"{base}_{cutoff}" for base in ("P", "recall", "success", "ndcg_cut") for cutoff in (1, 7, 10, 50)]
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_figures_equal_trec_eval_on_the_order_of_the_ranking(seed):
-    """Tied scores keep the order of the ranking, regardless of the docids."""
-    rng = np.random.default_rng(seed)
-    run, qrels = samples.random_case(rng)
-    order = {r.qid: {d: float(-i) for i, d in enumerate(r.docids)} for r in run.rankings if r.qid in qrels}
-    expected = pytrec_eval.RelevanceEvaluator(qrels, TREC_MEASURES).evaluate(order)
-    scores = evaluate(run, qrels, TREC_MEASURES)
-    assert [measure.trec_name for measure in scores.measures] == TREC_MEASURES
-    for qid, row in zip(scores.qids, scores.values, strict=True):
-        assert row.tolist() == [expected.get(qid, {}).get(measure, 0.0) for measure in TREC_MEASURES]
-    means = [np.mean([expected.get(qid, {}).get(m, 0.0) for qid in qrels]) for m in TREC_MEASURES]
-    np.testing.assert_allclose(scores.means, means, rtol=1e-15)
-    assert list(scores.by_measure) == list(map(str, scores.measures))
-    assert list(scores.by_measure.values()) == scores.means.tolist()
 
 
 def slow_scores(docids, grades, k, level=1):
@@ -351,16 +329,6 @@ def test_odd_judgements_for_ir_measures(name):
     qrels = {str(q): {"a": -2, "c": -(10**9)} if q else {"a": np.int64(2)} for q in range(40)}
     scores = evaluate(Run(tuple(rankings)), qrels, [name])
     assert scores.values[1:].tolist() == [[0.0]] * 39
-    with pytest.raises(ParameterError, match="query 3 has a grade above 10000"):
-        evaluate(Run(tuple(rankings)), {**qrels, "3": {"a": 10**9}}, [name])
-
-
-@pytest.mark.parametrize("cutoff", [1, 2, 3, 7, 49])
-def test_reciprocal_rank_at_a_cutoff_is_that_of_the_shortened_run(cutoff):
-    run, qrels = samples.random_case(np.random.default_rng(cutoff), relevant=0.1)
-    short = Run(tuple(ranking.head(cutoff) for ranking in run.rankings))
-    at_cutoff = evaluate(run, qrels, [f"RR@{cutoff}"]).values
-    assert at_cutoff.tolist() == evaluate(short, qrels, ["RR"]).values.tolist()
 
 
 def test_queries_that_only_the_run_or_the_judgements_have():
@@ -442,13 +410,6 @@ def test_agrees_with_ir_measures(name):
     ours = evaluate(run, qrels, [measure])
     assert ours.values[:, 0] == pytest.approx([theirs.get(qid, 0.0) for qid in ours.qids], abs=1e-12)
     assert evaluate(run, qrels, [name]).by_measure == ours.by_measure
-
-
-def test_what_ir_measures_cannot_compute_here():
-    samples.ir_measures()
-    run = Run((Ranking("q", "", ("d",), np.zeros(1)),))
-    with pytest.raises(ParameterError, match=r"ir_measures cannot compute INST"):
-        evaluate(run, {"q": {"d": 1}}, ["INST(max_rel=2)"])
 
 
 @pytest.mark.parametrize("seed", range(4))
