@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from greylag.evaluation.subtopics import uncovered_weight
 from greylag.ranking import BoolArray, FloatArray, IntArray
 
 ALPHA = 0.5
@@ -150,4 +149,4 @@ def subtopic_loss(covered: BoolArray, pool: BoolArray, k: int) -> float:
     """Compute subtopic-loss@k: the weight of subtopics that the top k leave uncovered (Yue and Joachims 2008)."""
     # Weighted as in `greylag.evaluation.subtopics`.
     documents = pool.sum(axis=0)
-    return float(uncovered_weight(documents, np.asarray(covered[:k].any(axis=0))) / documents.sum())
+    return float(documents[~covered[:k].any(axis=0)].sum() / documents.sum())

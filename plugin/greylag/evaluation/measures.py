@@ -163,6 +163,14 @@ def expected_reciprocal_rank(grades: ArrayLike, top_grade: int) -> float:
     return float(np.sum(relevance * unsatisfied / np.arange(1, len(relevance) + 1)))
 
 
+def _err(graded: Graded) -> float:
+    return expected_reciprocal_rank(graded.ranked, graded.top_grade)
+
+
+def _share_unjudged(graded: Graded) -> float:
+    return sum(grade < 0 for grade in graded.ranked) / (graded.measure.cutoff or 1)
+
+
 def _ndcg(graded: Graded) -> float:
     """Compute trec_eval's nDCG to the bit, without its memory and time, which are quadratic in the highest grade."""
     return _dcg(graded.ranked) / _dcg(graded.ideal) if graded.ideal else 0.0
@@ -185,7 +193,11 @@ def _persisting(gains: Sequence[float], measure: Measure) -> float:
 
 def _rbp_residual(graded: Graded) -> float:
     """Compute RBP's gain if all documents without judgements, and all below the ranking, were relevant."""
-    unjudged = [grade == UNJUDGED for grade in graded.ranked]
+    # trec_eval 10 takes negative grades for none, too, and has 0 if all documents are judged.
+    of_trec_eval = graded.measure.family.name == "rbp_resid"
+    unjudged = [grade < 0 if of_trec_eval else grade == UNJUDGED for grade in graded.ranked]
+    if of_trec_eval and not any(unjudged):
+        return 0.0
     return _persisting(unjudged, graded.measure) + (graded.measure.p or 0.0) ** len(unjudged)
 
 
@@ -194,14 +206,6 @@ def _graded_rbp(graded: Graded) -> float:
     # As trec_eval 10 intends it: 10.0 does not initialise the variable of the highest grade.
     highest = max(graded.ideal, default=1)
     return _persisting([max(grade, 0) / highest for grade in graded.ranked], graded.measure)
-
-
-def _graded_residual(graded: Graded) -> float:
-    """Compute RBP's residual in trec_eval 10, which is 0 if all documents are judged."""
-    if all(grade >= 0 for grade in graded.ranked):
-        return 0.0
-    unjudged = [grade < 0 for grade in graded.ranked]
-    return _persisting(unjudged, graded.measure) + (graded.measure.p or 0.0) ** len(unjudged)
 
 
 def _interpolated_precision(graded: Graded) -> float:
@@ -313,21 +317,9 @@ FAMILIES = (
     Family("RBP", "RBP", "RBP@{}", from_grades=lambda one: _persisting(one.hits, one.measure), persistence=0.8),
     Family("RBP-residual", "RBP-residual", "RBP-residual@{}", from_grades=_rbp_residual, persistence=0.8, **RESIDUAL),
     Family("rbp", "rbp", from_grades=_graded_rbp, by_grade=True, persistence=0.9),
-    Family("rbp_resid", "rbp_resid", from_grades=_graded_residual, persistence=0.9, **RESIDUAL),
-    Family(
-        "unj",
-        None,
-        "unj_{}",
-        from_grades=lambda one: sum(g < 0 for g in one.ranked) / (one.measure.cutoff or 1),
-        **RESIDUAL,
-    ),
-    Family(
-        "ERR",
-        "ERR",
-        "ERR@{}",
-        from_grades=lambda one: expected_reciprocal_rank(one.ranked, one.top_grade),
-        by_grade=True,
-    ),
+    Family("rbp_resid", "rbp_resid", from_grades=_rbp_residual, persistence=0.9, **RESIDUAL),
+    Family("unj", None, "unj_{}", from_grades=_share_unjudged, **RESIDUAL),
+    Family("ERR", "ERR", "ERR@{}", from_grades=_err, by_grade=True),
     JUDGED,
     Family("alpha-nDCG", None, "alpha-nDCG@{}", from_subtopics=diversity.alpha_ndcg),
     Family("ERR-IA", None, "ERR-IA@{}", from_subtopics=diversity.err_ia),

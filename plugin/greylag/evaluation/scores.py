@@ -16,7 +16,7 @@ from greylag.core.foreign import as_qrels, is_frame
 from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
-from greylag.evaluation.agreement import few_names
+from greylag.evaluation.agreement import document_grades, few_names
 from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
@@ -234,13 +234,7 @@ def _weights(measure: Measure, qid: str, judged: Mapping[str, Mapping[str, int]]
 
 def highest_grades(qrels: SubtopicQrels) -> Qrels:
     """Reduce judgements by subtopic to judgements of documents: the highest grade over the subtopics of a query."""
-    highest: Qrels = {}
-    for qid, subtopics in qrels.items():
-        grades = highest.setdefault(qid, {})
-        for judged in subtopics.values():
-            for docid, grade in judged.items():
-                grades[docid] = max(grade, grades.get(docid, grade))
-    return highest
+    return {qid: document_grades(subtopics) for qid, subtopics in qrels.items()}
 
 
 def _ranked(run: Run, qids: Iterable[str]) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -43,11 +43,6 @@ def subtopic_grades(docids: Sequence[str], subtopics: Sequence[Mapping[str, int]
     return np.array(rows, dtype=np.int64).reshape(len(docids), len(subtopics))
 
 
-def uncovered_weight(weights: FloatArray | IntArray, covered: BoolArray) -> float:
-    """Sum the weights of the subtopics that are not `covered`; both of shape (S,)."""
-    return float(weights[~covered].sum())
-
-
 @dataclass(frozen=True, eq=False)
 class Subtopics:
     """The subtopics that n candidate documents cover, with their weights.
@@ -91,9 +86,9 @@ class Subtopics:
 
     def loss(self, picked: IntArray) -> float:
         """Sum the weights of the subtopics that the `picked` candidates do not cover, in [0, 1]."""
-        covered = np.zeros(len(self.weights), dtype=bool)
-        covered[covered_columns(self.coverage, picked)] = True
-        return uncovered_weight(self.weights, covered)
+        uncovered = np.ones(len(self.weights), dtype=bool)
+        uncovered[covered_columns(self.coverage, picked)] = False
+        return float(self.weights[uncovered].sum())
 
 
 def covered_columns(coverage: csr_matrix, rows: IntArray | Sequence[int]) -> IntArray:

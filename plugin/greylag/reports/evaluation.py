@@ -237,6 +237,8 @@ def compare(
     named = isinstance(runs, Mapping) and not isinstance(runs, Run)
     if not runs or not named or any(isinstance(run, Scores) for run in runs.values()):
         raise ParameterError("runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores")
+    if baseline is not None and baseline not in runs:
+        raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(runs)}")
     if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
         raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
     # Before runs are read, so that nothing stops after the work for a reason that was known before.

@@ -17,11 +17,6 @@ _WORD = re.compile(r"(\S{1,40})(\s*)")  # longer ones in pieces: a text without 
 _CORE = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 
 
-def no_text(query: str, docid: str) -> tuple[str, tuple[Piece, ...]]:
-    """Return documents without texts."""
-    return "", ()
-
-
 def excerpts(texts: Mapping[str, str], analyze: Callable[[str], Sequence[str]]) -> Show:
     """Show documents by `texts`; words are marked that have a term of the query by `analyze`."""
     terms_of = cache(lambda text: frozenset(analyze(text)))

@@ -60,15 +60,6 @@ class Bar:
     better: bool
 
 
-@dataclass(frozen=True)
-class Axes:
-    """A panel's scales, from values to pixels, and what is drawn behind its marks."""
-
-    x: Scale
-    y: Scale
-    drawn: tuple[str, ...]
-
-
 def line_figure(
     caption: str,
     xlabel: str,
@@ -106,14 +97,16 @@ def line_figure(
     dashes = {name: DASHES[place % len(DASHES)] for place, name in enumerate(levels)}
     drawings = []
     for title, (curves, of_panel) in panels.items():
-        axes = _axes(title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log)
-        drawn = [*axes.drawn, *_axis_names(xlabel, ylabel)]
-        for name, y in of_panel.items():
-            path = f"M{LEFT} {axes.y(y):.1f}H{WIDTH - RIGHT}"
+        x, y, drawn = _axes(
+            title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log
+        )
+        drawn += _axis_names(xlabel, ylabel)
+        for name, height in of_panel.items():
+            path = f"M{LEFT} {y(height):.1f}H{WIDTH - RIGHT}"
             drawn.append(f'<path d="{path}" stroke="#808080" stroke-dasharray="{dashes[name]}"/>')
         for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others
             spread = bars.get(title, {}).get(name, {})
-            drawn += _curve(name, curves[name], axes, colours[name], 4 if name == strong else 2, spread)
+            drawn += _curve(name, curves[name], x, y, colours[name], 4 if name == strong else 2, spread)
         drawings.append(drawn)
     key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
     key |= {name: f'stroke="#808080" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
@@ -231,8 +224,8 @@ def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[floa
     return [*ends, *levels.values()]
 
 
-def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = False) -> Axes:
-    """Draw scales to the ends of the values, with labels at all x if there is room, else at round numbers."""
+def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool) -> tuple[Scale, Scale, list[str]]:
+    """Make the scales of x and y, and draw them, with labels at all x if there is room, else at round numbers."""
     places = sorted(set(xs))
     warp = math.log if log else float
     x = _scale(warp(places[0]), warp(places[-1]), LEFT, WIDTH - RIGHT)
@@ -246,7 +239,7 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool = F
         if (at := x(warp(place))) - last >= LABEL_DISTANCE:
             drawn.append(_text(at, HEIGHT - BELOW + 18, _short(text), 'text-anchor="middle"'))
             last = at
-    return Axes(lambda value: x(warp(value)), y, tuple(drawn))
+    return (lambda value: x(warp(value))), y, drawn
 
 
 def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
@@ -267,15 +260,17 @@ def _scale(low: float, high: float, start: float, end: float) -> Scale:
     return lambda value: start + (end - start) * (value - low) / ((high - low) or 1.0)
 
 
-def _curve(name: str, points: Points, axes: Axes, colour: str, width: int, bars: Mapping[int, float]) -> list[str]:
+def _curve(
+    name: str, points: Points, x: Scale, y: Scale, colour: str, width: int, bars: Mapping[int, float]
+) -> list[str]:
     """Draw a line with its points, and bars around these; the name shows under the mouse."""
     parts = []
     for at, half in bars.items():
-        low, high = (axes.y(points[at] + sign * half) for sign in (-1, 1))
-        parts.append(f'<path d="M{axes.x(at):.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
-    places = [(axes.x(x), axes.y(y)) for x, y in points.items()]
-    parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>' for x, y in places]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        low, high = (y(points[at] + sign * half) for sign in (-1, 1))
+        parts.append(f'<path d="M{x(at):.1f} {low:.1f}V{high:.1f}" stroke="{colour}"/>')
+    places = [(f"{x(at):.1f}", f"{y(value):.1f}") for at, value in points.items()]
+    parts += [f'<circle cx="{left}" cy="{top}" r="{width}" fill="{colour}"/>' for left, top in places]
+    line = " ".join(map(",".join, places))
     return [
         *parts,
         f'<polyline points="{line}" stroke="{colour}" stroke-width="{width}" stroke-linejoin="round">'

@@ -13,7 +13,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.rankers.explanation import explain_documents
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Run
-from greylag.reports.excerpts import Piece, Show, no_text
+from greylag.reports.excerpts import Piece, Show
 from greylag.trec import Qrels, SubtopicQrels
 
 Why = Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]
@@ -74,11 +74,6 @@ class QueryChanges:
     level: int = 1
 
 
-def no_reasons(qid: str, before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
-    """Return no reasons for rankings that are not explained."""
-    return [""] * len(after)
-
-
 def query_changes(
     caption: str,
     before: Run,
@@ -87,8 +82,8 @@ def query_changes(
     qrels: Qrels,
     *,
     top: int = 10,
-    why: Why = no_reasons,
-    show: Show = no_text,
+    why: Why | None = None,
+    show: Show | None = None,
     subtopics: SubtopicQrels | None = None,
 ) -> QueryChanges:
     """Compare the tops of two runs, query by query.
@@ -104,9 +99,9 @@ def query_changes(
         Queries without judgements are left out.
     top : int >= 1, default 10
         The number of documents shown.
-    why : callable, default gives no reasons
+    why : callable, optional
         Explains the documents at the top of `after`; not called for a query that retrieves nothing.
-    show : callable, default has no texts
+    show : callable, optional
         From a query and a docid to the title and an excerpt.
     subtopics : mapping of qid to subtopic to docid to grade, optional
         Adds the subtopics of each document.
@@ -115,7 +110,7 @@ def query_changes(
     queries = []
     for qid in (qid for qid in after if qid in before and qid in old):
         first, last = before[qid].docids, after[qid].docids
-        whys = why(qid, first[:top], last[:top]) if last else ()
+        whys = why(qid, first[:top], last[:top]) if why and last else [""] * top
         places = partial(_places, after[qid].query, qrels[qid], (subtopics or {}).get(qid, {}), show, measure.rel)
         left = places(first[:top], last, ("not ranked any more", "up to", "down to"), [""] * top)
         right = places(last[:top], first, ("was not ranked", "down from", "up from"), whys)
@@ -127,7 +122,7 @@ def _places(
     query: str,
     grades: Mapping[str, int],
     topics: Mapping[str, Mapping[str, int]],
-    show: Show,
+    show: Show | None,
     level: int,
     docids: Sequence[str],
     others: Sequence[str],
@@ -139,7 +134,7 @@ def _places(
     for rank, (docid, reason) in enumerate(zip(docids, reasons, strict=False), 1):
         other = ranks.get(docid)
         moved = words[0] if other is None else "" if other == rank else f"{words[1 + (other > rank)]} {other}"
-        title, excerpt = show(query, docid)
+        title, excerpt = show(query, docid) if show else ("", ())
         names = [name for name, judged in topics.items() if judged.get(docid, 0) >= level]
         # Marked where a subtopic is new at this rank, which is what a diversifier gains by.
         covers = tuple((name, name not in above) for name in names)

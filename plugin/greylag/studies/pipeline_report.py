@@ -15,7 +15,7 @@ from greylag.recipes.fitted import Fitted
 from greylag.reports.charts import result, rounds_chart, verdicts
 from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure
-from greylag.reports.queries import QueryChanges, most_changed, no_reasons, query_changes, reasons
+from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
 from greylag.reports.report import Section
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
@@ -142,7 +142,7 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
     show = excerpts(collection.texts(tops), collection.lucene.analyze)
     by_fold = zip(ranked.rankers, ranked.folds, strict=False)  # none of fusion
     models = {qid: fitted.model for fitted, fold in by_fold for qid in fold}
-    explained = reasons(collection.first, models, collection.index) if models else no_reasons
+    explained = reasons(collection.first, models, collection.index) if models else None
     changes = partial(query_changes, top=TOP_K, show=show)
     lists = []
     for before, after in steps:
@@ -156,6 +156,6 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
             grades = highest_grades(collection.subtopics)
             lists.append(changes(caption, *pair, scores, grades, subtopics=collection.subtopics))
         else:
-            why = explained if after == main else no_reasons
+            why = explained if after == main else None
             lists.append(changes(caption, *pair, scores, collection.qrels, why=why))
     return lists

@@ -98,7 +98,7 @@ SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
         (lambda: compare({"a": evaluate(RUN, JUDGED)}, JUDGED), ("compare_scores",)),
         (lambda: compare(TWO, JUDGED, []), ("no measures",)),
         (lambda: compare(TWO, JUDGED, {"AP"}), ("measures", "set")),
-        (lambda: compare(TWO, JUDGED, baseline="c"), ("'c'", "a, b")),
+        (lambda: compare({"a": "no.run", "b": RUN}, JUDGED, baseline="c"), ("'c'", "a, b")),  # before runs are read
         (lambda: compare({"a": RUN}, JUDGED, all_pairs=True), ("'a'",)),
         (lambda: compare(TWO, JUDGED, test="z"), ("test", "'z'")),
         (lambda: compare(TWO, JUDGED, all_pairs=True, margin=0), ("margin",)),
