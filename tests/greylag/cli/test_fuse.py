@@ -36,14 +36,6 @@ def test_runs_are_fused(tmp_path, command, refused):
     assert weighted["1"].scores.tolist() == [3.0, 2.0, 1.0]
 
 
-def test_the_options_of_a_method_are_shown(command):
-    shown = command("fuse", "--method", "rrf(help)")[1]
-    assert "rank_constant=60" in shown
-    assert "one weight per ranking" in shown
-    assert "one weight per ranking" in command("fuse", "--method", "combmnz(help)")[1]
-    assert "sum of reciprocal ranks" in command("fuse", "--method", "help")[1]
-
-
 def test_scores_come_back_as_a_run(tmp_path, command, ranked):
     """The features of another program's file, its scores and a run: here the first stage's own scores."""
     names, out = [tmp_path / "f.npz", tmp_path / "f.txt"], tmp_path / "out.run"

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from greylag.cli.fuse import METHODS
 from greylag.cli.options import Shared
 from greylag.cli.search import SEARCH_KINDS as SEARCHES
 from greylag.cli.train import MODELS
@@ -18,11 +19,14 @@ def test_reading(tmp_path):
     assert [ranking.query for ranking in shared.run(run).rankings] == ["", ""]
     assert shared.qrels(qrels, shared.run(run)) == {"2": {"d2": 1}}
     qrels.write_text("3 0 d2 1\n")
-    with pytest.raises(FormatError, match=r"q\.txt: .*'1'"):
+    with pytest.raises(FormatError) as error:
         shared.qrels(qrels, shared.run(run))
+    assert "q.txt: " in str(error.value)
 
 
-@pytest.mark.parametrize(("option", "kinds"), [("train --model", MODELS), ("search --model", SEARCHES)])
+@pytest.mark.parametrize(
+    ("option", "kinds"), [("train --model", MODELS), ("search --model", SEARCHES), ("fuse --method", METHODS)]
+)
 def test_what_may_be_spelt_is_listed(command, option, kinds):
     """Each model has a line, and each of its options one with default, type and meaning."""
     code, told, err = command(*option.split(), "help")

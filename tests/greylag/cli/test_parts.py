@@ -116,8 +116,6 @@ def test_a_part_may_be_empty_but_not_the_whole(command, made, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["search", "features", "rerank"])
-@pytest.mark.parametrize(("text", "reason"), [("3", "NUMBER/PARTS"), ("0/2", "numbered from 1"), ("7/99", "24 topics")])
-def test_refusals(refused, ranked, tmp_path, name, text, reason):
-    words = ranked[:4] if name == "search" else ranked
-    more = ["--pool", "sd"] if name == "features" else []
-    assert reason in refused(name, *words, *more, "--out", tmp_path / "out", "--part", text)
+def test_a_part_of_too_many(refused, ranked, tmp_path, name):
+    words = [*(ranked[:4] if name == "search" else ranked), *(["--pool", "sd"] if name == "features" else [])]
+    assert "24 topics" in refused(name, *words, "--out", tmp_path / "out", "--part", "7/99")

@@ -11,7 +11,7 @@ from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
 from greylag.ranking import Run
 from greylag.trec import read_qrels, read_run, write_run
-from tests.greylag.cli.conftest import spelt, unremarked, write_qrels
+from tests.greylag.cli.conftest import spelt, unremarked
 from tests.greylag.cli.test_train import TINY
 
 NAMES = "1=bm25 2=pagerank 3=noise"
@@ -38,7 +38,7 @@ def files(tmp_path):
 
 def test_from_a_file_to_scores_and_their_evaluation(command, files, tmp_path):
     train, test = files
-    model, run, scores = tmp_path / "m.json", tmp_path / "r.run", tmp_path / "r.scores"
+    model, run, scores, again = (tmp_path / name for name in ("m.json", "r.run", "r.scores", "again.run"))
     code, told, err = command("train", "--letor", train, "--model", "listwise", "--out", model)
     assert (code, err) == (0, "")
     assert re.match(r"AP 0\.\d{4} on training topics with\n\+\S+  column:1\n", told)
@@ -48,22 +48,15 @@ def test_from_a_file_to_scores_and_their_evaluation(command, files, tmp_path):
     weights = dict(zip(map(str, learned.features), learned.weights, strict=True))
     expected = data.X @ np.array([weights.get(f"column:{number}", 0.0) for number in (1, 2, 3)])
     np.testing.assert_allclose(np.loadtxt(scores), expected, rtol=1e-12)
-    again = tmp_path / "again.run"
     assert command("fuse", "--run", scores, "--scores-of", test, "--out", again)[0] == 0
     assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
     code, told, err = command("evaluate", "--qrels", test, run, "-m", "AP", "-m", "nDCG@10")
     assert (code, err) == (0, f"greylag: info: {test}: 2 of 8 topics have no relevant document, and count as 0\n")
     means = evaluate(read_run(run), listed_grades(data), ["AP", "nDCG@10"]).means
     assert re.search(rf"^{run} +{means[0]:.4f} +{means[1]:.4f}$", told, re.MULTILINE)
-    assert "Means over 8 judged queries." in told
-    qrels = tmp_path / "qrels.txt"
-    write_qrels(listed_grades(data), qrels)
-    assert command("evaluate", "--qrels", qrels, run, "-m", "AP", "-m", "nDCG@10")[1] == told
-    code, told, err = command("explain", model)
-    assert code == 0, err
+    told = command("explain", model)[1]
     assert "learned by ListwiseRegression from 12 queries\n" in told
     assert "parameters" not in told
-    assert re.search(r"^ +\d+\.\d% +\+\S+  column:1$", told, re.MULTILINE)
 
 
 def test_the_choice_with_folds(command, files, tmp_path):
@@ -72,13 +65,9 @@ def test_the_choice_with_folds(command, files, tmp_path):
     model, held = tmp_path / "m.json", tmp_path / "held.run"
     words = ["--out", model, "--out-run", held, "--folds", 3, "--measure", "nDCG@10"]
     code, told, err = command("train", "--letor", test, *words)
-    assert code == 0, err
-    assert "left out are 2 of 8 topics, which have no relevant document" in err
-    assert "Cross-validated on 6 training topics" in told
-    assert re.search(r"^[>+ ] column:1 alone +0\.\d{4}", told, re.MULTILINE)
+    assert (code, "left out are 2 of 8 topics, which have no relevant document" in err) == (0, True)
     assert re.search(r"^best column +0\.\d{4}", told, re.MULTILINE)
     assert "first stage" not in told, "the order of a file means nothing"
-    assert "Each topic was held out." in " ".join(told.split())
     own = evaluate(read_run(held), listed_grades(read_features(test)), ["nDCG@10"]).by_measure
     assert RankingModel.load(model).provenance["held_out"] == {"folds": 3, **own}
     assert len(read_run(held)) == 8
@@ -87,8 +76,7 @@ def test_the_choice_with_folds(command, files, tmp_path):
 @pytest.mark.parametrize("model", ["automatic(folds=3)", "mrf(max_features=2)"])
 def test_validation_and_named_columns(command, tmp_path, model):
     train = letor(tmp_path / "train.txt", 1, names=NAMES)
-    other = letor(tmp_path / "v.txt", 2, first=50, topics=6, names=NAMES, empty=1)
-    out = tmp_path / "m.json"
+    other, out = letor(tmp_path / "v.txt", 2, first=50, topics=6, names=NAMES, empty=1), tmp_path / "m.json"
     words = ["--letor", train, "--validation", other, "--features", "1", "--features", "column:noise"]
     code, told, err = command("train", *words, "--model", model, "--out", out, "--measure", "nDCG@10")
     assert (code, err.count("\n")) == (0, 1)
@@ -97,16 +85,6 @@ def test_validation_and_named_columns(command, tmp_path, model):
     assert {str(feature) for feature in learned.features} <= {"column:bm25", "column:noise"}
     assert (len(learned.provenance["validation"]), learned.provenance["columns"]) == (5, ["bm25", "pagerank", "noise"])
     assert f"nDCG@10 {learned.provenance['validation_score']:.4f} on 5 topics for validation\n" in told
-    run, swapped = tmp_path / "r.run", tmp_path / "swapped.txt"
-    assert unremarked(command("rerank", "--letor", other, "--model", out, "--out", run))[0] == 0
-    lines = (line.split(" ") for line in other.read_text().splitlines()[1:])
-    parts = (
-        [*words[:2], words[2].replace("1:", "2:", 1), words[3].replace("2:", "1:", 1), *words[4:]] for words in lines
-    )
-    swapped.write_text("# 1=pagerank 2=bm25 3=noise\n" + "".join(" ".join(words) + "\n" for words in parts))
-    again = tmp_path / "again.run"
-    assert unremarked(command("rerank", "--letor", swapped, "--model", out, "--out", again, "--tag", "v-mrf"))[0] == 0
-    assert [one.docids for one in read_run(run).rankings] == [one.docids for one in read_run(again).rankings]
 
 
 def test_trees_of_a_file(command, files, tmp_path):
@@ -181,46 +159,36 @@ def runs(made, tmp_path):
 
 
 def test_from_runs_to_a_run(command, made, runs, tmp_path):
-    model, held, out = tmp_path / "m.json", tmp_path / "held.run", tmp_path / "out.run"
+    first, model, held = ["--run", made / "bm25.run"], tmp_path / "m.json", tmp_path / "held.run"
     code, told, err = command("train", *runs, "--out", model, "--folds", 3, "--out-run", held)
-    assert code == 0, err
-    assert "without --index: windows, expansion, translation and all other features of texts are left out" in err
-    for line in (
-        r"first stage +0\.\d{4}", r"run:\S+good\.run +0\.\d{4}", r"[>+ ] first stage +0\.\d{4}",
-        r"without run:\S+good\.run +0\.\d{4} +-0\.\d{4}", r"without runs +0\.\d{4} +-0\.\d{4}",
-        r"[>+ ] sum of scaled runs +0\.\d{4}",
-    ):  # fmt: skip
+    assert (code, "without --index: windows, expansion, translation and all other features" in err) == (0, True)
+    for line in (r"first stage +0\.\d{4}", r"run:\S+good\.run +0\.\d{4}", r"without runs +0\.\d{4} +-0\.\d{4}"):
         assert re.search(f"^{line}", told, re.MULTILINE), line
     own = evaluate(read_run(held), read_qrels(made / "qrels.txt"), ["AP"]).by_measure
     assert RankingModel.load(model).provenance["held_out"] == {"folds": 3, **own}
-    code, told, err = unremarked(command("rerank", "--run", made / "bm25.run", "--model", model, "--out", out))
-    assert (code, told, err) == (0, "", "")
-    index = ["--index", made / "index", "--topics", made / "topics.tsv"]
-    beside = tmp_path / "beside.run"
-    assert command("rerank", "--run", made / "bm25.run", "--model", model, "--out", beside, *index)[0] == 0
-    assert out.read_bytes() == beside.read_bytes()
-    moved = tmp_path / "moved.run"
-    (tmp_path / "good.run").rename(tmp_path / "new.run")
-    words = ["--run", made / "bm25.run", "--model", model, "--file", f"good.run={tmp_path / 'new.run'}"]
-    assert unremarked(command("rerank", *words, "--out", moved))[0] == 0
-    assert moved.read_bytes() == out.read_bytes()
+    outs = [tmp_path / f"{number}.run" for number in range(3)]
+    words, good = ["rerank", *first, "--model", model, "--out"], tmp_path / "good.run"
+    assert unremarked(command(*words, outs[0])) == (0, "", "")
+    assert command(*words, outs[1], "--index", made / "index", "--topics", made / "topics.tsv")[0] == 0
+    good.rename(tmp_path / "new.run")
+    assert unremarked(command(*words, outs[2], "--file", f"good.run={tmp_path / 'new.run'}"))[0] == 0
+    assert len({out.read_bytes() for out in outs}) == 1
 
 
-def test_refusals_with_runs(command, made, runs, tmp_path):
-    x, first, good = tmp_path / "x", runs[:4], tmp_path / "good.run"
-    (tmp_path / "copy.run").write_bytes(good.read_bytes())
-    learn = ["train", *first, "--out", x, "--model", "listwise"]
-    for words, reason in (
-        (learn, "has no features but its own scores"),
-        ([*learn[:1], *learn[3:]], "give a --run"),
-        ([*learn, "--features", "FI/term/LM"], "feature FI/term/LM needs an index"),
-        ([*learn[:-1], "bm25"], "bm25 needs --index: without one, use automatic"),
-        ([*learn[:-1], "svmdiv"], "--model svmdiv needs --index and --qrels"),
-        ([*learn, f"--features=run:{good},run:{tmp_path / 'copy.run'}"], "copy.run: has the scores of"),
-    ):
-        code, told, err = command(*words)
-        assert (code, told, x.exists()) == (2, "", False)
-        assert reason in err.splitlines()[-1], words
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("--run RUN --model listwise", "has no features but its own scores"),
+        ("--model listwise", "give a --run"),
+        ("--run RUN --model listwise --features FI/term/LM", "feature FI/term/LM needs an index"),
+        ("--run RUN --model bm25", "bm25 needs --index: without one, use automatic"),
+        ("--run RUN --model svmdiv", "--model svmdiv needs --index and --qrels"),
+    ],
+)
+def test_refusals_with_runs(command, made, tmp_path, words, reason):
+    given = words.replace("RUN", str(made / "bm25.run")).split()
+    code, told, err = command("train", "--qrels", made / "qrels.txt", *given, "--out", tmp_path / "x")
+    assert (code, told, [*tmp_path.iterdir()], reason in err.splitlines()[-1]) == (2, "", [], True)
 
 
 def test_runs_beside_an_index_say_what_each_source_adds(command, few, runs, tmp_path, monkeypatch):
