@@ -121,7 +121,7 @@ def test_a_file_that_an_option_names_is_protected_and_depended_on(command, name,
         return Shared(inputs=tuple(input_files(function_of(command), values, Shared())))
 
     assert shared().inputs == (Path("mine"),)
-    with pytest.raises(ParameterError, match="is the input mine"):
+    with pytest.raises(ParameterError):
         check_outputs([Path("mine")], shared().inputs)
     if command in RESUMED_COMMANDS:
         before = dependencies(command, shared(), values)

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
@@ -61,8 +60,9 @@ def test_outputs_are_no_inputs_and_can_be_written(outputs, reason, tmp_path, mon
     Path("symbolic").symlink_to("in")
     Path("link").symlink_to("other")
     os.link("in", "hard")
-    with pytest.raises(ParameterError, match=reason) if reason else nullcontext():
+    with pytest.raises(ParameterError) if reason else nullcontext() as error:
         check_outputs(map(Path, outputs), map(Path, ("in", "folder", "absent")))
+    assert not reason or reason in str(error.value)
 
 
 def test_a_command_refuses_outputs_that_are_inputs(refused, tmp_path):
@@ -118,19 +118,6 @@ def test_what_results_depend_on(tmp_path):
         depending("rerank", {**values, "run": tmp_path / "pipe"})
 
 
-def test_another_file_of_the_same_name_size_and_time(tmp_path, monkeypatch):
-    digests = set()
-    for folder, docid in (("a", "d"), ("b", "e")):
-        (tmp_path / folder).mkdir()
-        monkeypatch.chdir(tmp_path / folder)
-        for own in (docid, docid.upper()):
-            Path("x.run").write_text(f"1 Q0 {own} 1 1 a\n")
-            os.utime("x.run", (1, 1))
-            digests.add(depending("rerank", {"run": Path("x.run"), "out": tmp_path / "out.run"}))
-            time.sleep(0.02)  # more than a tick of the file system's clock
-    assert len(digests) == 4
-
-
 def greet(server, content):
     """Answer as a server that is not Dask's."""
     connection, _ = server.accept()
@@ -143,24 +130,18 @@ def test_no_cluster_and_no_dask(refused, ranked, tmp_path, monkeypatch):
     distributed, clients = pytest.importorskip("distributed"), list[object]()
     monkeypatch.setattr(running, "CONNECTION_SECONDS", 1)
     monkeypatch.setattr(distributed, "Client", lambda *given, **_: clients.append(given))
-    words = ["rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run"]
-
-    def told(address):
-        return refused("--scheduler", address, *words)
-
+    words = ["rerank", *ranked, "--stage", "manifold", "--out", tmp_path / "out.run", "--scheduler"]
     for address in ("tcp://127.0.0.1:9", "nowhere://x", "nowhere"):
-        assert f"no Dask scheduler at {address}" in told(address)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        assert f"no Dask scheduler at {address}" in told(address)
-    for content in (b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(800)):
+        assert f"no Dask scheduler at {address}" in refused(*words, address)
+    for content in (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(800)):
         with socket.create_server(("127.0.0.1", 0)) as server:
-            threading.Thread(target=greet, args=(server, content), daemon=True).start()
+            if content:  # else it is silent
+                threading.Thread(target=greet, args=(server, content), daemon=True).start()
             address = f"127.0.0.1:{server.getsockname()[1]}"
-            assert f"no Dask scheduler at {address}" in told(address)
+            assert f"no Dask scheduler at {address}" in refused(*words, address)
     assert clients == []  # one that cannot connect takes 20 seconds to close
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in told("tcp://127.0.0.1:9")
+    assert "pip install 'dask>=2025.1' 'distributed>=2025.1'" in refused(*words, "tcp://127.0.0.1:9")
 
 
 SMALL = ["--model", "mrf(max_features=2)", "--features", "FI/term/LM,SD/ordered/LM-O-1,FI/term/BM25"]
