@@ -34,7 +34,7 @@ class RM3Search(Source):
     to `fb_terms` terms. A document's score is the sum of the weights times the terms' scores by `first`. Documents'
     terms are read from the `greylag.index.PositionalIndex`, which is exported if it was not before.
 
-    greylag has three kinds of RM3. They differ in what they rank and in how P(t|R) weighs the feedback documents:
+    greylag has two kinds of RM3. They differ in what they rank and in how P(t|R) weighs the feedback documents:
 
     - `RM3Search`, a source, ranks the whole index. P(t|R) weighs documents by their scores, and counts only the
       `fb_terms` most frequent terms of each, of those of 2 to 20 letters a-z and digits in at most a tenth of the

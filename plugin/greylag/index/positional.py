@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from greylag.core import foreign
 from greylag.core.checks import check_ids, check_sequences
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
@@ -326,19 +326,13 @@ def _unique(given: Mapping[str, str] | Iterable[tuple[Any, Any]]) -> dict[str, s
     if isinstance(given, Mapping) and {*map(type, given), *map(type, given.values())} <= {str}:
         return dict(given)
     check_ids(texts=given)
-    texts: dict[str, str] = {}
-    for pair in given.items() if isinstance(given, Mapping) else given:
+
+    def identified(pair: Any) -> tuple[str, str]:
         if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
             raise ParameterError(f"{shown(pair)} is no docid with its text: give a mapping of docid to text, or pairs")
-        docid, text = pair
-        if isinstance(docid, Integral) and not isinstance(docid, bool):
-            docid = str(docid)
-        if not isinstance(docid, str):
-            raise ParameterError(f"docid {shown(docid)} is neither a string nor an integer")
-        if docid in texts:
-            raise ParameterError(f"duplicate document {docid!r}")
-        texts[docid] = text
-    return texts
+        return foreign.identifier(pair[0], "a docid"), pair[1]
+
+    return foreign.unique(map(identified, given.items() if isinstance(given, Mapping) else given), "document")
 
 
 def check_index(reader: str, index: object) -> None:

@@ -83,14 +83,17 @@ class Words:
 
     def covered(self, numbers: IntArray, unit: Unit, weights: FloatArray, documents: IntArray) -> FloatArray:
         """Sum the weights of the words or n-grams with these numbers that each document has, shape (n,)."""
-        known = numbers >= 0
-        read = self.document_offsets, self.words, documents, numbers[known], weights[known]
-        sums: FloatArray = (
-            covered_words(len(self.document_frequencies), *read)
-            if unit == "words"
-            else covered_grams(len(self.gram_hashes), self.gram_offsets, self.grams, *read)
-        )
-        return sums
+        numbers, weights = numbers[numbers >= 0], weights[numbers >= 0]
+        bounds, size = _ranges_of(self.document_offsets, self.words, documents)
+        if unit == "words":
+            return _sums_of(weights, _units_of(len(self.document_frequencies), bounds, self.words, numbers))
+        # Documents of one query share most of their words, so that the n-grams of each different word are read once.
+        different, of_entries = numbered(len(self.gram_offsets) - 1, bounds, size, self.words)
+        of_word = _ranges_of(self.gram_offsets, self.grams, different)[0]
+        of_words = _units_of(len(self.gram_hashes), of_word, self.grams, numbers)
+        of_documents = np.zeros((len(documents), of_words.shape[1]), np.uint64)
+        _join_units(bounds, of_entries, of_words, of_documents)
+        return _sums_of(weights, of_documents)
 
 
 class PlacedWords(NamedTuple):
@@ -146,7 +149,9 @@ def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: C
     entries = read("document_offsets"), read("words")
     append("document_frequencies", np.bincount(entries[1], minlength=len(encoded)))
     append("gram_hashes", hashes)
-    append("gram_frequencies", count_grams(*entries, gram_offsets, grams, len(hashes)))
+    frequencies = np.zeros(len(hashes), np.int64)
+    _count_grams(*entries, gram_offsets, grams, np.full(len(hashes), -1), frequencies)
+    append("gram_frequencies", frequencies)
     append("gram_offsets", gram_offsets)
     append("grams", grams)
 
@@ -187,21 +192,12 @@ def _hash_grams(
         out_offsets[i + 1] = n
 
 
-def count_grams(
-    document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, size: int
-) -> IntArray:
-    """Count the documents with each of `size` n-grams."""
-    frequencies = np.zeros(size, np.int64)
-    _count_grams(document_offsets, words, gram_offsets, grams, np.full(size, -1), frequencies)
-    return frequencies
-
-
 @_jit
 def _count_grams(
     document_offsets: IntArray, words: Int32Array, gram_offsets: IntArray, grams: Int32Array, last: IntArray,
     frequencies: IntArray,
 ) -> None:  # fmt: skip
-    """Add to the frequencies of `count_grams`; `last` becomes the last document that has each n-gram."""
+    """Add to the documents with each n-gram; `last` becomes the last document that has it."""
     for d in range(len(document_offsets) - 1):
         for entry in range(document_offsets[d], document_offsets[d + 1]):
             word = words[entry]
@@ -232,29 +228,6 @@ def _table_of(numbers: IntArray) -> Int32Array:
     table = np.full(size, n, np.int32)
     table[slots] = np.where(np.bincount(slots, minlength=size)[slots] > 1, n + 1, np.arange(n))
     return table
-
-
-def covered_words(
-    n_words: int, document_offsets: IntArray, words: Int32Array, documents: IntArray, numbers: IntArray,
-    weights: FloatArray,
-) -> FloatArray:  # fmt: skip
-    """Sum the weights of the words with some numbers that each document has."""
-    bounds, _ = _ranges_of(document_offsets, words, documents)
-    return _sums_of(weights, _units_of(n_words, bounds, words, numbers))
-
-
-def covered_grams(
-    n_grams: int, gram_offsets: IntArray, grams: Int32Array, document_offsets: IntArray, words: Int32Array,
-    documents: IntArray, numbers: IntArray, weights: FloatArray,
-) -> FloatArray:  # fmt: skip
-    """Sum the weights of the n-grams with some numbers that each document has."""
-    # Documents of one query share most of their words, so that the n-grams of each different word are read once.
-    bounds, size = _ranges_of(document_offsets, words, documents)
-    different, of_entries = numbered(len(gram_offsets) - 1, bounds, size, words)
-    of_words = _units_of(n_grams, _ranges_of(gram_offsets, grams, different)[0], grams, numbers)
-    of_documents = np.zeros((len(documents), of_words.shape[1]), np.uint64)
-    _join_units(bounds, of_entries, of_words, of_documents)
-    return _sums_of(weights, of_documents)
 
 
 def _units_of(n_units: int, bounds: IntArray, units: Int32Array, numbers: IntArray) -> Bits:

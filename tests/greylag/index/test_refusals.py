@@ -98,7 +98,7 @@ def beyond(kind):
 @pytest.mark.parametrize(
     ("call", "error", "parts"),
     [
-        (lambda _: INDEX.from_texts([("d", "one"), ("d", "two")]), ParameterError, "duplicate document 'd'"),
+        (lambda _: INDEX.from_texts([("d", "one"), ("d", "two")]), ParameterError, "'d' occurs twice"),
         (lambda _: INDEX.from_texts({("d", "one"), ("e", "two")}), ParameterError, "texts: set"),
         (lambda _: INDEX.from_texts({"": "x"}), ParameterError, "empty docid"),
         (lambda _: INDEX.from_lucene({"one", "two"}), ParameterError, "index: set"),

@@ -74,7 +74,7 @@ def _index(path: _Paths) -> str:
 def _language(index: LuceneIndex) -> str:
     if not index.is_assumed_english:
         return f"language {index.language}, as recorded"
-    likely = likely_language(index.sample_texts())
+    likely = likely_language(index.texts_of(range(100)))
     looks = f"the texts look {NAMES[likely]}" if likely else "no texts show it"
     how = "" if likely == ENGLISH else " (else use greylag index --language, or LuceneIndex(path, language=))"
     return f"language not recorded, and searched in English; {looks}{how}"

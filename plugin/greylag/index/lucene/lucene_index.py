@@ -183,10 +183,6 @@ class LuceneIndex:
         made = all((path / MARK_FILE).is_file() for path in self.paths)
         return self.is_plainly_english and self._given is None and not made
 
-    def sample_texts(self) -> list[str]:
-        """Return the texts of the first hundred documents; none if they are not stored."""
-        return self.texts_of(range(100))
-
     @calls_java
     def texts_of(self, documents: Iterable[int]) -> list[str]:
         """Return the texts of documents by Lucene's numbers; none if they are not stored."""
@@ -197,7 +193,7 @@ class LuceneIndex:
     def warn_of_language(self) -> None:
         """Log a warning if the texts of an index that is assumed to be English are evidently in another language."""
         if self.is_assumed_english:
-            warn_of_other_language(self.sample_texts(), ENGLISH)
+            warn_of_other_language(self.texts_of(range(100)), ENGLISH)
 
     @calls_java
     def statistics(self) -> Statistics:

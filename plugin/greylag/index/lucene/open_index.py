@@ -113,16 +113,13 @@ def check_docids(paths: Sequence[Path], reader: Any) -> bool:
     docid = None if terms is None else repeated_term(terms)
     if docid is None:
         return True
+    term = java_class("org.apache.lucene.index.Term")("id", docid)
     with ExitStack() as opened:
-        counts = {str(path): _count(_open_folder(path, opened), docid) for path in paths}
+        counts = {str(path): int(_open_folder(path, opened).docFreq(term)) for path in paths}
     having = [path for path, count in counts.items() if count]
     if len(having) == 1:
         raise CollectionError(f"{having[0]}: {counts[having[0]]} documents have the id {docid!r}")
     raise CollectionError(f"the docid {docid!r} is in {' and in '.join(having)}: leave it out of one of them")
-
-
-def _count(reader: Any, docid: str) -> int:
-    return int(reader.docFreq(java_class("org.apache.lucene.index.Term")("id", docid)))
 
 
 @calls_java
