@@ -97,6 +97,7 @@ def _items(source: Any, kind: str, attribute: str) -> Iterable[Any]:
     if hasattr(dataset, f"has_{kind}"):
         if not getattr(dataset, f"has_{kind}")():
             raise CollectionError(f"the data set {dataset} of ir_datasets has no {kind}")
+        # Its iterators download the data when the first item is asked for.
         dataset = _checked(getattr(dataset, f"{kind}_iter")(), dataset)
     check_ids(**{kind: dataset})
     if not isinstance(dataset, Iterable):

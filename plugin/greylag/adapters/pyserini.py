@@ -32,6 +32,7 @@ def topics_from_pyserini(topics: Mapping[Any, Any], *, field: str = "title") -> 
         if not isinstance(fields, Mapping) or field not in fields:
             there = ", ".join(map(str, fields)) if isinstance(fields, Mapping) else shown(fields)
             raise ParameterError(f"topic {qid} has no field {field!r}, only {there}: choose one with field=")
+        # Titles keep the line breaks and indents of TREC's files.
         return " ".join(foreign.text(fields[field], f"topic {qid}").split())
 
     return foreign.unique(

@@ -53,6 +53,7 @@ def to_pyterrier(step: Callable[[Any], Ranking], *, n_jobs: int | None = None) -
             else:
                 pt.validate.result_frame(inp, extra_columns=["query", "score"])
             inputs: Any = (as_topics if retrieves else as_run)(inp)
+            # PyTerrier inspects transformers by frames without rows.
             run = run_step(step, inputs, n_jobs=n_jobs) if len(inp) else Run(())
             if retrieves:
                 return _merged(run, inp.drop_duplicates("qid"), ["qid", "query"])
@@ -124,6 +125,7 @@ def _merged(run: Run, frame: Any, keys: list[str]) -> Any:
     more = [column for column in frame.columns if column not in {*keys, "score", "rank", *made.columns}]
     if not more:
         return made
+    # One row for each key: a query's columns for a source, a document's for a stage.
     other = frame[[*keys, *more]].copy()
     for key in keys:  # identifiers may be integers there, and are strings in the run
         other[key] = other[key].astype(str).astype(object)

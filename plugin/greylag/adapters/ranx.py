@@ -20,6 +20,7 @@ def run_to_ranx(run: Run) -> Any:
         query = f"query {empty[0]}" if empty else "any query"
         raise ParameterError(f"run {run.tag!r} has no documents for {query}, which ranx cannot express: leave it out")
     scores = {
+        # Whole numbers, which float32 and float64 hold exactly.
         ranking.qid: {docid: float(len(ranking) - rank) for rank, docid in enumerate(ranking.docids)}
         for ranking in run.rankings
     }

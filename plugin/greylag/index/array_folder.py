@@ -65,6 +65,7 @@ def open_arrays(source: ArraySource) -> dict[str, Any]:
     folder = writable[0]
     if _outdated(folder):
         _log.warning("%s changed: %s again", source.name, source.making)
+    # Atomic: another process sees the whole folder or none, and takes a sound one that is there first.
     make_folder(folder, lambda part: _write(source, part), done=lambda: _is_sound(folder, source))
     return _open(folder, source)
 
@@ -135,6 +136,7 @@ class Writer:
             with path.open("r+b") as file:  # with a header other programs can read it; here, types and sizes are known
                 description = {"descr": np.dtype(self.dtypes[name]).str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, description)
+            # Out of the page cache, or the check would read back what is in memory.
             sync(path, drop=True)
             if _checksum(path, _HEADER) != checksum:
                 raise CollectionError(f"{path} is not read back as it was written: check the disk")
@@ -161,6 +163,7 @@ def _is_writable(folder: Path) -> bool:
 
 def _outdated(folder: Path) -> list[Path]:
     """Return the exports beside this one that are of earlier states of the index, or left over from them."""
+    # Only folders with greylag's mark, or empty ones: a user's files beside them stay.
     others = [other for other in folder.parent.glob("[!.]*") if other != folder and other.is_dir()]
     return [other for other in others if (other / MARK_FILE).is_file() or not any(other.iterdir())]
 
@@ -184,6 +187,7 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> d
         if meta["index"] != source.fingerprint:
             raise _DamageError(f"{folder}: it belongs to another index")
         stamps = {name: list(file_stamp(_file(folder, name))) for name in source.dtypes}
+        # Sizes first, which cost nothing; compiled loops trust them.
         for name, (_, size, *_) in stamps.items():
             if size != (expected := meta["stamps"][name][1]):
                 raise _DamageError(f"{folder}: {name}.npy is damaged: it has {size} bytes instead of {expected}")
@@ -200,6 +204,7 @@ def _inspect(folder: Path, source: ArraySource, *, checksums: bool = False) -> d
     except (LookupError, TypeError):  # not what this version writes, though its checksum is right
         raise _DamageError(f"{folder}: {_META} is damaged") from None
     files = _stamps_of(source)
+    # The source changed or was copied since: its own checksums decide whether it is whole.
     if files != known:
         source.check()
     if (stamps, files) != (meta["stamps"], known):

@@ -48,6 +48,7 @@ class PositionalBM25(Source):
             weight = np.float32(count) * idf
             norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
             scores[documents] += weight - weight / norms
+        # Every term of the query adds more than 0.
         documents = np.flatnonzero(scores)
         values = scores[documents].astype(np.float32)
         if len(documents) > self.k:

@@ -98,6 +98,7 @@ def _write(source: LuceneIndex, writer: Writer) -> None:
 
 def _write_docids(source: LuceneIndex, writer: Writer) -> None:
     """Write the docids in the order of document numbers, which come in the order of docids."""
+    # Lucene lists docids in the order of their bytes, each with its document's number.
     blocks = [(*join(docids), documents) for docids, documents in source.docid_blocks()]
     text = np.concatenate([np.empty(0, dtype=np.uint8), *(text for text, _, _ in blocks)])
     starts = offsets(np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(starts) for _, starts, _ in blocks)]))
@@ -131,6 +132,7 @@ def _write_postings(source: LuceneIndex, writer: Writer) -> None:
             writer.append("terms", np.frombuffer(b"".join(block.terms), dtype=np.uint8))
             accumulate("term_offsets", [len(term) for term in block.terms])
             accumulate("postings_offsets", block.df)
+            # cf is a sum of tfs over the term's postings.
             writer.append("collection_frequencies", np.diff(offsets(block.tfs)[offsets(block.df)]))
             writer.append("postings_docs", encode_documents(block.docs, width))
             writer.append("positions", stream)
@@ -145,6 +147,7 @@ def _write_forward(writer: Writer) -> None:
     docs, positions, postings_offsets = map(writer.read, ("postings_docs", "positions", "postings_offsets"))
     postings = docs, document_bytes(n_documents), positions, postings_offsets
     lengths, sizes = measure(*postings, n_documents)
+    # Written into its final size at once: the sizes are known before the content.
     forward_offsets = offsets(sizes)
     writer.append("document_lengths", lengths)
     writer.append("forward_offsets", forward_offsets)

@@ -64,6 +64,7 @@ def _streams(terms: Any, documents: IntArray, positions: IntArray, n_terms: int,
     of_document = np.argsort(documents[starts], kind="stable")  # entries, ascending by term within a document
     entry_terms, entry_tfs = terms[starts][of_document].astype(np.int64), tfs[of_document]
     entries = offsets(np.bincount(documents[starts], minlength=n_documents))
+    # Entries store differences, which begin anew in each document.
     steps = np.diff(entry_terms, prepend=0)
     begins = entries[:-1][np.diff(entries) > 0]
     steps[begins] = entry_terms[begins]

@@ -37,6 +37,7 @@ _DTYPES = {**{name: DTYPES[name] for name in _TABLES}, _NUMBERS: "int32"}
 def open_merged(source: LuceneIndex, shards: Sequence[Shard]) -> tuple[dict[str, Any], Parts]:
     """Open a collection's `Tables`, made first if they are missing or damaged, and its shards."""
     # `shards` are the exports of the folders of `source`, in the same order.
+    # Numbers of terms are stored with the tables, and cut into one run for each shard.
     tables = open_arrays(_arrays_of(source, shards))
     numbers = tables.pop(_NUMBERS)
     sizes = sum(shard.n_documents for shard in shards), sum(shard.n_terms for shard in shards)
@@ -153,6 +154,7 @@ def merge_sorted(text: Bytes, starts: IntArray, order: IntArray, firsts: IntArra
     their lists, and whether each text equals the one before.
     """
     merged, repeated = np.empty(len(order), np.int64), np.zeros(len(order), np.bool_)
+    # The place in each list up to which it is merged.
     heads = firsts[:-1].copy()
     for n in range(len(order)):
         # Few shards, so that the least head is found by comparing all of them.

@@ -221,6 +221,7 @@ class PositionalIndex(Tables):
 
     def cache(self, make: Callable[[PositionalIndex], _Cache]) -> _Cache:
         """Return the rows or entries that a function makes of this index, once for all features that ask for them."""
+        # Two threads may both make one; the last stays, and either is right.
         if make not in self._caches:
             self._caches[make] = make(self)
         return cast(_Cache, self._caches[make])
@@ -265,6 +266,7 @@ class PositionalIndex(Tables):
         located = self.parts.locate(terms.astype(np.int64), documents)
         if (located.postings < 0).any():
             raise CollectionError(DAMAGE_ERROR)
+        # Positions are unique within a document, so that sorting them restores the text's order.
         order = np.argsort(located.positions, kind="stable")
         tokens = np.repeat(terms.astype(np.int64), np.diff(located.starts))
         return tokens[order], located.positions[order].astype(np.int64)

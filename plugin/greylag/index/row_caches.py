@@ -28,6 +28,7 @@ class RowCache:
         """Return the rows of documents with these numbers, shape (n, width)."""
         if not len(self._rows):
             return self._compute(documents)
+        # Two threads may compute a row twice; they write the same, which costs less than a lock.
         missing = documents[~self._known[documents]]
         if len(missing):
             self._rows[missing] = self._compute(missing)
@@ -53,12 +54,14 @@ class EntryCache:
         self._compute, self._lock, self._size = compute, threading.Lock(), 0
         self._bounds: IntArray = np.full((2, n_documents), -1)
         # Memory that is not written to costs nothing.
+        # The arrays never move, so that readers need no lock.
         self._numbers, self._weights = np.empty(n_entries, np.int32), np.empty(n_entries)
 
     def __call__(self, documents: IntArray) -> Entries:
         """Return the entries of documents with these numbers; the arrays are not to be written to."""
         if not self._keeps:
             return self._compute(documents)
+        # Read without the lock, which all later calls save; looked at again once it is held.
         if (self._bounds[1, documents] < 0).any():
             with self._lock:
                 self._add(np.unique(documents[self._bounds[1, documents] < 0]))

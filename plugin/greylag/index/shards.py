@@ -52,6 +52,7 @@ class Shard(Tables):
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
+        # Every term may be in every document; what is not used is never touched, and takes no memory.
         numbers, having = np.empty((2, len(terms) * len(documents)), np.int64)
         ends, bounds = np.zeros(len(terms) + 1, np.int64), self.bounds(terms)
         count = streams.find(bounds, self.postings_docs, self._width, documents, numbers, having, ends)
@@ -74,9 +75,11 @@ class Shard(Tables):
         docs, n = (self.postings_docs, self._width), self.n_documents
         joint, ends = np.zeros(end - begin, np.int32), read.copy()
         count, most = streams.find_joint(bounds, *docs, least, read, begin, end, n, joint, ends)
+        # One more: `join` writes a posting before it knows whether to keep it.
         numbers, having = np.empty((2, most + 1), np.int64)
         offsets = np.zeros(len(read) + 1, np.int64)
         streams.join(bounds[0], *docs, least, read, begin, joint, ends, numbers, having, offsets)
+        # In place, as the caller passes it on to the next block.
         read[:] = ends
         return self._read(numbers[:most], having[:most], offsets, count)
 
@@ -144,6 +147,7 @@ class Part:
         """Return the shard's numbers of the collection's terms, -1 for one that it lacks; negative numbers stay."""
         if self.numbers is None:
             return terms
+        # The shard's terms are a sorted subset of the collection's.
         own = np.searchsorted(self.numbers, terms.astype(np.int32))  # of one type, or the numbers would be copied
         present = own < len(self.numbers)
         present[present] = self.numbers[own[present]] == terms[present]
@@ -202,6 +206,7 @@ class Parts(tuple[Part, ...]):
         starts = offsets(sizes)
         places = ranges(starts[:-1][np.concatenate(rows)], np.concatenate(counts))
         joined = np.empty((2, starts[-1]), dtype=np.int32)
+        # Rows come shard by shard, and are put back in the order of the documents.
         joined[:, places] = np.concatenate(terms), np.concatenate(tfs)
         return starts, joined[0], joined[1]
 

@@ -90,6 +90,7 @@ def _read_pair(stream: Bytes, offset: int) -> tuple[int, int, int]:
     tf: Any = np.int64(1)
     if value & 1:
         tf, offset = _read(stream, offset)
+    # The lowest bit only said whether a tf follows.
     return value >> 1, tf, offset
 
 
@@ -97,6 +98,7 @@ def _read_pair(stream: Bytes, offset: int) -> tuple[int, int, int]:
 def _skip(stream: Bytes, offset: int, n: int) -> int:
     """Return the offset after the next n numbers."""
     while n > 0 and offset < len(stream):
+        # Only the last byte of a number is below 128, so that numbers are counted without decoding them.
         n -= stream[offset] < 128
         offset += 1
     if n > 0:
@@ -131,6 +133,7 @@ def document_bytes(n_documents: int) -> int:
 
 def encode_documents(docs: Int32Array, width: int) -> Bytes:
     """Encode document numbers with `width` bytes each."""
+    # The lowest bytes of each number come first, and the others are zero.
     return docs.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :width].ravel()
 
 
@@ -141,6 +144,7 @@ def encode(numbers: IntArray) -> tuple[Bytes, IntArray]:
     # Of five bytes at most, the i-th is there if the number has a bit beyond the bytes before it.
     sizes = np.ones(len(numbers), dtype=np.int64)
     for i in range(1, 5):
+        # Vectorised over all numbers: a loop over the five possible bytes, and not over numbers.
         sizes += numbers >> 7 * i > 0
     starts = offsets_of(sizes)
     stream = np.empty(starts[-1], dtype=np.uint8)
@@ -175,10 +179,12 @@ def encode_positions(first: int, offset: int, tfs: Int32Array, positions: Int32A
     at = np.arange(len(positions)) + np.repeat(places[:-1] - begins[:-1] + several, tfs)
     at[begins[:-1]] = places[:-1]
     values = np.empty(places[-1], dtype=np.int64)
+    # Differences across postings are wrong here; the first positions overwrite them.
     values[at[1:]] = np.diff(positions.astype(np.int64))
     values[places[:-1]] = positions[begins[:-1]].astype(np.int64) << 1 | several
     values[places[:-1][several] + 1] = tfs[several]
     stream, starts = encode(values)
+    # Of the posting that begins a block, counted from the beginning of the whole stream.
     return stream, offset + starts[places[:-1]][-first % BLOCK_POSTINGS :: BLOCK_POSTINGS]
 
 
@@ -248,6 +254,7 @@ def read_postings(
 ) -> None:  # fmt: skip
     """Fill in the fields of `Located`, of postings with these ascending numbers."""
     for t in range(len(offsets) - 1):
+        # So far back that the first posting of a term always begins at a block.
         at, offset = np.int64(-BLOCK_POSTINGS), np.int64(0)  # `offset` is of posting `at`
         for i in range(offsets[t], offsets[t + 1]):
             number = numbers[i]
@@ -256,6 +263,7 @@ def read_postings(
             if number > at:
                 offset = _skip_postings(stream, offset, number - at)
             value, tf, offset = _read_pair(stream, offset)
+            # Before `read_positions` writes: its caller made room for undamaged postings alone.
             if tf < 1 or tf > len(positions) - starts[i]:
                 raise CollectionError(DAMAGE_ERROR)
             starts[i + 1] = starts[i] + tf
@@ -275,6 +283,7 @@ def find(
         posting, end = bounds[0, t], bounds[1, t]
         for d in range(len(documents)):
             if posting < end and _document(docs, width, posting) < documents[d]:
+                # Documents ascend on both sides, so that each search begins where the last one ended.
                 posting = _search(docs, width, posting, end, documents[d])
             if posting >= end:
                 break
@@ -315,6 +324,7 @@ def find_joint(
             n += reached
             previous = document
             posting += 1
+        # Where the next block of documents goes on with this term.
         ends[t] = posting - first
     return n, postings
 
@@ -337,6 +347,7 @@ def join(
 @_jit
 def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, n_documents: int) -> Any:
     """Count the tokens of each document, and the bytes of its entries, each of shape (N,)."""
+    # A first pass finds the sizes of documents' streams, so that `transpose` can write each in its place.
     lengths, sizes = np.zeros(n_documents, np.int64), np.zeros(n_documents, np.int64)
     last_term, number, offset = np.zeros(n_documents, np.int64), np.empty(20, np.uint8), np.int64(0)
     for term in range(len(postings_offsets) - 1):
@@ -347,6 +358,7 @@ def measure(docs: Bytes, width: int, stream: Bytes, postings_offsets: IntArray, 
             if doc >= n_documents:
                 raise CollectionError(DAMAGE_ERROR)
             lengths[doc] += tf
+            # Written to a scratch number, for its size alone.
             sizes[doc] += _write_pair(number, 0, term - last_term[doc], tf)
             last_term[doc] = term
     return lengths, sizes
@@ -360,6 +372,7 @@ def transpose(
 
     The arguments are as in `Shard`; all documents are below N. `forward` is overwritten.
     """
+    # Terms come in ascending order, so that each document's entries are appended in order.
     free, last_term, offset = forward_offsets[:-1].copy(), np.zeros(len(forward_offsets) - 1, np.int64), np.int64(0)
     for term in range(len(postings_offsets) - 1):
         for posting in range(postings_offsets[term], postings_offsets[term + 1]):
@@ -384,6 +397,7 @@ def read_entries(
             while offset < end:
                 difference, tf, offset = _read_pair(forward, offset)
                 term += difference
+                # A difference that is too large or too long is damage: it would index outside other arrays.
                 if term >= n_terms or tf >= 1 << 31 or offset > end:
                     raise CollectionError(DAMAGE_ERROR)
                 terms[n], frequencies[n] = term, tf
@@ -405,6 +419,7 @@ def frequencies(forward_offsets: IntArray, forward: Bytes, terms: IntArray, docu
             term += difference
             if offset > end:
                 raise CollectionError(DAMAGE_ERROR)
+            # Both lists ascend: one pass over a document finds all terms.
             while t < len(terms) and terms[t] < term:
                 t += 1
             if t < len(terms) and terms[t] == term:

@@ -66,6 +66,7 @@ def numbered(n: int, bounds: IntArray, size: int, entries: Int32Array) -> tuple[
     Range i is ``entries[bounds[0, i]:bounds[1, i]]``. All ranges together have `size` entries, which are below `n`.
     """
     different, numbers = np.empty((2, size), np.int32)
+    # At most half full, so that few probes are needed.
     table = np.zeros(max(16, 1 << (2 * size - 1).bit_length()), np.int32)
     return different[: _number(n, bounds, entries, table, different, numbers)], numbers
 
@@ -84,6 +85,7 @@ def _number(
             if entry < 0 or entry >= n:
                 raise CollectionError(DAMAGE_ERROR)
             slot = np.uint64(entry) & mask
+            # Linear probing; the table has more slots than entries, so that an empty one ends it.
             while table[slot] > 0 and different[table[slot] - 1] != entry:
                 slot = (slot + np.uint64(1)) & mask
             if table[slot] == 0:
@@ -119,6 +121,7 @@ def fingerprint(arrays: Mapping[str, Any]) -> str:
     sizes = np.diff(starts)
     width = max(1, int(sizes.max(initial=0)))
     block = max(1, _BLOCK_DOCUMENTS // width)
+    # By blocks of documents, as docids are padded to the longest one.
     digest = hashlib.sha256()
     for first in range(0, len(order), block):
         documents = order[first : first + block]
@@ -214,6 +217,7 @@ def _search(
             begin, end = offsets[number], offsets[number + 1]
             if begin < 0 or end < begin or end > len(text):
                 raise CollectionError(DAMAGE_ERROR)
+            # Compared by bytes, which is the order of UTF-8 texts by code point.
             j, common = 0, min(end - begin, length)
             while j < common and text[begin + j] == wanted[mine + j]:
                 j += 1

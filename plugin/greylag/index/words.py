@@ -91,6 +91,7 @@ class Words:
         different, of_entries = numbered(len(self.gram_offsets) - 1, bounds, size, self.words)
         of_word = _ranges_of(self.gram_offsets, self.grams, different)[0]
         of_words = _units_of(len(self.gram_hashes), of_word, self.grams, numbers)
+        # A document has an n-gram if any of its words has it.
         of_documents = np.zeros((len(documents), of_words.shape[1]), np.uint64)
         _join_units(bounds, of_entries, of_words, of_documents)
         return _sums_of(weights, of_documents)
@@ -128,6 +129,7 @@ class CollectionWords:
 def write_words(texts: Iterable[str], append: Callable[[str, Any], Any], read: Callable[[str], Any]) -> None:
     """Append the arrays of `Words`, by name and a block of texts at a time; `read` returns what was appended before."""
     numbers: defaultdict[str, int] = defaultdict()
+    # A word gets the next number when it is looked up.
     numbers.default_factory = numbers.__len__
     append("document_offsets", np.zeros(1, dtype=np.int64))
     append("words", np.empty(0, dtype=np.int32))
@@ -249,6 +251,7 @@ def _mark_units(
             if unit < 0 or unit >= n_units:
                 raise CollectionError(DAMAGE_ERROR)
             place = table[np.uint64(unit) & mask]
+            # Several units share the slot: look through all of them, which is rare.
             if place > n:
                 place = 0
                 while place < n and numbers[place] != unit:
@@ -276,6 +279,7 @@ def _sums_of(weights: FloatArray, has: Bits) -> FloatArray:
     in which documents were indexed, and documents that cover the same would differ.
     """
     sums = np.zeros(len(has))
+    # Transposed, so that the inner loop runs over neighbouring documents.
     _add_weights(weights, np.ascontiguousarray(has.T), sums)
     return sums
 

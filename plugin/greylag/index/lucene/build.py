@@ -269,6 +269,7 @@ def _run_in_background(work: Callable[[], object], done: Callable[[], int]) -> N
         finally:
             finished.set()
 
+    # Daemon, so that a stuck Java thread does not keep Python from ending.
     thread = threading.Thread(target=target, name="indexing", daemon=True)
     thread.start()
     try:

@@ -67,6 +67,7 @@ def hits(searcher: Any, query: Any, k: int) -> tuple[list[str], list[float]]:
     k = min(k, searcher.getIndexReader().maxDoc())
     # The first line is empty: pyjnius decodes UTF-16, and would take U+FEFF in a first docid for a byte-order mark.
     docids, scores = java_class("java.lang.StringBuilder")("\n"), java_class("java.nio.FloatBuffer").allocate(k)
+    # Routines have no variables: these hold the result, the hit and the index.
     cells = java_class(_CELL)(), java_class(_CELL)(), java_class(_COUNTER)()
     run(_hits_routine(), searcher, query, k, _by_score_and_docid(), *cells, docids, scores)
     return docids.toString().split("\n")[1:-1], scores.array()[: scores.position()]
@@ -135,6 +136,7 @@ def _runs(sizes: NDArray[np.int64], limit: int) -> Iterator[tuple[int, int]]:
     """Split positive sizes into the longest runs whose sum is at most `limit`, or that have one element."""
     first = 0
     while first < len(sizes):
+        # At most `limit` sizes fit, as each is at least 1.
         ends = np.cumsum(sizes[first : first + limit])
         last = first + max(1, int(np.searchsorted(ends, limit, side="right")))
         yield first, last
@@ -149,6 +151,7 @@ def _cut(text: bytes, lengths: list[int]) -> list[bytes]:
 @contextmanager
 def _outputs(routine: Handle, *arguments: Any, dtypes: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
     """Run a routine whose last parameters are outputs; yields what it wrote to each, mapped from temporary files."""
+    # Through files: pyjnius would make a Python list of each array.
     with scratch_folder() as folder:
         create, context = directory(folder).createOutput, java_class("org.apache.lucene.store.IOContext").DEFAULT
         outputs = [create(str(number), context) for number in range(len(dtypes))]

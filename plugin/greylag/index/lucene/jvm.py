@@ -132,6 +132,7 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
     # one is detached once `function` has returned and its Java objects are gone, which takes about 20 us.
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        # This thread holds the lock already; a plain lock would wait for itself.
         if _thread.calls:
             return function(*args, **kwargs)
         jnius = pyjnius()
@@ -150,6 +151,7 @@ def calls_java(function: Callable[_P, _T]) -> Callable[_P, _T]:
 @contextmanager
 def others_call_java() -> Iterator[None]:
     """Let other threads call Java during the block, inside a function decorated with `calls_java`."""
+    # The lock is released for the time that Java computes without pyjnius.
     _thread.calls = False  # a function that is called inside of the block has to wait for its turn
     _calls.release()
     try:
@@ -198,6 +200,7 @@ def _launch(heap: str) -> None:
     import jnius_config
 
     if not jnius_config.vm_running:
+        # Once a JVM runs in a process, no other can be started: everything is checked before.
         java = find_java()
         if not in_folder():  # Java would end the process
             raise ParameterError("the working folder was removed, and Java does not start in it: change to another")

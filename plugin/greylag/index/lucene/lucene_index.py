@@ -138,6 +138,7 @@ class LuceneIndex:
     def close(self) -> None:
         """Close the index's files. Searching and reading then raise `CollectionError`; analysis still works."""
         with self._lock:
+            # Only the first of several calls gets the reader.
             reader, self._closed = None if self._closed else self._opened, True
         if reader is not None:  # closed without the lock, which the thread that calls Java may wait for
             calls_java(lambda: reader.close())()  # noqa: PLW0108 - or it would be looked up outside `calls_java`
@@ -239,6 +240,7 @@ class LuceneIndex:
             If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
         """
         calls_java(self._refuse_deletions)()
+        # A document without an id, or with two, would shift all numbers after it.
         counts = np.zeros(calls_java(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document
         for block in self._blocks("id"):
             if (block.df != 1).any():
@@ -310,6 +312,7 @@ class LuceneIndex:
         with self._lock:
             if self._closed:
                 raise CollectionError(f"{self.name} is closed: create another LuceneIndex")
+            # Under the lock, as two readers of one index would both stay open.
             if self._opened is None:
                 self._opened = open_reader(self.paths, self.fingerprint)
         self._distinct = self._distinct or check_docids(self.paths, self._opened)  # unlocked, as others call Java then

@@ -95,6 +95,7 @@ class Routine:
 
     def repeat(self, count: Handle, body: Handle) -> Handle:
         """Run `body` `count` times; `count` is evaluated once."""
+        # `countedLoop` wants a body whose first parameter is the index.
         signature = _signature(_type("void"), [_type("int"), *self._parameters])
         positions = range(1, len(self._parameters) + 1)
         # The loop passes its index first, which the body does not take.

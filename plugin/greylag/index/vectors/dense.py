@@ -78,6 +78,7 @@ class ArrayVectors:
             return checked(self.array, self.array.shape, "of the documents")
         rows = [*map(self._rows.__getitem__, docids)]
         first = rows[0] if rows else 0
+        # Consecutive rows are a view of the array, and not a copy.
         following = range(first, first + len(rows))
         vectors = self.array[first : following.stop] if rows == [*following] else self.array[rows]
         return checked(vectors, (len(rows), self.array.shape[1]), "of the documents")

@@ -99,6 +99,7 @@ def decomposed(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     from greylag.index.beside import terms_of_background
 
     of_background, right = _decomposed(index.background)
+    # The texts' own terms are not in the background's space, and are left out.
     places = np.full(index.n_terms, -1)
     places[terms_of_background(index, index.background)] = of_background
     return places, right
@@ -125,6 +126,7 @@ def decompose(index: PositionalIndex) -> tuple[IntArray, FloatArray]:
     if len(documents) > SAMPLE:
         documents = documents[np.sort(np.random.default_rng(0).permutation(len(documents))[:SAMPLE])]
     rows = index.tfidf(documents)
+    # A term of one document joins it with no other, and only adds a column.
     terms = np.flatnonzero(np.bincount(rows.indices, minlength=index.n_terms) > 1)
     rows = rows[:, terms]
     size = min(DIMENSIONS, min(rows.shape) - 1)
