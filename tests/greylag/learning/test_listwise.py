@@ -32,14 +32,25 @@ def by_definition(weights, data, penalty, centre=0.0):
     return total
 
 
-@pytest.mark.parametrize("penalty", [0.3, 30.0])
-def test_listwise_regression_is_at_the_minimum(penalty):
+CENTRE = (0.5, -0.2, 3.0, 0.0, 1.0)
+
+
+def centre_of(data):
+    return dict(zip(data.names, CENTRE, strict=True))
+
+
+@pytest.mark.parametrize("penalty", [0.3, 3.0, 30.0, 300.0])
+@pytest.mark.parametrize("centred", [False, True])
+def test_listwise_regression_is_at_the_minimum(penalty, centred):
     data = sample()
-    found = np.array(ListwiseRegression("AP", penalty=penalty).fit(data).weights) * spreads(data)
-    least, rng = by_definition(found, data, penalty), np.random.default_rng(0)
+    learner, centre = ListwiseRegression("AP", penalty=penalty, centre=centre_of(data) if centred else {}), 0.0
+    if centred:
+        centre = np.array(CENTRE) * spreads(data)
+    found = np.array(learner.fit(data).weights) * spreads(data)
+    least, rng = by_definition(found, data, penalty, centre), np.random.default_rng(0)
     for _ in range(50):
-        assert by_definition(found + rng.normal(scale=0.02, size=len(found)), data, penalty) > least - 1e-6
-    given = problem(data, penalty, 1 / spreads(data))
+        assert by_definition(found + rng.normal(scale=0.02, size=len(found)), data, penalty, centre) > least - 1e-6
+    given = problem(data, penalty, 1 / spreads(data), centre)
     value, gradient, _ = _loss(found, given)
     assert value == pytest.approx(least)
     assert np.abs(gradient).max() < 1e-9
@@ -74,29 +85,21 @@ def test_the_minimum_is_found_from_afar():
     np.testing.assert_allclose(far, near, atol=1e-9)
 
 
-def problem(data, penalty, scale):
-    """What `_loss` takes beside the weights, with the centre 0."""
+def problem(data, penalty, scale, centre=0.0):
+    """What `_loss` takes beside the weights."""
     gains, filled = AP.gains(data), np.diff(data.offsets) > 0
     totals = np.zeros(len(filled))
     totals[filled] = np.add.reduceat(gains, data.offsets[:-1][filled])
-    return _Problem(data, gains, totals, scale, penalty, np.zeros(len(data.specs)))
+    return _Problem(data, gains, totals, scale, penalty, np.zeros(len(data.specs)) + centre)
 
 
-@pytest.mark.parametrize("penalty", [3.0, 300.0])
-def test_the_penalty_has_a_centre(penalty):
+def test_the_penalty_has_a_centre():
     data = sample()
-    centre = dict(zip(data.names, np.array([0.5, -0.2, 3.0, 0.0, 1.0]).tolist(), strict=True))
-    learner = ListwiseRegression("AP", penalty=penalty, centre={**centre, "a feature that the data lacks": 9.0})
-    scaled = np.array(list(centre.values())) * spreads(data)
-    found = np.array(learner.fit(data).weights) * spreads(data)
-    least, rng = by_definition(found, data, penalty, scaled), np.random.default_rng(0)
-    for _ in range(50):
-        other = found + rng.normal(scale=0.02, size=len(found))
-        assert by_definition(other, data, penalty, scaled) > least - 1e-6
+    learner = ListwiseRegression("AP", centre={**centre_of(data), "a feature that the data lacks": 9.0})
     far = np.array(replace(learner, penalty=1e9).fit(data).weights)
-    np.testing.assert_allclose(far, list(centre.values()), atol=1e-6)
+    np.testing.assert_allclose(far, CENTRE, atol=1e-6)
     constant = replace(data, features=data.features * [0.0, 1.0, 1.0, 1.0, 1.0])
-    assert learner.fit(constant).weights[0] == centre[data.names[0]], "no document tells of a constant feature"
+    assert learner.fit(constant).weights[0] == CENTRE[0], "no document tells of a constant feature"
 
 
 def test_a_path_of_penalties_is_each_by_itself():

@@ -135,19 +135,6 @@ def test_best_converges_to_the_optimum_of_the_examples_of_each_member(repulsion)
         assert min(np.linalg.norm(member - optimum) for optimum in optima) <= 2e-2 * np.linalg.norm(member)
 
 
-@pytest.mark.parametrize("update", UPDATES)
-def test_one_example_goes_to_one_member_and_the_others_keep_their_lengths(update):
-    examples = random_tables(6, n=1, outputs=10, d=6)
-    C = 50.0
-    optimum = CuttingPlane(C).fit(Table(), examples).weights
-    start = np.random.default_rng(0).standard_normal((3, 6))
-    start *= 0.1 * np.linalg.norm(optimum) / np.linalg.norm(start, axis=1, keepdims=True)
-    expected = np.linalg.norm(optimum + start, axis=1)
-    learner = Coulomb(3, alpha=0.0, C=C, assignment="best", update=update, epochs=1000)
-    lengths = np.linalg.norm(learner.fit(Table(), examples).weights, axis=1)
-    assert np.isclose(lengths, expected).sum() == 2
-
-
 def test_sampled_costs_do_not_shrink_with_the_number_of_members():
     # All members predict alike, so that each learns from all examples at the full cost.
     C, examples = 5.0, random_tables(6, n=4, outputs=10, d=6)

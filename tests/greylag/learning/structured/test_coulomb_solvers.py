@@ -13,7 +13,6 @@ from greylag.learning.structured.coulomb_solvers import (
     best_shares,
     descend,
     draw_examples,
-    draw_members,
     member_costs,
     relax,
     sampling_shares,
@@ -53,13 +52,6 @@ def test_sampling_shares_fall_with_the_share_of_losses():
     assert sampling_shares(np.array([[0.0, 3.0]])).tolist() == [[1.0, 1.0]]
 
 
-def test_members_are_drawn_by_their_shares():
-    rng, shares = np.random.default_rng(0), sampling_shares(LOSSES)
-    drawn = np.array([draw_members(shares, rng) for _ in range(DRAWS)])
-    assert (drawn.sum(axis=1) == 1).all()
-    np.testing.assert_allclose(drawn.mean(axis=0), shares, atol=0.015)
-
-
 def test_best_draws_ties_and_keeps_its_members():
     rng, none = np.random.default_rng(0), np.zeros_like(LOSSES)
     drawn = np.array([best_shares(LOSSES, none, rng) for _ in range(DRAWS)])
@@ -85,12 +77,6 @@ def test_costs_of_a_member_are_a_mean_over_its_examples():
     shares = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.2, 0.2, 0.6]])
     expected = [[3.0, 0.0, 3.0], [0.0, 6.0, 0.0], [0.0, 0.0, 0.0], [1.2, 1.2, 3.6]]
     np.testing.assert_allclose(member_costs(shares, 6.0), expected)
-
-
-def test_targets_are_the_chosen_repulsion():
-    np.testing.assert_array_equal(problem(s=2.0).targets(WEIGHTS), displacements(WEIGHTS, 0.3, 2.0))
-    np.testing.assert_array_equal(problem(repulsion="gradient").targets(WEIGHTS), energy_descent(WEIGHTS, 0.3))
-    assert problem(alpha=0.0).energy(np.ones((2, 4))) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -258,13 +244,6 @@ def test_sampled_fixed_points_are_where_the_steps_end(n):
     assert together.mean_angle < 0.9 * ends[0].mean_angle
 
 
-@pytest.mark.parametrize("s", [0.5, 1.0, 2.0])
-def test_without_risk_any_exponent_gives_the_tetrahedron(s):
-    ensemble = relaxed(Table(), [(np.ones((2, 3)), np.zeros(2))], 4, alpha=2.0, s=s)
-    units = ensemble.weights / np.linalg.norm(ensemble.weights, axis=1, keepdims=True)
-    np.testing.assert_allclose((units @ units.T)[np.triu_indices(4, 1)], -1 / 3, atol=0.03)
-
-
 def objective(weights, examples, C, alpha, s):
     training = TrainingSet(Table(), examples)
     return alpha * riesz_energy(weights, s) + sum(training.objective(member, C) for member in weights)
@@ -323,14 +302,6 @@ def numerical_gradient(energy, points):
     return gradient
 
 
-def test_known_energies():
-    assert riesz_energy(np.array([[2.0, 0.0], [-5.0, 0.0]])) == pytest.approx(0.5)
-    corners = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
-    assert riesz_energy(corners) == pytest.approx(3.674235, abs=1e-6)
-    assert riesz_energy(np.ones((1, 3))) == 0.0
-    assert riesz_energy(np.array([[1.0, 2.0], [3.0, 6.0]])) > 1e7
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_energy_depends_only_on_directions(seed):
     weights = random_weights(seed, 5, 4)
@@ -372,11 +343,6 @@ def test_displacement_stays_on_the_members_sphere_and_lowers_the_energy(alpha):
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(moved, lengths[:, None] * expected, rtol=1e-10)
     assert riesz_energy(weights + 1e-3 * displacements(weights, alpha)) < riesz_energy(weights)
-
-
-def test_displacement_vanishes_without_alpha():
-    weights = random_weights(4, 5, 8)
-    np.testing.assert_allclose(displacements(weights, 0.0), 0.0, atol=1e-14)
 
 
 def test_coinciding_and_zero_weights_are_finite():
