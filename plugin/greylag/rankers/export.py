@@ -24,7 +24,6 @@ from greylag.rankers.model import RankingModel
 NAME = "greylag"
 """What the feature set, the model, the similarity and the rank profile are called."""
 _LOGGED = "column:"
-_COUNTS = "the engine does not count it; score it with greylag, behind the engine"
 
 
 @dataclass(frozen=True)
@@ -116,49 +115,36 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     return known.write(model, tuple(terms.values()), field)
 
 
-def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:
+def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:  # noqa: PLR0911 - a table
     """Explain why an engine has no equal value for a feature; "" if it has."""
-    if str(feature).startswith(_LOGGED):
-        is_name = engine.names.fullmatch(str(feature).removeprefix(_LOGGED))
-        return "" if is_name else "the engine would read the name as an expression: rename the column"
-    for kind, reason in _REASONS.items():
-        if isinstance(feature, kind):
-            return reason if isinstance(reason, str) else reason(feature, model, engine)
-    return _COUNTS
-
-
-def _reason_of_cliques(feature: FeatureSpec, model: RankingModel, engine: Engine) -> str:
-    if feature.expands:
-        return "the relevance model depends on the ranking"
-    if feature.cliques != "term":
-        return "an engine's phrase has the idf of its terms, not that of the phrase, and windows are counted otherwise"
-    if feature.function == "LM":
-        return "engines leave out the terms that a document lacks, and cut the others off at 0"
-    if feature.function != "BM25" or feature.lead is not None:
-        return _COUNTS
-    idf = model.parameters.idf
-    return "" if idf == "lucene" else f"engines have the idf called lucene, not {idf}"
-
-
-def _reason_of_prior(feature: Prior, model: RankingModel, engine: Engine) -> str:
-    if feature.default is None:
-        return "its default is the least value of its file: name one, as in prior:FILE:log:1e-6"
-    if _field_of(feature)[:1].isdigit():
-        return "a field's name begins with a letter, and that of its file does not: rename the file"
-    if not engine.negative and (feature.scale == "log" or feature.default < 0):
-        return "the engine refuses values below 0, as logarithms may be"
-    return ""
-
-
-_REASONS: Mapping[type, str | Callable[[Any, RankingModel, Engine], str]] = {
-    Normalised: "engines score a document without the others of the query, over which it is normalised",
-    FeatureSpec: _reason_of_cliques,
-    Prior: _reason_of_prior,
-    Score: "",
-    RunScore: "the engine has no such file: log the value there, and train on what is logged",
-    VectorCosine: "the engine has no such file: log the value there, and train on what is logged",
-    ReciprocalRank: "the engine gives features no ranks",
-}
+    match feature:
+        case Normalised():
+            return "engines score a document without the others of the query, over which it is normalised"
+        case FeatureSpec(expands=True):
+            return "the relevance model depends on the ranking"
+        case FeatureSpec() if feature.cliques != "term":
+            return "an engine's phrase has the idf of its terms, not the phrase's, and windows are counted otherwise"
+        case FeatureSpec(function="LM"):
+            return "engines leave out the terms that a document lacks, and cut the others off at 0"
+        case FeatureSpec(function="BM25", lead=None):
+            idf = model.parameters.idf
+            return "" if idf == "lucene" else f"engines have the idf called lucene, not {idf}"
+        case Prior(default=None):
+            return "its default is the least value of its file: name one, as in prior:FILE:log:1e-6"
+        case Prior() if _field_of(feature)[:1].isdigit():
+            return "a field's name begins with a letter, and its file's does not: rename the file"
+        case Prior() if not engine.negative and (feature.scale == "log" or (feature.default or 0.0) < 0):
+            return "the engine refuses values below 0, as logarithms may be"
+        case Prior() | Score():
+            return ""
+        case RunScore() | VectorCosine():
+            return "the engine has no such file: log the value there, and train on what is logged"
+        case ReciprocalRank():
+            return "the engine gives features no ranks"
+        case _ if str(feature).startswith(_LOGGED):
+            is_name = engine.names.fullmatch(str(feature).removeprefix(_LOGGED))
+            return "" if is_name else "the engine would read the name as an expression: rename the column"
+    return "the engine does not count it; score it with greylag, behind the engine"
 
 
 def _field_of(prior: Prior) -> str:
@@ -166,20 +152,25 @@ def _field_of(prior: Prior) -> str:
     return re.sub(r"\W", "_", re.sub(r"\.\w+$", "", re.split(r"[/\\]", prior.file)[-1]), flags=re.ASCII)
 
 
+def _has_text(terms: tuple[Term, ...]) -> bool:
+    return any(isinstance(term.feature, FeatureSpec) for term in terms)
+
+
 def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     """Write requests to OpenSearch or Elasticsearch and their plugin; `score` is the weight of the rescored query."""
     k1, b = model.parameters.k1, model.parameters.b
     features = []
     for term in terms:
+        params: list[str] = []
+        template: dict[str, Any]
         if isinstance(term.feature, FeatureSpec):
-            template: dict[str, Any] = {"match": {field: {"query": "{{keywords}}"}}}
+            params, template = ["keywords"], {"match": {field: {"query": "{{keywords}}"}}}
         elif isinstance(term.feature, Prior):
             # boost_mode: the value instead of the score of the query, which would be multiplied by it
             value = {"field": _field_of(term.feature), "missing": term.feature.default}
             template = {"function_score": {"field_value_factor": value, "boost_mode": "replace"}}
         else:
             continue
-        params = ["keywords"] if isinstance(term.feature, FeatureSpec) else []
         features.append({"name": term.name, "params": params, "template_language": "mustache", "template": template})
     # The score is that of the query that is rescored, so that its weight is the query's, and not one of the model.
     weights = {term.name: term.weight for term in terms if not isinstance(term.feature, Score)}
@@ -189,27 +180,21 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         "query_weight": of_score,
         "rescore_query_weight": 1.0,
     }
-    requests: dict[str, Any] = {
-        "PUT /INDEX": {
+    requests: dict[str, Any] = {}
+    if _has_text(terms):
+        requests["PUT /INDEX"] = {
             "settings": {"index": {"similarity": {NAME: {"type": "BM25", "k1": k1, "b": b}}}},
             "mappings": {"properties": {field: {"type": "text", "analyzer": "english", "similarity": NAME}}},
-        },
-        f"POST /_ltr/_featureset/{NAME}": {"featureset": {"name": NAME, "features": features}},
-        f"POST /_ltr/_featureset/{NAME}/_createmodel": {
-            "model": {"name": NAME, "model": {"type": "model/linear", "definition": weights}}
-        },
-        "GET /INDEX/_search": {
-            "query": {"match": {field: "QUERY"}},
-            "rescore": {"window_size": 100, "query": rescore},
-        },
+        }
+    if features:  # else all are of a set that is there, by whose names the model was trained
+        requests[f"POST /_ltr/_featureset/{NAME}"] = {"featureset": {"name": NAME, "features": features}}
+    requests[f"POST /_ltr/_featureset/{NAME if features else 'SET'}/_createmodel"] = {
+        "model": {"name": NAME, "model": {"type": "model/linear", "definition": weights}}
     }
-    if not any(isinstance(term.feature, FeatureSpec) for term in terms):
-        del requests["PUT /INDEX"]
-    if not features:  # all are those of a set that is there, by whose names the model was trained
-        del requests[f"POST /_ltr/_featureset/{NAME}"]
-        requests["POST /_ltr/_featureset/SET/_createmodel"] = requests.pop(
-            f"POST /_ltr/_featureset/{NAME}/_createmodel"
-        )
+    requests["GET /INDEX/_search"] = {
+        "query": {"match": {field: "QUERY"}},
+        "rescore": {"window_size": 100, "query": rescore},
+    }
     return json.dumps(requests, indent=2)
 
 
@@ -229,36 +214,30 @@ def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
             params = {"q": f"{{!func}}{f'ln({value})' if term.feature.scale == 'log' else value}"}
         else:
             continue
-        features.append(
-            {"store": NAME, "name": term.name, "class": f"org.apache.solr.ltr.feature.{kind}", "params": params}
-        )
-    similarity = {"class": "solr.BM25SimilarityFactory", "k1": str(parameters.k1), "b": str(parameters.b)}
-    filters = ["englishPossessive", "lowercase", "stop", "porterStem"]
-    analyzer = {"tokenizer": {"name": "standard"}, "filters": [{"name": name} for name in filters]}
-    text = {"name": f"text_{NAME}", "class": "solr.TextField", "analyzer": analyzer, "similarity": similarity}
-    requests: dict[str, Any] = {
-        "POST /solr/COLLECTION/schema": {
+        kind = f"org.apache.solr.ltr.feature.{kind}"
+        features.append({"name": term.name, "class": kind, "params": params})
+    requests: dict[str, Any] = {}
+    if _has_text(terms):
+        similarity = {"class": "solr.BM25SimilarityFactory", "k1": str(parameters.k1), "b": str(parameters.b)}
+        filters = ["englishPossessive", "lowercase", "stop", "porterStem"]
+        analyzer = {"tokenizer": {"name": "standard"}, "filters": [{"name": name} for name in filters]}
+        text = {"name": f"text_{NAME}", "class": "solr.TextField", "analyzer": analyzer, "similarity": similarity}
+        requests["POST /solr/COLLECTION/schema"] = {
             "add-field-type": text,
             "add-field": {"name": field, "type": f"text_{NAME}", "stored": True},
-        },
-        "PUT /solr/COLLECTION/schema/feature-store": features,
-        "PUT /solr/COLLECTION/schema/model-store": {
-            "store": NAME,
-            "name": NAME,
-            "class": "org.apache.solr.ltr.model.LinearModel",
-            "features": [{"name": term.name} for term in terms],
-            "params": {"weights": {term.name: term.weight for term in terms}},
-        },
-        "GET /solr/COLLECTION/query": {"rq": f"{{!ltr model={NAME} reRankDocs=100 efi.keywords='QUERY'}}"},
+        }
+    # Logged features are of a store that is there, and a model reads one store.
+    store = NAME if len(features) == len(terms) else "STORE"
+    if features:
+        requests["PUT /solr/COLLECTION/schema/feature-store"] = [{"store": store, **feature} for feature in features]
+    requests["PUT /solr/COLLECTION/schema/model-store"] = {
+        "store": store,
+        "name": NAME,
+        "class": "org.apache.solr.ltr.model.LinearModel",
+        "features": [{"name": term.name} for term in terms],
+        "params": {"weights": {term.name: term.weight for term in terms}},
     }
-    if not any(isinstance(term.feature, FeatureSpec) for term in terms):
-        del requests["POST /solr/COLLECTION/schema"]
-    if len(features) < len(terms):  # the others are those of a store that is there, and a model reads one store
-        requests["PUT /solr/COLLECTION/schema/model-store"]["store"] = "STORE"
-        for feature in features:
-            feature["store"] = "STORE"
-        if not features:
-            del requests["PUT /solr/COLLECTION/schema/feature-store"]
+    requests["GET /solr/COLLECTION/query"] = {"rq": f"{{!ltr model={NAME} reRankDocs=100 efi.keywords='QUERY'}}"}
     return json.dumps(requests, indent=2)
 
 
@@ -280,9 +259,9 @@ def _vespa(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         parts.append(f"{term.weight!r} * {expression}")
     second = any(isinstance(term.feature, Score) for term in terms)  # firstPhase is known in the second phase alone
     lines = [f"rank-profile {NAME}{' inherits FIRST' if second else ''} {{"]
-    if any(isinstance(term.feature, FeatureSpec) for term in terms):
-        lines += ["    rank-properties {"]
+    if _has_text(terms):
         lines += [
+            "    rank-properties {",
             f"        bm25({field}).k1: {model.parameters.k1!r}",
             f"        bm25({field}).b: {model.parameters.b!r}",
         ]
