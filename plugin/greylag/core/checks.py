@@ -1,4 +1,4 @@
-"""Checks that methods share: the domains of their parameters, and the methods that a learner needs of a model."""
+"""Checks that methods share: the domains of their parameters, and sequences of ids."""
 
 from __future__ import annotations
 
@@ -72,13 +72,3 @@ def check_sequences(**values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, str | bytes | set | frozenset | Mapping):
             raise ParameterError(f"{name}: {shown(value)} is no sequence; pass a list or an array")
-
-
-def check_model(model: Any, protocol: type, learner: object) -> None:
-    """Raise `ParameterError` unless a model has all methods of the protocol that a learner needs."""
-    methods = (name for name in dir(protocol) if not name.startswith("_"))
-    missing = [name for name in methods if not callable(getattr(model, name, None))]
-    if missing:
-        raise ParameterError(
-            f"{type(model).__name__} does not fit learner {type(learner).__name__}: missing {', '.join(missing)}"
-        )

@@ -30,10 +30,6 @@ class Tally:
 
     counts: Counts = field(default_factory=dict)
 
-    def add(self, what: str, consequence: str, qid: str, unknown: Sequence[str], total: int) -> None:
-        """Count the unknown ones among the `total` documents of a query."""
-        self.counts.setdefault((what, consequence), {})[qid] = len(unknown), total, unknown[0]
-
     def merge(self, counts: Counts) -> None:
         """Add the counts of other queries."""
         for key, queries in counts.items():
@@ -69,12 +65,9 @@ def gathered() -> Iterator[Tally]:
 
 def report(consequence: str, qid: str, unknown: Sequence[str], total: int, *, what: str = "unknown") -> None:
     """Report that some of a query's `total` documents are unknown, or not in a file, with the consequence."""
-    if not unknown:
-        return
-    tally = _tally.get()
-    if tally is None:
-        tally = Tally()
-        tally.add(what, consequence, qid, unknown, total)
-        tally.warn(f"query {qid}")
-    else:
-        tally.add(what, consequence, qid, unknown, total)
+    if unknown:
+        gathering = _tally.get()
+        tally = gathering or Tally()
+        tally.counts.setdefault((what, consequence), {})[qid] = len(unknown), total, unknown[0]
+        if gathering is None:
+            tally.warn(f"query {qid}")

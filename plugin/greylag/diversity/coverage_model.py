@@ -195,7 +195,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class CoverageModel:
-    """SVM-div as a `greylag.learning.structured.ComparingModel`, from candidates to sets of k; truths are `Subtopics`.
+    """SVM-div as a `greylag.learning.structured.StructuredModel`, from candidates to sets of k; truths are `Subtopics`.
 
     An output holds the numbers of the picked candidates in the order of picking; all if there are fewer than k.
 

@@ -182,20 +182,19 @@ class RankingData:
 
     def select_queries(self, qids: Sequence[str]) -> RankingData:
         """Select the data of `qids`, in their order, without those that the data lacks; an error if none is left."""
-        known = {qid: place for place, qid in enumerate(self.qids)}
-        places = [known[qid] for qid in qids if qid in known]
-        if not places:
+        known = [qid for qid in qids if qid in self.spans]
+        if not known:
             raise ParameterError(f"none of the queries {', '.join(qids)} has training data")
-        spans = [(int(self.offsets[i]), int(self.offsets[i + 1])) for i in places]
+        spans, relevant = [self.spans[qid] for qid in known], dict(zip(self.qids, self.relevant_grades, strict=True))
         rows = np.concatenate([np.arange(first, end) for first, end in spans])
         return replace(
             self,
-            qids=tuple(self.qids[i] for i in places),
+            qids=tuple(known),
             offsets=np.cumsum([0, *(end - first for first, end in spans)]),
             docids=tuple(chain.from_iterable(self.docids[first:end] for first, end in spans)),
             features=self.features[rows],
             grades=self.grades[rows],
-            relevant_grades=tuple(self.relevant_grades[i] for i in places),
+            relevant_grades=tuple(relevant[qid] for qid in known),
         )
 
     def select_features(self, columns: Sequence[int]) -> RankingData:

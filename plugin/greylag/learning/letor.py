@@ -116,7 +116,6 @@ def _write_npz(
 class _Block(NamedTuple):
     """The content of some lines; a query has the number of its successive documents."""
 
-    lines: int
     names: dict[int, str]
     queries: list[tuple[bytes, int]]
     grades: IntArray
@@ -163,8 +162,9 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     lines = rows = 0
     with Faults(path, lenient=None) as faults:
         for text in read_text_blocks(path, faults, BLOCK_BYTES):
-            blocks.append(_parse_block(path, text.removesuffix(b"\n").split(b"\n"), lines, rows))
-            lines += blocks[-1].lines
+            block = text.removesuffix(b"\n").split(b"\n")
+            blocks.append(_parse_block(path, block, lines, rows))
+            lines += len(block)
             rows += len(blocks[-1].docids)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
@@ -305,7 +305,6 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
     table = np.zeros((len(cells), width))
     table[owners, features - 1] = values
     return _Block(
-        lines=len(lines),
         names=names,
         queries=[(qid, len(list(group))) for qid, group in groupby(qid for _, qid in heads)],
         grades=np.array([grade for grade, _ in heads], dtype=np.int64),

@@ -36,12 +36,6 @@ class _Row(TypedDict):
     training_score: float | None
 
 
-class _Collection(TypedDict, total=False):
-    documents: float
-    tokens: float
-    average_length: float
-
-
 class _ByLength(TypedDict):
     slopes: list[float]
     shortest: float
@@ -53,7 +47,7 @@ class _Layout(TypedDict):
     by_length: NotRequired[_ByLength]
     objective: str
     parameters: dict[str, Any]
-    collection: _Collection
+    collection: dict[str, float]
     fingerprint: str
     query_form: NotRequired[dict[str, Any]]
     runs: NotRequired[list[str]]

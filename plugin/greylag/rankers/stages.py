@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from greylag.core import missing_documents
+from greylag.core.checks import check_fractions
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import ModelError, ParameterError
@@ -172,8 +173,7 @@ class RM3Stage(Stage):
     _extractor: FeatureExtractor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.original_weight <= 1:
-            raise ParameterError(f"original_weight must be in [0, 1], not {self.original_weight}")
+        check_fractions(original_weight=self.original_weight)
         parameters = FeatureParameters(k1=self.k1, b=self.b, fb_docs=self.fb_docs, fb_terms=self.fb_terms, mu=self.mu)
         # The expansion, which is most of the work, has no weight beside an original query of weight 1.
         features = RM3_PARTS if self.original_weight < 1 else RM3_PARTS[:1]
@@ -186,13 +186,6 @@ class RM3Stage(Stage):
         for feedback in by_feedback:
             scores = scores + (1 - self.original_weight) * feedback
         return ranking.rescore(scores)
-
-
-class Estimator(Protocol):
-    """An object that scores documents; higher is better. Classifiers are scored by other methods: `EstimatorRanker`."""
-
-    def predict(self, X: FloatArray, /) -> Any:
-        """Score documents with features X, shape (n, f); the scores have shape (n,)."""
 
 
 @guided
@@ -211,7 +204,7 @@ class EstimatorRanker(Stage):
 
     Parameters
     ----------
-    estimator : Estimator
+    estimator : object with `predict`
         Fitted on the extractor's features, in the same order.
     extractor : FeatureExtractor
 
@@ -222,7 +215,7 @@ class EstimatorRanker(Stage):
         that scores, or labels that are not numbers; if there is not one finite score for each document.
     """
 
-    estimator: Estimator
+    estimator: Any
     extractor: FeatureExtractor
 
     def __post_init__(self) -> None:

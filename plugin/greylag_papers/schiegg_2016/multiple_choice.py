@@ -20,11 +20,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from greylag.learning.structured import ComparingModel, CuttingPlane, Ensemble, TrainingSet, directions, lengths
+from greylag.learning.structured import CuttingPlane, Ensemble, TrainingSet, directions, lengths
 from greylag.ranking import FloatArray, IntArray
 
 _log = logging.getLogger("greylag")
@@ -51,7 +51,7 @@ class MultipleChoice:
     M: int = 5  # number of members
     _: KW_ONLY
     C: float = 1.0  # weight of the mean hinge loss relative to ||w||² / 2
-    diversity: float = 0.0  # 0 is MCL; above 0, the model must be a `ComparingModel`
+    diversity: float = 0.0  # 0 is MCL; above 0, the model outputs are compared: `_Apart`
     start: Literal["svm", "perturbed"] = "svm"
     rounds: int = 10  # at most
     epsilon: float = 1e-3  # of `CuttingPlane`
@@ -107,7 +107,7 @@ class MultipleChoice:
         if self._is_apart:
             compared = zip(examples, assigned, zip(*others, strict=True), strict=True)
             cases = [_Case(x, truth, mine, outputs) for (x, truth), mine, outputs in compared]
-            apart = _Apart(cast(ComparingModel[Any, Any, Any], model), self.diversity)
+            apart = _Apart(model, self.diversity)
             weights = CuttingPlane(self.C, epsilon=self.epsilon).fit(apart, [(case, case) for case in cases]).weights
         else:
             chosen = [example for example, mine in zip(examples, assigned, strict=True) if mine]
@@ -146,19 +146,23 @@ class _Case(NamedTuple):
 
 @dataclass(frozen=True)
 class _Apart:
-    """The structured model of a member of DivMCL; cases are both its inputs and its truths."""
+    """The structured model of a member of DivMCL; cases are both its inputs and its truths.
 
-    model: ComparingModel[Any, Any, Any]
+    `model` has two methods more: ``similarity(y, other)``, in [0, 1], and ``infer_apart``, which maximises
+    w' Psi(x, y) + task Delta(t, y) + similarity times the mean similarity to `others`.
+    """
+
+    model: Any
     diversity: float
 
     @property
     def nonnegative(self) -> Sequence[int]:
         return getattr(self.model, "nonnegative", ())
 
-    def joint_feature(self, case: _Case, y: Any) -> FloatArray:
+    def joint_feature(self, case: _Case, y: Any) -> Any:
         return self._weight(case) * self.model.joint_feature(case.x, y)
 
-    def loss(self, case: _Case, y: Any) -> float:
+    def loss(self, case: _Case, y: Any) -> Any:
         similar = float(np.mean([self.model.similarity(y, other) for other in case.others]))
         if not case.assigned:
             return self._weight(case) * similar

@@ -229,11 +229,11 @@ def colour_features(colours: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PottsModel:
-    """Segmentation as a `greylag.learning.structured.ComparingModel`: inputs are superpixels, outputs labels.
+    """Segmentation as a `greylag.learning.structured.StructuredModel`: inputs are superpixels, outputs labels.
 
         w' Psi(x, y) = (sum_p u_(y_p)' phi_p - sum over neighbours p, q of (v + v' a_pq) [y_p != y_q]) / P
 
-    for weights w = (u_1, ..., u_(K-1), v, v'), u_0 = 0, v and v' >= 0 (`greylag.learning.structured.SignedModel`),
+    for weights w = (u_1, ..., u_(K-1), v, v'), u_0 = 0, v and v' >= 0 (the model's `nonnegative`),
     features phi and affinities a. Only differences between labels count, so that label 0 needs no weights. Delta is the
     share of wrong labels, or the sum of the class weights c of their true labels, divided by P. The division by P makes
     weights and losses independent of the size of the image.

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greylag.learning.structured import ComparingModel, Coulomb, TrainingSet
+from greylag.learning.structured import Coulomb, StructuredModel, TrainingSet
 from greylag.ranking import FloatArray
 from greylag.reports import Figure, Panel, line_figure
 from greylag.runtime import parallel_map
@@ -157,7 +157,7 @@ HALVINGS = 14
 
 
 def matched_trials(
-    model: ComparingModel[Any, Any, Any],
+    model: StructuredModel[Any, Any, Any],
     tasks: Sequence[Task],
     table: TrialTable,
     methods: Sequence[str],
@@ -177,7 +177,7 @@ def matched_trials(
     return TrialTable(tuple(trial for pair in pairs for trial in pair))
 
 
-def _match(model: ComparingModel[Any, Any, Any], task: Task, method: str, trial: Trial) -> list[Trial]:
+def _match(model: StructuredModel[Any, Any, Any], task: Task, method: str, trial: Trial) -> list[Trial]:
     C, training = cast(EnsembleLearner, trial.learner).C, TrainingSet(model, task.training)
     start = optimum(model, task, C)
 
@@ -185,7 +185,7 @@ def _match(model: ComparingModel[Any, Any, Any], task: Task, method: str, trial:
         return Perturbed(trial.M, C, spread).solve(training, start).mean_angle
 
     def loss(spread: float) -> float:
-        return float(Perturbed(trial.M, C, spread).solve(training, start).mean_losses(model, task.training).mean())
+        return float(Perturbed(trial.M, C, spread).solve(training, start).losses(model, task.training).mean())
 
     matches = (ANGLE, largest_spread(angle, trial.mean_angle)), (TRAINING, largest_spread(loss, trial.training))
     return [

@@ -1,6 +1,6 @@
 """Methods that train ensembles, and their trials: each candidate is trained, validated and tested on each task.
 
-These are pure functions for any `ComparingModel`. `run_trials` measures losses; `TrialTable` chooses each method's
+These are pure functions for any structured model. `run_trials` measures losses; `TrialTable` chooses each method's
 candidates by validation and sums up their losses.
 """
 
@@ -19,10 +19,10 @@ from pydantic import Field
 from greylag import ParameterError
 from greylag.learning.structured import (
     Assignment,
-    ComparingModel,
     Coulomb,
     CuttingPlane,
     Ensemble,
+    StructuredModel,
     TrainingSet,
     Update,
     directions,
@@ -172,7 +172,7 @@ class Trial:
 
 
 def run_trials(
-    model: ComparingModel[Any, Any, Any],
+    model: StructuredModel[Any, Any, Any],
     tasks: Sequence[Task],
     settings: EnsembleSettings,
     *,
@@ -201,14 +201,14 @@ def run_trials(
     return list(trials)
 
 
-def optimum(model: ComparingModel[Any, Any, Any], task: Task, C: float) -> FloatArray:
+def optimum(model: StructuredModel[Any, Any, Any], task: Task, C: float) -> FloatArray:
     """Return the weights of the structured SVM, from which all ensembles of this C start."""
     with _without_warnings():
         return CuttingPlane(C).fit(model, task.training).weights
 
 
 def run_trial(
-    model: ComparingModel[Any, Any, Any], task: Task, method: str, M: int, learner: EnsembleLearner, start: FloatArray
+    model: StructuredModel[Any, Any, Any], task: Task, method: str, M: int, learner: EnsembleLearner, start: FloatArray
 ) -> Trial:
     """Train a learner on a task from the structured SVM's weights, validate it and test it."""
     with _without_warnings():

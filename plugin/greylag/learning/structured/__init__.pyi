@@ -5,8 +5,6 @@ from .cutting_plane import CuttingPlane as CuttingPlane
 from .electrostatics import directions as directions
 from .electrostatics import lengths as lengths
 from .ensemble import Ensemble as Ensemble
-from .model import ComparingModel as ComparingModel
-from .model import SignedModel as SignedModel
 from .model import StructuredModel as StructuredModel
 from .model import TrainingSet as TrainingSet
 from .model import inner as inner

@@ -27,7 +27,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from greylag.core.checks import check_choice, check_counts, check_model, check_non_negative, check_positive
+from greylag.core.checks import check_choice, check_counts, check_non_negative, check_positive
 from greylag.learning.structured.coulomb_solvers import Assignment, CoulombProblem, Repulsion, descend, relax, walk
 from greylag.learning.structured.cutting_plane import CuttingPlane
 from greylag.learning.structured.electrostatics import lengths
@@ -126,7 +126,6 @@ class Coulomb:
 
         With the "exact" update of "gradient" repulsion, the result has the objective after each epoch.
         """
-        check_model(model, StructuredModel, self)
         training = TrainingSet(model, examples)
         return self.solve(training, CuttingPlane(self.C, epsilon=self.epsilon).solve(training).weights)
 

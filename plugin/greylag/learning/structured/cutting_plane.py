@@ -5,7 +5,7 @@ The problem is that of Tsochantaridis et al. (2005) with margin rescaling, OP 1 
     min over w and xi >= 0:  ||w||² / 2 + C / n sum_i xi_i
     such that for all i, y:  w' (Psi(x_i, target_i) - Psi(x_i, y)) >= Delta(t_i, y) - xi_i,
 
-and w_j >= 0 for the weights j that a `greylag.learning.structured.SignedModel` declares non-negative. There are too
+and w_j >= 0 for the weights j that a `greylag.learning.structured.StructuredModel` declares non-negative. There are too
 many constraints to enumerate. The algorithm solves the problem under the constraints known so far, adds those that the
 solution violates most, and repeats until the duality gap is small.
 
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts, check_model, check_positive
+from greylag.core.checks import check_counts, check_positive
 from greylag.learning.structured.constraint_pool import ConstraintPool
 from greylag.learning.structured.model import Input, Output, StructuredModel, TrainingSet, Truth
 from greylag.ranking import FloatArray
@@ -96,7 +96,6 @@ class CuttingPlane:
         The constraints met for smaller C are the start for larger ones, which is several times as fast as starting
         anew.
         """
-        check_model(model, StructuredModel, self)
         learners = [replace(self, C=C) for C in sorted(grid)]
         pool = ConstraintPool(TrainingSet(model, examples), 1)
         return ((learner.C, learner._optimum(pool)) for learner in learners)

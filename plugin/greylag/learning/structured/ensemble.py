@@ -54,9 +54,3 @@ class Ensemble:
     ) -> FloatArray:
         """Return the task loss of the prediction of each member for each of n examples, shape (M, n)."""
         return task_losses(model, examples, self.weights)
-
-    def mean_losses(
-        self, model: StructuredModel[Input, Truth, Output], examples: Sequence[tuple[Input, Truth]]
-    ) -> FloatArray:
-        """Return the mean task loss of each member over at least one example, shape (M,)."""
-        return np.asarray(self.losses(model, examples).mean(axis=1))

@@ -25,7 +25,11 @@ Truth_contra = TypeVar("Truth_contra", contravariant=True)
 
 
 class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
-    """A model of outputs given inputs, with a loss."""
+    """A model of outputs given inputs, with a loss.
+
+    If it has an attribute ``nonnegative``, positions in [-d, d) of weights, every learner keeps these weights at 0 or
+    above. Submodular pairwise terms are the common case: an exact minimum cut needs weights that are non-negative.
+    """
 
     def joint_feature(self, x: Input_contra, y: Output) -> FloatArray:
         """Compute Psi(x, y), shape (d,), with d the same for all x and y."""
@@ -41,36 +45,6 @@ class StructuredModel(Protocol[Input_contra, Truth_contra, Output]):
 
     def infer_augmented(self, x: Input_contra, truth: Truth_contra, weights: FloatArray) -> Output:
         """Find the y that maximises w' Psi(x, y) + Delta(t, y), exactly or approximately."""
-
-
-class SignedModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
-    """A structured model that constrains the signs of weights; every learner honours it.
-
-    Submodular pairwise terms are the common case: an exact minimum cut requires that their weights are non-negative.
-    """
-
-    @property
-    def nonnegative(self) -> Sequence[int]:
-        """Positions in [-d, d) of the weights that must be at least 0; negative positions count from the end."""
-
-
-class ComparingModel(StructuredModel[Input_contra, Truth_contra, Output], Protocol):
-    """A structured model that can compare outputs."""
-
-    def similarity(self, y: Output, other: Output) -> float:
-        """Compare two outputs; the similarity is in [0, 1]."""
-
-    def infer_apart(
-        self,
-        x: Input_contra,
-        truth: Truth_contra,
-        weights: FloatArray,
-        others: Sequence[Output],
-        *,
-        task: float,
-        similarity: float,
-    ) -> Output:
-        """Find the y that maximises w' Psi(x, y) + task Delta(t, y) + similarity times mean similarity to `others`."""
 
 
 def task_losses(
@@ -113,6 +87,9 @@ class TrainingSet(Generic[Input, Truth, Output]):
     examples: Sequence[tuple[Input, Truth]]
 
     def __post_init__(self) -> None:
+        methods = (name for name in dir(StructuredModel) if not name.startswith("_"))
+        if missing := [name for name in methods if not callable(getattr(self.model, name, None))]:
+            raise ParameterError(f"{type(self.model).__name__} is no structured model: missing {', '.join(missing)}")
         if not len(self.examples):
             raise ParameterError("there are no examples to train on")
 
@@ -146,7 +123,7 @@ class TrainingSet(Generic[Input, Truth, Output]):
 
     @cached_property
     def nonnegative(self) -> IntArray:
-        """Ascending positions of the weights that must be at least 0; empty unless the model is a `SignedModel`."""
+        """Ascending positions of the weights that must be at least 0; empty if the model declares none."""
         signed, d = np.array(getattr(self.model, "nonnegative", ()), dtype=np.int64), self.target_features.shape[1]
         for number in signed[(signed < -d) | (signed >= d)]:
             raise ModelError(f"nonnegative weight {number} does not exist: the model has {d} joint features")
