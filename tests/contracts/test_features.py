@@ -42,14 +42,8 @@ def files(tmp_path_factory):
     for name, ids in (("documents", known), ("queries", [ranking.qid for ranking in RANKINGS])):
         rows = [json.dumps({"id": one, "vector": rng.random(3).tolist()}) for one in ids]
         (folder / f"{name}.jsonl").write_text("\n".join(rows))
-    places = {
-        "PRIOR": "prior",
-        "RUN": "run",
-        "AGAIN": "again",
-        "VECTORS": "documents.jsonl",
-        "QUERIES": "queries.jsonl",
-    }
-    return {name: str(folder / place) for name, place in places.items()}
+    names = {"PRIOR": "prior", "RUN": "run", "AGAIN": "again", "VECTORS": "documents.jsonl", "QUERIES": "queries.jsonl"}
+    return {word: str(folder / name) for word, name in names.items()}
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)

@@ -11,12 +11,7 @@ import pytest
 
 import greylag
 from greylag.adapters import PyseriniSource, PyTerrierSource, PyTerrierStage
-from greylag.diversity import (
-    MMR,
-    PRESETS,
-    CandidateMaker,
-    DiversityModel,
-)
+from greylag.diversity import MMR, PRESETS, CandidateMaker, DiversityModel
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_features
 from greylag.fusion import GivenRun, PooledSources

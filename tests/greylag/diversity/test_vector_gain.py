@@ -1,6 +1,6 @@
 """MMR, MSD and DPP over vectors against their definitions.
 
-Tests `dpp`, `msd` and `sparse_cosines`.
+Tests `dpp`, `mmr`, `msd` and `sparse_cosines`.
 """
 
 import math
@@ -17,11 +17,13 @@ from greylag.diversity.mmr import MarginalRelevance
 from greylag.diversity.msd import DistanceSum
 from greylag.diversity.vector_gain import exact_rows
 from greylag.greedy import greedy_path
+from greylag.index.positional import PositionalIndex
 from greylag.index.vectors import ArrayVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.ranking import Ranking, unit_range
 
 STAGES = {"mmr": MMR, "msd": MSD, "dpp": DPP}
+WORDS = ["cat", "dog", "pig", "cow", "hen"]
 GAINS = {"mmr": MarginalRelevance, "msd": DistanceSum, "dpp": LogDeterminant}
 
 
@@ -139,10 +141,7 @@ def in_full(method, rows, relevance, w, k):
     common=st.sampled_from([0.0, 1.0, 30.0]),
     gains_matter=st.booleans(),
 )
-def test_picks_are_those_of_all_gains(
-    method, dtype, seed, n, m, w, k, copies, levels, common,
-    gains_matter
-):  # fmt: skip
+def test_picks_are_those_of_all_gains(method, dtype, seed, n, m, w, k, copies, levels, common, gains_matter):
     """With ties: equal vectors, a zero vector, and few different scores; and with vectors that are nearly alike."""
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((n, m)) + common * rng.standard_normal(m)
@@ -157,6 +156,31 @@ def test_picks_are_those_of_all_gains(
     gain.gains_matter = gains_matter
     picks, _ = greedy_path(gain, k)
     assert picks.tolist() == in_full(method, rows, relevance, w, k)
+
+
+@pytest.mark.parametrize("method", STAGES)
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 12),
+    w=st.sampled_from([0.0, 0.3, 0.7, 1.0]),
+    k=st.integers(1, 15),
+    depth=st.integers(1, 15),
+)
+def test_stages_over_tfidf_pick_by_the_formula(method, seed, n, w, k, depth):
+    """And permute: some documents are empty or equal, and scores are tied."""
+    rng = np.random.default_rng(seed)
+    texts = {f"d{i}": " ".join(rng.choice(WORDS, size=rng.integers(0, 6))) for i in range(max(n, 1))}
+    index, scores = PositionalIndex.from_texts(texts), np.sort(rng.integers(3, size=n).astype(float))[::-1]
+    ranking = Ranking("q", "", tuple(f"d{i}" for i in rng.permutation(n)), scores)
+    top = ranking.head(depth)
+    units = index.tfidf(index.documents(top.docids)).toarray()
+    picked, _ = plain(method, units, unit_range(top.scores), w, k)
+    found = STAGES[method](index, relevance_weight=w, depth=depth, k=k)(ranking).docids
+    assert found == (
+        *(ranking.docids[i] for i in picked),
+        *(d for i, d in enumerate(ranking.docids) if i not in picked),
+    )
 
 
 @pytest.mark.parametrize("exponent", [-170, 170])

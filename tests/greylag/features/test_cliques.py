@@ -6,14 +6,7 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from greylag.features.cliques import (
-    ABSENT,
-    FILLER,
-    QueryTerms,
-    cliques,
-    distinct_cliques,
-    query_cliques,
-)
+from greylag.features.cliques import ABSENT, FILLER, QueryTerms, cliques, distinct_cliques, query_cliques
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec, candidate_pool
 from greylag.features.weighting import FeatureParameters

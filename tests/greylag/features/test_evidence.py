@@ -132,17 +132,6 @@ def test_scores_of_another_run(tmp_path, caplog):
     ]
 
 
-def test_one_warning_a_run(tmp_path, caplog):
-    path = tmp_path / "dense.run"
-    write_run(Run((Ranking("q1", "", ("a",), [0.75]), Ranking("q2", "", ("b",), [0.75]))), path)
-    model = RankingModel((RunScore(str(path)),), (1.0,))
-    rankings = [Ranking(f"q{n}", "cat", ("a", "b"), np.zeros(2)) for n in range(4)]
-    ModelRanker(model, INDEX).run(rankings, n_jobs=2)
-    assert len(caplog.messages) == 2, "one for documents, one for queries"
-    assert "2 of 4 documents of 2 queries are not in" in caplog.text
-    assert "4 of 4 documents of 2 queries are of queries not in" in caplog.text
-
-
 DOCUMENTS = {"a": [3.0, 4.0], "b": [-1.0, 0.5], "z": [0.0, 0.0]}
 QUERIES = {"q": [0.5, 2.0], "zero": [0.0, 0.0]}
 

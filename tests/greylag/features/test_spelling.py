@@ -19,15 +19,7 @@ from greylag.diversity import MMR
 from greylag.errors import ParameterError
 from greylag.features.evidence import Prior, Score
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import (
-    NORMALISATIONS,
-    Evidence,
-    FeatureUnion,
-    Normalised,
-    PythonFeature,
-    derive,
-    supply,
-)
+from greylag.features.feature import NORMALISATIONS, Evidence, FeatureUnion, Normalised, PythonFeature, derive, supply
 from greylag.features.fused_runs import FusedRuns
 from greylag.features.named_files import FeatureText, followed
 from greylag.features.spec import UNLIMITED, FeatureSpec, Window, candidate_pool

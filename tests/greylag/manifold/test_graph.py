@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from greylag.manifold import affinity_graph, manifold_ranking
 from greylag.manifold.graph import InnerProductGraph, _sparse_distances
-from greylag.manifold.products import nearest, pair_terms
+from greylag.manifold.products import pair_terms
 from tests.greylag.manifold.points import GRAPHS, dense, distances_of, random_points
 
 
@@ -135,16 +135,6 @@ def test_distances_of_sparse_points_are_those_of_dense_ones():
     equal = sparse.csr_array(np.array([[0.1, 0.7], [0.1, 0.7], [0.7, 0.1]]))
     np.testing.assert_allclose(_sparse_distances(equal), [0, 0.6 * 2**0.5, 0.6 * 2**0.5])
     assert _sparse_distances(equal)[0] == 0
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("k", [1, 7, 79])
-def test_neighbours_are_those_of_scikit_learn(seed, k):
-    points = sparse_points(seed)
-    found, squares = np.empty((80, k), dtype=np.int64), np.full((80, k), np.inf)
-    nearest(arrays(points), arrays(points.tocsc()), (points * points).sum(axis=1), found, squares)
-    expected = NearestNeighbors(n_neighbors=k).fit(points).kneighbors(return_distance=False)
-    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("block_numbers", [2**22, 100])

@@ -14,24 +14,9 @@ from sklearn.semi_supervised import LabelSpreading
 
 import greylag.manifold.ranking
 from greylag.errors import ParameterError
-from greylag.manifold import (
-    affinity_graph,
-    degrees,
-    iterates,
-    manifold_ranking,
-    query_vector,
-    rank,
-)
+from greylag.manifold import affinity_graph, degrees, iterates, manifold_ranking, query_vector, rank
 from greylag.manifold.ranking import TOLERANCE, _solution
-from tests.greylag.manifold.points import (
-    ALPHAS,
-    GRAPHS,
-    SOLVERS,
-    closed_form,
-    dense,
-    joined_pairs,
-    random_points,
-)
+from tests.greylag.manifold.points import ALPHAS, GRAPHS, SOLVERS, closed_form, dense, joined_pairs, random_points
 from tests.refusals import refuses
 
 
@@ -42,18 +27,6 @@ def test_rank_takes_any_symmetric_matrix_and_does_not_modify_it(solver, form):
     given, y = form(W), query_vector(len(W), [0, 5])
     np.testing.assert_allclose(rank(given, y, solver=solver), closed_form(W, y, 0.99), rtol=1e-8)
     np.testing.assert_array_equal(given if isinstance(given, np.ndarray) else given.toarray(), W)
-
-
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
-def test_equal_points_have_affinity_one_and_equal_scores(graph, form):
-    n, alpha = 6, 0.8
-    X = form(np.tile([0.3, 0.1, 0.7], (n, 1)))
-    W = dense(affinity_graph(X, graph=graph))
-    np.testing.assert_array_equal(W, 1 - np.eye(n))
-    # S = (J - I) / (n - 1) has the eigenvalue 1 on 1 and -1 / (n - 1) on its complement.
-    other = (1 - (1 - alpha) / (1 + alpha / (n - 1))) / n
-    np.testing.assert_allclose(manifold_ranking(X, [2], graph=graph, alpha=alpha)[[0, 1, 3, 4, 5]], other, rtol=1e-10)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -79,14 +52,6 @@ def test_scores_do_not_leave_their_component(solver):
     assert reached.sum() < 40
     assert (f[reached] > 0).all()
     assert (f[~reached] == 0).all()
-
-
-def test_points_without_a_common_word_are_not_joined():
-    for form in (np.array, sparse.csr_array):
-        assert affinity_graph(form(np.eye(3)), graph="knn", affinity="inner_product").nnz == 0
-        assert not dense(affinity_graph(form(np.eye(3)), graph="full", affinity="inner_product")).any()
-        f = manifold_ranking(form(np.eye(3)), [1], graph="full", affinity="inner_product", alpha=0.75)
-        np.testing.assert_array_equal(f, [0, 0.25, 0])
 
 
 def test_an_affinity_that_underflows_is_no_edge():
