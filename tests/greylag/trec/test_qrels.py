@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pyndeval
 import pytest
@@ -55,13 +57,9 @@ def test_subtopic_0_with_a_relevant_document_is_a_subtopic_as_for_ndeval(tmp_pat
 
 def test_nuggets_may_be_numbered_from_0(tmp_path):
     """Even one that no document supports, since coverage counts it."""
-    path = write(
-        tmp_path,
-        '{"query_id": "q", "nuggets": [{"_id": "0", "relevant_corpus_ids": [], '
-        '"non_relevant_corpus_ids": ["a"]}, {"_id": "1", "relevant_corpus_ids": ["a"], '
-        '"non_relevant_corpus_ids": []}]}\n',
-    )
-    qrels = read_subtopic_qrels(path)
+    keys = "_id", "relevant_corpus_ids", "non_relevant_corpus_ids"
+    nuggets = [dict(zip(keys, row, strict=True)) for row in (("0", [], ["a"]), ("1", ["a"], []))]
+    qrels = read_subtopic_qrels(write(tmp_path, json.dumps({"query_id": "q", "nuggets": nuggets})))
     assert qrels == {"q": {"0": {"a": 0}, "1": {"a": 1}}}
     run = Run((Ranking("q", "", ("a",), np.ones(1)),))
     assert evaluate_by_subtopic(run, qrels, ["Coverage@5"]).means.tolist() == [0.5]
@@ -78,33 +76,33 @@ def test_a_single_subtopic(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("collection", "name", "queries", "pairs", "relevant"),
+    ("path", "queries", "pairs", "relevant"),
     [
-        ("cacm", "qrels.cacm.txt", 52, 796, 796),
-        ("vaswani", "qrels", 93, 2083, 2083),
-        ("cranfield", "qrels.txt", 225, 1837, 1612),
-        ("div400_dev", "qrels.txt", 25, 2281, 1558),
+        ("cacm/qrels.cacm.txt", 52, 796, 796),
+        ("vaswani/qrels", 93, 2083, 2083),
+        ("cranfield/qrels.txt", 225, 1837, 1612),
+        ("div400_dev/qrels.txt", 25, 2281, 1558),
     ],
 )
-def test_real_judgements(*, collection, name, queries, pairs, relevant, data):
-    path = data(collection) / name
-    qrels = read_qrels(path)
+def test_real_judgements(path, queries, pairs, relevant, data):
+    collection, name = path.split("/")
+    qrels = read_qrels(data(collection) / name)
     grades = [grade for judged in qrels.values() for grade in judged.values()]
     assert (len(qrels), len(grades), sum(grade > 0 for grade in grades)) == (queries, pairs, relevant)
 
 
 @pytest.mark.parametrize(
-    ("collection", "name", "queries", "subtopics", "pairs"),
+    ("path", "queries", "subtopics", "pairs"),
     [
-        ("ambient", "qrels.subtopics.txt", 44, 349, 2257),
-        ("div400_dev", "qrels.subtopics.txt", 25, 261, 1558),
-        ("trec_diversity_qrels", "qrels.interactive.txt", 20, None, 1123),
-        ("trec_diversity_qrels", "qrels.web.1-100.txt", 98, None, 15505),
+        ("ambient/qrels.subtopics.txt", 44, 349, 2257),
+        ("div400_dev/qrels.subtopics.txt", 25, 261, 1558),
+        ("trec_diversity_qrels/qrels.interactive.txt", 20, None, 1123),
+        ("trec_diversity_qrels/qrels.web.1-100.txt", 98, None, 15505),
     ],
 )
-def test_real_judgements_by_subtopic(*, collection, name, queries, subtopics, pairs, data):
-    path = data(collection) / name
-    qrels = read_subtopic_qrels(path)
+def test_real_judgements_by_subtopic(path, queries, subtopics, pairs, data):
+    collection, name = path.split("/")
+    qrels = read_subtopic_qrels(data(collection) / name)
     found = [judged for by_subtopic in qrels.values() for name, judged in by_subtopic.items() if name]
     assert (len(qrels), sum(map(len, found))) == (queries, pairs)
     assert subtopics in (None, len(found))

@@ -5,6 +5,7 @@ Tests `texts`.
 
 import gzip
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -52,8 +53,8 @@ XML = """<?xml version="1.0"?>
 """
 
 
-def write(tmp_path, text):
-    path = tmp_path / "topics"
+def write(tmp_path, text, name="topics"):
+    path = tmp_path / name
     path.write_text(text)
     return path
 
@@ -151,6 +152,17 @@ def test_real_topics(*, collection, name, count, qid, text, data):
     assert topics[qid] == text
 
 
+def time_of(path):
+    """The least CPU time of three."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        with suppress(FormatError):
+            read_topics(path)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
 @pytest.mark.parametrize(
     "topic",
     [
@@ -158,40 +170,15 @@ def test_real_topics(*, collection, name, count, qid, text, data):
         "<top><num>{}<title>goose\n",
         "<DOC>\n<DOCNO>{}</DOCNO>\ngoose\n</DOC>\n",
         "<DOC><DOCNO>{}</DOCNO>goose\n",
+        "<DOC><DOCNO>no end {}\n",
     ],
 )
-def test_reading_takes_linear_time(topic, tmp_path):
-    def work(count):
-        path = write(tmp_path, "".join(map(topic.format, range(1, count + 1))) + "<DOC><DOCNO>0</DOCNO>x")
-        return lambda: len(read_topics(path)) == count + ("DOC" in topic) or pytest.fail("topics are missing")
-
-    check_growth(work)
-
-
-def check_growth(work_of):
-    """Check that 16 times as many topics take less than 80 times as long, where quadratic time is 256 times."""
-    spent = []
-    for count in (2_500, 40_000):
-        work, times = work_of(count), []
-        for _ in range(3):
-            start = time.process_time()
-            work()
-            times.append(time.process_time() - start)
-        spent.append(min(times))
-    assert spent[1] < 80 * spent[0]
-
-
-def test_numbers_without_an_end_are_refused_in_linear_time(tmp_path):
-    def work(count):
-        path = write(tmp_path, "".join(f"<DOC><DOCNO>no end {number}\n" for number in range(count)))
-
-        def refused():
-            with pytest.raises(FormatError):
-                read_topics(path, lenient=True)
-
-        return refused
-
-    check_growth(work)
+def test_reading_and_refusing_take_linear_time(topic, tmp_path):
+    """16 times as many topics take less than 80 times as long, where quadratic time is 256 times."""
+    few, many = (write(tmp_path, "".join(map(topic.format, range(n))), str(n)) for n in (2_500, 40_000))
+    assert time_of(many) < 80 * time_of(few)
+    if "no end" not in topic:
+        assert len(read_topics(many)) == 40_000
 
 
 @pytest.mark.parametrize(("number", "qid"), [("0", "0"), ("000", "0"), ("051", "51"), ("100", "100"), ("0a", "0a")])
