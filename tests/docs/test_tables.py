@@ -34,12 +34,3 @@ def test_a_table_has_the_figures_of_its_file(tables):
     means = expected["wikiqa, nDCG@10, top 100"]
     for system, shown in zip(("BM25", "tuned BM25", "RM3", "SDM", "general"), row.split(" | ")[2:], strict=False):
         assert float(shown) == pytest.approx(means[system], abs=0.00051)
-
-
-def test_a_stale_figure_is_replaced_and_all_else_is_kept(tables):
-    page = "# A\n\n<!-- made: general-gain -->\n\nstale\n\n<!-- end -->\n\nB .123\n"
-    made = tables.with_figures(page)
-    assert "stale" not in made
-    assert made == tables.with_figures(made)
-    assert made.startswith("# A\n\n<!-- made: general-gain -->\n\n")
-    assert made.endswith("\n\n<!-- end -->\n\nB .123\n")

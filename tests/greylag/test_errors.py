@@ -9,16 +9,12 @@ from greylag import errors
 from greylag.core.checks import naming
 
 
-@pytest.mark.parametrize(("line", "text"), [(None, "a.run: is empty"), (7, "a.run:7: is empty")])
-def test_a_format_error_names_the_place(line, text):
-    error = errors.FormatError("a.run", line, "is empty")
-    assert str(error) == text
-    assert (error.path, error.line, error.reason) == (Path("a.run"), line, "is empty")
-
-
-def test_a_format_error_survives_pickling():
-    error = pickle.loads(pickle.dumps(errors.FormatError("a.run", 7, "is empty")))
-    assert (error.path, error.line, error.reason) == (Path("a.run"), 7, "is empty")
+def test_a_format_error_names_the_place_and_survives_pickling():
+    for line, text in ((None, "a.run: is empty"), (7, "a.run:7: is empty")):
+        error = errors.FormatError("a.run", line, "is empty")
+        for each in (error, pickle.loads(pickle.dumps(error))):
+            assert str(each) == text
+            assert (each.path, each.line, each.reason) == (Path("a.run"), line, "is empty")
 
 
 def test_there_are_five_errors_with_one_base():

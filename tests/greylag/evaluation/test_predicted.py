@@ -38,13 +38,19 @@ def simulate(kind, n, more=100):
     return found
 
 
+def both(measure, found):
+    """The mean of a measure of the corrected intervals, and of those by people alone."""
+    return (np.mean([measure(*getattr(one, name)) for one in found]) for name in ("interval", "people_interval"))
+
+
+def width(low, high):
+    return high - low
+
+
 @pytest.mark.parametrize("n", [8, 10, 25])
 def test_intervals_of_skewed_scores_hold_as_often_as_students(n):
     found = simulate("skewed", n)
-    covered, alone = (
-        np.mean([low <= 0 <= high for low, high in ends])
-        for ends in ([one.interval for one in found], [one.people_interval for one in found])
-    )
+    covered, alone = both(lambda low, high: low <= 0 <= high, found)
     assert covered > alone - 0.01
     assert np.mean([one.worth for one in found]) > n
 
@@ -54,14 +60,11 @@ def test_intervals_of_skewed_scores_hold_as_often_as_students(n):
 def test_95_percent_of_the_intervals_contain_the_mean(kind, n):
     """Also where predictions are off by two standard deviations; and the p of a mean of 0 is below .05 in 5 %."""
     found = simulate(kind, n)
-    covered = np.mean([low <= 0 <= high for low, high in (one.interval for one in found)])
+    covered, _ = both(lambda low, high: low <= 0 <= high, found)
     assert 0.95 - BAND < covered < 0.95 + (BAND if n > 10 else 0.02 + BAND)
     assert np.mean([one.p < 0.05 for one in found]) == pytest.approx(1 - covered, abs=1e-9)
     assert np.mean([one.corrected for one in found]) == pytest.approx(0, abs=4 / math.sqrt(n * TRIALS))
-    wide, alone = (
-        np.mean([high - low for low, high in ends])
-        for ends in ([one.interval for one in found], [one.people_interval for one in found])
-    )
+    wide, alone = both(width, found)
     if kind == "useless":
         assert wide < (1.02 if n > 10 else 1.1) * alone
         assert np.mean([one.worth for one in found]) > (0.97 if n > 10 else 0.9) * n
@@ -128,20 +131,6 @@ def test_perfect_predictions_are_the_interval_of_all_topics():
     assert found.p == pytest.approx(expected.pvalue)
 
 
-def test_the_weight_is_the_one_of_least_variance():
-    """Empirically, over many draws, no fixed weight gives a smaller one than the limit that the weight tends to."""
-    rng, more, n = np.random.default_rng(2), 60, 200
-    weight = np.mean(
-        [correct_by_people(s[:n], f[:n], f[n:]).weight for s, f in (draw("good", n + more, rng) for _ in range(200))]
-    )
-    draws = [draw("good", 30, rng) for _ in range(20_000)]  # 23 and 7 topics, as 200 and 60
-    y, f, others = (
-        np.array(part) for part in zip(*((s[:23].mean(), g[:23].mean(), g[23:].mean()) for s, g in draws), strict=True)
-    )
-    variances = {lam: np.var(y + lam * (others - f)) for lam in (0.0, 0.1, round(float(weight), 2), 0.35, 0.5, 1.0)}
-    assert min(variances, key=lambda lam: variances[lam]) == round(float(weight), 2)
-
-
 @pytest.mark.parametrize(("n", "more"), [(40, 40), (100, 100), (200, 400)])
 @pytest.mark.parametrize(("kind", "squared"), [("good", 1 / 1.16), ("biased", 0.25 / 0.34)])
 def test_worth_is_the_number_of_topics_of_double_sampling(n, more, kind, squared):
@@ -156,8 +145,8 @@ def test_worth_says_whether_the_interval_is_narrower(kind):
     """Above n exactly if it is narrower than that by people alone, and never more than all topics."""
     found = [one for n in (8, 20) for one in simulate(kind, n, 20)[:500]]
     for one, n in zip(found, [8] * 500 + [20] * 500, strict=True):
-        wide, alone = (high - low for low, high in (one.interval, one.people_interval))
-        assert (one.worth > n + 1e-9) == (wide < alone * (1 - 1e-12))
+        narrower = width(*one.interval) < width(*one.people_interval) * (1 - 1e-12)
+        assert (one.worth > n + 1e-9) == narrower
         assert one.worth <= n + 20
     assert max(one.worth for one in found) == (40 if kind == "good" else pytest.approx(30, abs=10))
 
