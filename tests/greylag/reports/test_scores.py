@@ -16,25 +16,18 @@ from greylag.reports.scores import group_letters
 AP, P5, LOSS = map(parse_measure, ("AP", "P@5", "subtopic-loss@5"))
 
 
-def scores(values, missing=(), unjudged=()):
-    return Scores((AP, P5), ("1", "2"), np.array(values), missing, unjudged)
+def scores(values, missing=(), unjudged=(), measures=(AP, P5)):
+    values = np.reshape(values, (-1, len(measures)))
+    return Scores(measures, tuple(map(str, range(1, len(values) + 1))), values, missing, unjudged)
 
 
 RUNS = {
     "bm25.run": scores([[0.25, 0.4], [0.5, 0.6]]),
     "mrf": scores([[0.123456, 1.0], [0.0, 0.0]], ("2",), tuple(f"x{i}" for i in range(12))),
 }
-FOUND = Significance(
-    "bm25.run",
-    "randomization",
-    "two-sided",
-    (
-        Comparison(
-            "mrf", "bm25.run", AP, 0.06, -0.3133, (-0.5, -0.1), -0.8, 0.2, 0.1, -4.0, 0.0002, 0.00004, -1, 0, 0, 2
-        ),
-        Comparison("mrf", "bm25.run", P5, 0.5, 0.0, (0.0, 0.0), None, None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1),
-    ),
-)
+MRF = Comparison("mrf", "bm25.run", AP, 0.06, -0.3133, (-0.5, -0.1), -0.8, 0.2, 0.1, -4, 0.0002, 0.00004, -1, 0, 0, 2)
+SAME = Comparison("mrf", "bm25.run", P5, 0.5, 0.0, (0, 0), None, None, None, math.inf, 0.0305, 0.0491, 0, 1, 0, 1)
+FOUND = Significance("bm25.run", "randomization", "two-sided", (MRF, SAME))
 
 
 def table(scores, significance=None, form="text", per_query=False, **others):
@@ -89,7 +82,7 @@ def test_all_pairs_are_ranked_and_grouped():
     """The order is c > b > a by AP, and a < b < c by a loss, of which less is better; c and b do not differ."""
     base, noise = np.array([0.2, 0.4, 0.5, 0.7]), np.array([0.001, 0.0, 0.002, 0.0])
     values = {"a": base, "b": base + 0.1 + noise, "c": base + 0.1 + noise[::-1] + [0.001, 0, 0, 0]}
-    runs = {name: Scores((AP, LOSS), tuple("1234"), np.column_stack([v, v]), (), ()) for name, v in values.items()}
+    runs = {name: scores(np.column_stack([v, v]), measures=(AP, LOSS)) for name, v in values.items()}
     shown = table(runs, compare_scores(runs)).splitlines()
     assert [line.split() for line in shown[:4]] == [
         ["rank", "run", "AP", str(LOSS)],
@@ -107,10 +100,7 @@ def test_all_pairs_are_ranked_and_grouped():
 def test_pairs_that_were_not_compared_are_not_grouped():
     """Of some pairs, as `fuse` compares, letters would say of the others that they do not differ."""
     base = np.array([0.2, 0.4, 0.5, 0.7])
-    runs = {
-        name: Scores((AP,), tuple("1234"), (base + gain)[:, None], (), ())
-        for name, gain in zip("abc", (0, 0.1, 0.2), strict=True)
-    }
+    runs = {name: scores(base + gain, measures=(AP,)) for name, gain in (("a", 0), ("b", 0.1), ("c", 0.2))}
     shown = table(runs, compare_scores(runs, pairs=[("a", "b"), ("a", "c")]))
     assert [line.split() for line in shown.splitlines()[:4]] == [
         ["run", "AP"], ["a", "0.4500"], ["b", "0.5500"], ["c", "0.6500"],
@@ -124,14 +114,10 @@ def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed):
     names = [f"run {n}" for n in range(rng.integers(2, 31))]
     level = rng.random(len(names)) * rng.choice([0.2, 1.0, 5.0])
     values = rng.random((len(names), 12)) + level[:, None]
-    runs = {
-        name: Scores((AP,), tuple("abcdefghijkl"), row[:, None], (), ())
-        for name, row in zip(names, values, strict=True)
-    }
+    runs = {name: scores(row, measures=(AP,)) for name, row in zip(names, values, strict=True)}
     tested = compare_scores(runs)
-    letters = {
-        name: set(text.split(",") if "," in text else text) for (name, _), text in group_letters(runs, tested).items()
-    }
+    found = group_letters(runs, tested).items()
+    letters = {name: set(text.split(",") if "," in text else text) for (name, _), text in found}
     assert all(letters.values())
     for c in tested.comparisons:
         assert bool(letters[c.run] & letters[c.baseline]) != c.significant
@@ -142,35 +128,24 @@ def test_runs_share_a_letter_exactly_if_they_do_not_differ(seed):
 def test_sixty_runs_fit_a_page():
     rng = np.random.default_rng(0)
     names = [f"runs/system-{n:02}.run" for n in range(60)]
-    measures = tuple(map(parse_measure, ("AP", "nDCG@10")))
-    runs = {
-        name: Scores(measures, tuple(map(str, range(50))), rng.random((50, 2)) + n / 30, (), ())
-        for n, name in enumerate(names)
-    }
+    runs = {name: scores(rng.random((50, 2)) + n / 30) for n, name in enumerate(names)}
     tested = compare_scores(runs)
     shown = table(runs, tested, unjudged=dict.fromkeys(names, 0.5)).splitlines()
     assert len(shown) < 70
     assert max(map(len, shown[:61])) <= 100
     assert any("TSV and JSON list all comparisons." in line for line in shown)
     assert len(table(runs, tested, form="tsv").splitlines()) == 61 + 1 + 1 + 2 * 1770
-    latex = table(runs, tested, form="latex")
+    few = {name: runs[name] for name in names[:3]}
+    latex, short = table(runs, tested, form="latex"), table(few, compare_scores(few, names[0]), form="latex")
     assert len(latex.splitlines()) < 90
-    assert ("piepho2004" in latex, "sakai2018" in latex) == (True, False)  # letters, and no effect size
-    few = table(
-        {name: runs[name] for name in names[:3]},
-        compare_scores({n: runs[n] for n in names[:3]}, names[0]),
-        form="latex",
-    )
-    assert ("piepho2004" in few, "sakai2018" in few) == (False, True)
+    cited = [["piepho2004" in text, "sakai2018" in text] for text in (latex, short)]
+    assert cited == [[True, False], [False, True]]  # letters, or an effect size
 
 
 def test_many_pairs_have_their_letters_and_ranks_in_every_form():
     """In TSV and JSON two runs share a letter exactly if their comparison is not significant, as the text shows."""
     rng = np.random.default_rng(1)
-    runs = {
-        f"r{n}": Scores((AP, P5), tuple(map(str, range(30))), rng.random((30, 2)) / 2 + n / 30, (), ())
-        for n in range(12)
-    }
+    runs = {f"r{n}": scores(rng.random((30, 2)) / 2 + n / 30) for n in range(12)}
     tested = compare_scores(runs, margin=0.3)
     means = list(csv.DictReader(table(runs, tested, form="tsv").split("\n\n")[0].splitlines(), delimiter="\t"))
     found = json.loads(table(runs, tested, form="json"))["runs"]
@@ -200,7 +175,7 @@ def test_a_marked_p_of_nearly_0_is_a_bound():
 def test_lower_is_better_is_noted_and_many_groups_have_numbers():
     """Of 55 runs that differ from all but their neighbours, letters do not suffice."""
     values = np.repeat(np.arange(55.0), 2).reshape(55, 2) / 60 + [0, 0.001]
-    runs = {f"r{n:02}": Scores((LOSS,), ("1", "2"), row[:, None], (), ()) for n, row in enumerate(values)}
+    runs = {f"r{n:02}": scores(row, measures=(LOSS,)) for n, row in enumerate(values)}
     tested = compare_scores(runs)
     apart = [replace(c, corrected_p=float(abs(int(c.run[1:]) - int(c.baseline[1:])) < 2)) for c in tested.comparisons]
     letters = group_letters(runs, replace(tested, comparisons=tuple(apart)))
@@ -223,16 +198,16 @@ def test_forms():
     runs = {"bm25_k.run": RUNS["bm25.run"], "mrf": RUNS["mrf"]}
     comparisons = tuple(replace(c, baseline="bm25_k.run") for c in FOUND.comparisons)
     found = replace(FOUND, baseline="bm25_k.run", comparisons=comparisons)
-    markdown = table(runs, found, form="markdown").splitlines()
-    assert markdown[:4] == [
+    assert table(runs, found, form="markdown").splitlines()[:4] == [
         "| run | AP | P@5 |",
         "| --- | ---: | ---: |",
         r"| bm25\_k.run | 0.3750 | 0.5000 |",
         r"| mrf | 0.0617<sup>\*</sup> | 0.5000 |",
     ]
     latex = table(runs, found, form="latex").splitlines()
-    assert latex[3] == r"\label{tab:greylag-1}"
-    assert latex[4:10] == [
+    assert latex[2].startswith(r"\caption{Means over 2 judged queries. mrf: 1 missing, scored as")
+    assert latex[3:10] == [
+        r"\label{tab:greylag-1}",
         r"\begin{tabular}{lrr}",
         r"\toprule",
         r"run & AP & P@5 \\",
@@ -240,17 +215,12 @@ def test_forms():
         r"bm25\_k.run & $0.3750$ & $0.5000$ \\",
         r"mrf & $0.0617^{*}$ & $0.5000$ \\",
     ]
-    assert latex[2].startswith(r"\caption{Means over 2 judged queries. mrf: 1 missing, scored as")
-    assert (
-        r"mrf & bm25\_k.run & AP & $-0.3133^{*}$ & $-0.5000$ & $-0.1000$ & $-0.80$ & 0.2000 & \textless{}0.0001 \\"
-        in latex
-    )
-    means, comparisons = (
-        list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in table(runs, found, form="tsv").split("\n\n")
-    )
+    differences = r"AP & $-0.3133^{*}$ & $-0.5000$ & $-0.1000$ & $-0.80$ & 0.2000 & \textless{}0.0001 \\"
+    assert rf"mrf & bm25\_k.run & {differences}" in latex
+    tables = table(runs, found, form="tsv").split("\n\n")
+    means, comparisons = (list(csv.DictReader(part.splitlines(), delimiter="\t")) for part in tables)
     assert means[1] == {"run": "mrf", "AP": "0.061728", "P@5": "0.5"}
-    assert comparisons[0]["corrected p"] == "4e-05"
-    assert comparisons[1]["detectable"] == ""
+    assert [comparisons[n][key] for n, key in ((0, "corrected p"), (1, "detectable"))] == ["4e-05", ""]
     assert json.loads(table(runs, found, form="json")) == json.loads(json.dumps(to_dict(runs, found)))
 
 
