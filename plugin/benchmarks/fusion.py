@@ -122,7 +122,7 @@ def set_gains(runs: Mapping[str, Run], qrels: Judgements, splits: int) -> tuple[
             held_out = dict[str, Ranking]()
             for part in split_folds(qids, 5, seed):
                 others = np.random.default_rng(seed).permutation(without(known, part))[:size].tolist()
-                fuse = FusionRanker(recipe.weigh(data, others).model)
+                fuse = FusionRanker(recipe.learn(data, others).model)
                 held_out |= {qid: fuse(rankings[qid]) for qid in part}
             gains[f"{size} topics"] += (scores(held_out[qid] for qid in qids) - best) / splits
     return gains, min(means) / max(means)

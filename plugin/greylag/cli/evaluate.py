@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +13,11 @@ import typer
 from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures
 from greylag.cli.terminal import write_line
 from greylag.core.checks import check_choice
-from greylag.errors import GreylagError, ParameterError
+from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.reports.evaluation import FORMS, compare
+from greylag.trec.runs import run_tag
 
 _log = logging.getLogger("greylag")
 RULES = [
@@ -120,7 +120,7 @@ def evaluate(
     check_choice("--format", form, FORMS)
     if qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    files, against = _named_files(shared, runs, baseline)
+    files, against = _named_files(runs, baseline)
     found = compare(
         files,
         _judgements(shared, qrels, topics, subtopics=subtopics),
@@ -154,7 +154,7 @@ def _judgements(shared: Shared, path: Path, topics: Path | None, *, subtopics: b
     return shared.of_topics(grades, path, topics)
 
 
-def _named_files(shared: Shared, runs: Sequence[str], baseline: str | None) -> tuple[dict[str, Path], str | None]:
+def _named_files(runs: Sequence[str], baseline: str | None) -> tuple[dict[str, Path], str | None]:
     """Return the files of runs by name, the baseline's first, and its name; it may be among the runs."""
     files = dict[str, Path]()
     for (name, path), number in Counter((label or str(path), path) for label, path in map(named_file, runs)).items():
@@ -170,21 +170,14 @@ def _named_files(shared: Shared, runs: Sequence[str], baseline: str | None) -> t
     against = next((other for other in files if other == name or files[other] == path), name)
     path = files.get(against, path)
     if not path.exists():
-        remedy = _proposed(shared, baseline, files)
+        remedy = _proposed(baseline, files)
         raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
     return {against: path} | files, against
 
 
-def _proposed(shared: Shared, baseline: str, files: Mapping[str, Path]) -> str:
+def _proposed(baseline: str, files: Mapping[str, Path]) -> str:
     """Propose the run of this number, file name or tag as the baseline; "" if there is none."""
-    names = list(files)
-    if baseline.isdigit() and 1 <= int(baseline) <= len(names):
-        return f": write --baseline {names[int(baseline) - 1]} for the run of this number"
-    for name in names:
-        if baseline in (files[name].name, files[name].stem):
+    for number, (name, path) in enumerate(files.items(), 1):
+        if baseline in (str(number), path.name, path.stem, run_tag(path)):
             return f": write --baseline {name}"
-    for name in names:
-        with suppress(GreylagError):
-            if shared.run(files[name]).tag == baseline:
-                return f": write --baseline {name} for the run with this tag"
     return ""

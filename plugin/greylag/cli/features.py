@@ -23,8 +23,8 @@ from greylag.cli.options import (
 from greylag.core.spelling import parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
-from greylag.features.feature import Feature, unique_features
-from greylag.features.spec import Pool, candidate_pool
+from greylag.features.feature import unique_features
+from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.letor import write_features
@@ -63,9 +63,10 @@ def features(
     asked = Part.parse(part)
     if features is None and pool is None:
         raise ParameterError("give --features, --pool or both")
+    named = unique_features([*(() if pool is None else candidate_pool(pool)), *named_features(features)])
     chosen = read_options("features", read_call(f"features({values or ''})")[1], FEATURE_PARAMETERS)
     positions = PositionalIndex.from_lucene(index)
-    extractor = FeatureExtractor(positions, chosen_features(features, pool), FeatureParameters(**chosen))
+    extractor = FeatureExtractor(positions, named, FeatureParameters(**chosen))
     rankings = shared.open_run(run, topics)
     seen_topics(shared.inputs, rankings, positions.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
@@ -74,12 +75,6 @@ def features(
     rows = parallel_map(work, of_part, what="features", n_jobs=shared.jobs, total=len(places))
     names, before = map(str, extractor.specs), islice(rankings, places.start)
     write_features(out, names, rows, judgements, before=before)
-
-
-def chosen_features(named: list[str] | None, pool: Pool | None) -> tuple[Feature, ...]:
-    """Return the pool's features, then those named; the full pool if neither is given."""
-    of_pool = () if pool is None and named is not None else candidate_pool(pool or "full")
-    return unique_features([*of_pool, *named_features(named)])
 
 
 def _features(extractor: FeatureExtractor, ranking: Ranking) -> tuple[Ranking, FloatArray]:

@@ -129,13 +129,13 @@ class IndexFreeRecipe(Recipe):
         """Compute the values of the candidates for all queries with a relevant document."""
         if self.runs:
             recipe, _, data = self.read_runs(qrels)
-            return partial(recipe._learn, data)
+            return partial(recipe.learn, data)
         if self.data is not None:
             named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
-            return partial(self._learn, with_relevant(named, self.measure.rel))
+            return partial(self.learn, with_relevant(named, self.measure.rel))
         extractor = FeatureExtractor(None, self.features)
         data = training_data(rankings, at_level(qrels, self.measure.rel), extractor, n_jobs=n_jobs)
-        return partial(self._learn, self._without_constant(data))
+        return partial(self.learn, self._without_constant(data))
 
     def read_runs(self, qrels: Judgements) -> tuple[IndexFreeRecipe, Judgements, RankingData]:
         """Read the runs a query at a time: the recipe with the scale of the grades, the judged topics, and the data."""
@@ -154,11 +154,7 @@ class IndexFreeRecipe(Recipe):
                 _log.warning("%s: they are fused from the other runs", what)
         return replace(self, learner=replace(cast(FusionWeights, self.learner), objective=measure)), judged, data
 
-    def weigh(self, data: RankingData, qids: Sequence[str]) -> Fitted:
-        """Learn to fuse the runs from some topics of the data that `read_runs` made."""
-        return cast(FusionWeights, self.learner).weigh(data.select_queries(qids), tuple(self.runs))
-
-    def _learn(self, every: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
+    def learn(self, every: RankingData, qids: Sequence[str], *, n_jobs: int | None = None) -> Fitted:
         """Learn from these training queries; the result does not depend on `n_jobs`."""
         whole, learner, provenance = every.select_queries(qids), self.learner, dict[str, Any]()
         data = whole

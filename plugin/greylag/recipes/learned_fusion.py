@@ -151,7 +151,7 @@ def learn_fusion(
     parts = split_folds(data.qids, folds or min(FOLDS, len(data.qids)), seed)
     if folds is not None:
         check_number(min((without(data.qids, part) for part in parts), key=len))
-    fit, by_qid = partial(recipe.weigh, data), dict[str, FusionRanker]()
+    fit, by_qid = partial(recipe.learn, data), dict[str, FusionRanker]()
     fitted = fit(data.qids)
     for part, of_fold in zip(parts, fit_by_fold(fit, data.qids, parts), strict=True):
         by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -120,23 +120,6 @@ class FeatureSources:
 
 
 @dataclass(frozen=True, eq=False)
-class _PerProcess(Generic[T]):
-    """A value that is made when it is first used, in each process that the function is sent to."""
-
-    # Not functools.cache, whose functions are pickled by their names, which local ones lack in other processes.
-    make: Callable[[], T]
-    _made: list[T] = field(init=False, repr=False, default_factory=list)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt(self)
-
-    def __call__(self) -> T:
-        if not self._made:
-            self._made.append(self.make())
-        return self._made[0]
-
-
-@dataclass(frozen=True, eq=False)
 class PreparedSources:
     """Judged rankings and their features; each step that does not depend on the training queries is done once."""
 
@@ -195,12 +178,13 @@ class PreparedSources:
     def _tried(self, baseline: Baseline) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of a baseline with fixed weights, and the measure of each query by each, shape (s, q)."""
         settings = parameter_grid(self.sources.grid, baseline.tuned, FeatureParameters())
-        counted = _PerProcess(lambda: self._counted(self.rankings, baseline.features))
 
-        def measure(parameters: FeatureParameters) -> FloatArray:
-            return baseline.evaluate(counted().data(parameters), self.objective)
+        def count() -> CountedRankings:
+            return self._counted(self.rankings, baseline.features)
 
-        return settings, self._values(baseline.name, settings, measure)
+        return settings, self._values(
+            baseline.name, settings, count, lambda data: baseline.evaluate(data, self.objective)
+        )
 
     def _tried_feedback(self, bm25: FeatureParameters) -> tuple[list[FeatureParameters], FloatArray]:
         """List the settings of RM3 after this BM25, and the measure by setting, original weight and query."""
@@ -209,30 +193,35 @@ class PreparedSources:
 
         def count() -> CountedRankings:
             first = RM3Stage(self.index, original_weight=1.0, k1=bm25.k1, b=bm25.b)
-            rankings = first.run(self.rankings, n_jobs=self.n_jobs).rankings
-            return CountedRankings(rankings, self.qrels, self.index, RM3_PARTS, tuple(settings))
+            at = f"{self.scope}.BM25 of k1 {bm25.k1} and b {bm25.b}"  # the same for whichever fold comes first
+            rankings = parallel_map(first, self.rankings, what="rankings", n_jobs=self.n_jobs, at=at)
+            return CountedRankings(tuple(rankings), self.qrels, self.index, RM3_PARTS, tuple(settings))
 
-        counted = _PerProcess(count)
-
-        def measure(parameters: FeatureParameters) -> FloatArray:
-            data = counted().data(parameters)
+        def measure(data: RankingData) -> FloatArray:
+            # One extraction serves all weights: a score is a weighted sum of the query's and the feedback's part.
             by_query, by_feedback = data.features.T
             by_query = by_query / np.repeat(lengths, data.groups)
             scores = (weight * by_query + (1 - weight) * by_feedback for weight in self.sources.grid["original_weight"])
             return np.stack([self.objective.evaluate(data, of_weight) for of_weight in scores])
 
-        return settings, self._values(f"RM3 after BM25 of k1 {bm25.k1} and b {bm25.b}", settings, measure)
+        return settings, self._values(f"RM3 after BM25 of k1 {bm25.k1} and b {bm25.b}", settings, count, measure)
 
     def _values(
-        self, name: str, settings: Sequence[FeatureParameters], measure: Callable[[FeatureParameters], FloatArray]
+        self,
+        name: str,
+        settings: Sequence[FeatureParameters],
+        count: Callable[[], CountedRankings],
+        measure: Callable[[RankingData], FloatArray],
     ) -> FloatArray:
-        """Return the results of `measure` for the settings, computed once for all folds."""
+        """Return the results of `measure` for the data by each setting, computed once for all folds."""
 
         def table() -> FloatArray:
-            at = f"{self.scope}.{name}"
-            return np.array(
-                [*parallel_map(measure, settings, what="parameters", n_jobs=self.n_jobs, coarse=True, at=at)]
-            )
+            counted, at = count(), f"{self.scope}.{name}"
+
+            def work(parameters: FeatureParameters) -> FloatArray:
+                return measure(counted.data(parameters))
+
+            return np.array([*parallel_map(work, settings, what="parameters", n_jobs=self.n_jobs, coarse=True, at=at)])
 
         return self._once(name, table)
 

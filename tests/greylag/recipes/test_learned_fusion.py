@@ -169,7 +169,7 @@ def test_a_run_is_chosen_if_it_leads_by_two_standard_errors():
     runs, qrels = top_heavy()
     recipe = IndexFreeRecipe((), FusionWeights("RR"), runs={run.tag: run for run in runs})
     recipe, _, data = recipe.read_runs(qrels)
-    fitted = recipe.weigh(data, data.qids)
+    fitted = recipe.learn(data, data.qids)
     values = {system.family: each for (system,), each in fitted.choice.values.items()}
     assert list(values) == ["run0", "run1", *FUSIONS, LEARNED]  # no averages
     gains = values["run0"] - values[LEARNED]
@@ -178,7 +178,7 @@ def test_a_run_is_chosen_if_it_leads_by_two_standard_errors():
     fused = fused_by(fitted.model, runs)
     assert all(fused[qid].docids[: len(ranking)] == ranking.docids for qid, ranking in runs[0].items())
     assert all(set(runs[1][qid].docids) <= set(fused[qid].docids) for qid in runs[1])
-    fewer = recipe.weigh(data, data.qids[1:])
+    fewer = recipe.learn(data, data.qids[1:])
     assert (fewer.chosen, fewer.choice) == ((LEARNED,), None)
 
 
