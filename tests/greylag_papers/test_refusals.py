@@ -15,6 +15,8 @@ from greylag_papers.schiegg_2016.potts import inverse_frequencies
 from greylag_papers.schiegg_2016.scenes import with_potentials
 from greylag_papers.schiegg_2016.synthetic_images import SyntheticImages
 from greylag_papers.schiegg_2016.trials import EnsembleSettings, TrialTable, candidates
+from greylag_papers.yue_joachims_2008 import judgements
+from greylag_papers.yue_joachims_2008.comparison import LossTable
 from greylag_papers.yue_joachims_2008.queries import first_split, folds, rotations
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.usps import Settings as DigitSettings
@@ -42,6 +44,12 @@ def digits(folder, name):
     return read_images(DigitSettings(name="x", data_folder=folder, images=name), Context(folder))
 
 
+def judged(folder, topic):
+    (folder / "qrels").write_text("1 1 a 1\n")
+    settings = judgements.Settings(name="j", data_folder=folder, subtopic_qrels="qrels", queries=(topic,))
+    return judgements.open_judgements(settings, Context(folder))
+
+
 def images(n, categories=1):
     return SyntheticImages(n_categories=categories, n_images=n).draw()
 
@@ -65,6 +73,8 @@ REFUSALS = [
         for n, t, v in ((16, 12, 4), (9, 0, 4), (9, 4, 0))
     ),
     (lambda _: SyntheticImages(n_classes=5, distance=0.4), ParameterError, "5 0.4"),
+    (lambda folder: judged(folder, "3"), FormatError, "qrels topic 3"),
+    (lambda _: LossTable(()).losses("svmdiv", 2), ParameterError, "'svmdiv' k = 2"),
     (lambda _: inverse_frequencies([np.array([0, 2])], 3), ParameterError, "label 1"),
     (lambda _: with_potentials(images(1)[0], images(1)[0], 9), ParameterError, "1 9"),
     (lambda _: image_tasks("1.", images(3)[0], 2), ParameterError, "3 1 2"),

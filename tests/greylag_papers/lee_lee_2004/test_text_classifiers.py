@@ -42,16 +42,6 @@ def prtfidf_by_hand(X, y, document):
     return values
 
 
-def test_prtfidf_worked_example():
-    # Pr(w|a) = (3/4, 1/4), the mean of (1/2, 1/2) and (1, 0); Pr(w|b) = (0, 1). Pr(a) = 2/3, Pr(b) = 1/3.
-    # Pr(a|w) = (1, (1/4 2/3) / (1/4 2/3 + 1/3)) = (1, 1/3). A document of one first and three second words:
-    # Pr(a|d) = 1/4 1 + 3/4 1/3 = 1/2.
-    classifier = PrTFIDF().fit([[2, 2], [5, 0], [0, 9]], ["a", "a", "b"])
-    np.testing.assert_allclose(classifier.word_posterior_, [[1, 1 / 3], [0, 2 / 3]])
-    np.testing.assert_allclose(classifier.predict_proba([[1, 3], [0, 1]]), [[1 / 2, 1 / 2], [1 / 3, 2 / 3]])
-    assert classifier.predict([[2, 3], [1, 4]]).tolist() == ["a", "b"]
-
-
 def test_rainbow_tfidf_equals_the_formula():
     X, y = random_counts(1)
 
@@ -77,16 +67,6 @@ def test_prtfidf_equals_the_formula(seed):
     found = PrTFIDF().fit(X, y)
     np.testing.assert_allclose(found.predict_proba(documents), expected, atol=1e-14)
     np.testing.assert_array_equal(found.predict(documents), found.classes_[np.argmax(expected, axis=1)])
-
-
-def test_prtfidf_equals_its_vector_form():
-    """An inner product of vectors with IDF'(w) = sqrt(N / sum over d of TF(w, d) / |d|)."""
-    X, y = random_counts(1)
-    X, y = X[X.sum(axis=1) > 0, 1:], y[X.sum(axis=1) > 0]
-    P = X / X.sum(axis=1, keepdims=True)
-    idf = np.sqrt(len(X) / P.sum(axis=0))
-    prototypes = [(y == c).mean() * P[y == c].mean(axis=0) * idf for c in sorted(set(y))]
-    np.testing.assert_allclose(PrTFIDF().fit(X, y).predict_proba(X), (P * idf) @ np.transpose(prototypes))
 
 
 def test_prtfidf_uses_the_prior_for_unknown_words():
@@ -123,16 +103,6 @@ def test_rocchio_equals_the_formula(seed):
     found = Rocchio().fit(X, y)
     np.testing.assert_allclose(found._values(sparse.csr_array(X.astype(float))), expected, atol=1e-14)
     np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(expected, axis=1)])
-
-
-def test_prind_worked_example():
-    # Class a: 3 occurrences of the first word in 2 of 4 documents, 1 of the second in 1 of 4. Class b: 4 occurrences,
-    # 1 and 3, each in 1 of 2 documents. Pr(w) = 1/2 for both. Weights: a: 3/4 2 2 log2(4/2) = 3, 1/4 2 1 log2(4) = 1;
-    # b: 1/4 2 1 log2(2) = 1/2, 3/4 2 1 log2(2) = 3/2. Normalised: (3/4, 1/4) and (1/4, 3/4).
-    X, y = [[2, 0], [1, 0], [0, 1], [0, 0], [1, 0], [0, 3]], ["a", "a", "a", "a", "b", "b"]
-    classifier = PrInd().fit(X, y)
-    np.testing.assert_allclose(classifier.weights_, [[3 / 4, 1 / 4], [1 / 4, 3 / 4]])
-    assert classifier.predict([[3, 1], [1, 3], [0, 1]]).tolist() == ["a", "b", "b"]
 
 
 @pytest.mark.parametrize("seed", range(5))

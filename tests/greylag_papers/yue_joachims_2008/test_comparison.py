@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from greylag import ParameterError
 from greylag.diversity import (
     C_GRID,
     PRESETS,
@@ -98,6 +97,15 @@ def rows(method, values):
     return [Loss(method, 5, None, str(qid), value) for qid, value in enumerate(values)]
 
 
+def test_comparisons_are_with_the_learned_model_and_without_the_oracle():
+    table = LossTable(
+        (*rows("svmdiv", [0.0, 0.1, 0.2, 0.3]), *rows("random", [0.5, 0.2, 0.2, 0.4]), *rows(ORACLE, [0.0] * 4))
+    )
+    (found,) = table.compare("svmdiv", ("random", ORACLE, "svmdiv"), 5).comparisons
+    assert (found.run, found.wins, found.ties, found.losses) == ("random", 0, 1, 3)
+    assert found.p == pytest.approx(0.25)  # all three differences of one sign: 2 of 2^3 cases
+
+
 @pytest.mark.parametrize("space", PRESETS)
 def test_the_default_learner_converges_at_every_cost(space):
     """Sets of which no weights give the targets, where the objective is far above 0 at every C."""
@@ -108,24 +116,6 @@ def test_the_default_learner_converges_at_every_cost(space):
         assert solution.objective >= TrainingSet(CoverageModel(), examples).objective(solution.weights, C) * (1 - 1e-9)
 
 
-def test_comparisons_are_with_the_learned_model():
-    table = LossTable(
-        (*rows("svmdiv", [0.0, 0.1, 0.2, 0.3]), *rows("random", [0.5, 0.2, 0.2, 0.4]), *rows(ORACLE, [0.0] * 4))
-    )
-    test = table.compare("svmdiv", ("random", ORACLE, "svmdiv"), 5)
-    (found,) = test.comparisons
-    assert (test.baseline, found.run) == ("svmdiv", "random")
-    assert (found.wins, found.ties, found.losses) == (0, 1, 3)
-    assert found.p == pytest.approx(0.25)  # all three differences of one sign: 2 of 2^3 cases
-    assert table.mean("svmdiv", 5) == pytest.approx(0.15)
-    assert table.mean("random", 5) == pytest.approx(0.325)
-    scores = table.scores(("svmdiv", "random"), 5)
-    assert {name: found.means.tolist() for name, found in scores.items()} == {
-        "svmdiv": [table.mean("svmdiv", 5)],
-        "random": [table.mean("random", 5)],
-    }
-
-
 def test_baselines_pick_what_the_stages_pick():
     n, qrels = 15, {"q": samples.judgements(0, 15), "none": {}}
     index, ranking = samples.index(1, n), samples.ranking(2, n)
@@ -134,11 +124,7 @@ def test_baselines_pick_what_the_stages_pick():
     losses = {row.method: row.loss for row in baseline_losses(query, 4)}
     assert set(losses) == {"random", OKAPI, *BASELINES}
     assert losses[OKAPI] == query.truth.loss(np.argsort(-query.okapi, kind="stable")[:4])
-    stages = {
-        "coverage": Coverage(index, k=4),
-        "essential-pages": EssentialPages(index, k=4),
-    }
-    for name, stage in stages.items():
+    for name, stage in (("coverage", Coverage(index, k=4)), ("essential-pages", EssentialPages(index, k=4))):
         order = [ranking.docids.index(docid) for docid in stage(ranking).docids[:4]]
         assert losses[name] == query.truth.loss(np.array(order))
     assert losses[ORACLE] == query.truth.loss(greedy_picks(subtopic_gain(query.truth), 4))
@@ -148,19 +134,12 @@ def test_baselines_pick_what_the_stages_pick():
 
 def test_losses_are_complete_and_independent_of_the_number_of_processes():
     splits = rotations(synthetic_queries(SETS), n_training=3, n_validation=2)
-    grid = (1.0, 100.0)
-    table = measure_losses(splits, [1, 3], spaces=["svmdiv"], grid=grid)
-    assert table == measure_losses(splits, [1, 3], spaces=["svmdiv"], grid=grid, n_jobs=2)
-    qids = [str(i) for i in range(8)]
+    one, two = (measure_losses(splits, [1, 3], spaces=["svmdiv"], grid=(1.0, 100.0), n_jobs=n) for n in (1, 2))
+    assert one == two
     for k in (1, 3):
         for method in (*METHODS, "svmdiv"):
-            assert list(table.losses(method, k)) == qids
-            assert table.mean(ORACLE, k) <= table.mean(method, k) + 1e-12
-        by_cost = [table.losses("svmdiv", k, C) for C in grid]
-        chosen = table.losses("svmdiv", k)
-        assert all(chosen[qid] in [losses[qid] for losses in by_cost] for qid in qids)
-    with pytest.raises(ParameterError, match=r"no losses of 'svmdiv' at k = 2"):
-        table.losses("svmdiv", 2)
+            assert list(one.losses(method, k)) == [str(i) for i in range(8)]
+            assert one.mean(ORACLE, k) <= one.mean(method, k) + 1e-12
 
 
 def test_validation_chooses_the_best_cost():
@@ -169,16 +148,6 @@ def test_validation_chooses_the_best_cost():
     means = {C: np.mean([row.loss for row in rows if row.C == C]) for C in (None, 1e-3, 1.0, 1e3)}
     chosen = means.pop(None)
     assert chosen == min(means.values()) < means[1e3]
-
-
-def test_learning_beats_essential_pages_on_synthetic_sets():
-    queries = tuple(synthetic_queries(replace(SETS, n_sets=40, n_documents=40, n_words=200, n_vocabulary=2000)))
-    split = Split(queries[:10], queries[10:15], queries[15:])
-    for k in (1, 3):
-        learned = [row.loss for row in svmdiv_losses(split, "svmdiv", k, (1.0, 100.0))[0] if row.C is None]
-        losses = [row for query in split.test for row in baseline_losses(query, k)]
-        for method in ("essential-pages", "random"):
-            assert np.mean(learned) < np.mean([row.loss for row in losses if row.method == method])
 
 
 def test_fits_are_of_the_training_queries_of_each_split():
@@ -194,7 +163,6 @@ def test_fits_are_of_the_training_queries_of_each_split():
         assert fit.loss == np.mean(losses)
         assert fit.greedy == pytest.approx(np.mean([t.loss(model.target(x, t)) for x, t in examples]))
         assert fit.iterations == solution.iterations
-        assert fit.seconds > 0
     assert table.fitted("svmdiv", 2, 10.0)["loss"] == pytest.approx(np.mean([fit.loss for fit in table.fits[1::2]]))
 
 

@@ -1,15 +1,13 @@
-"""The queries of the synthetic study, and their subtopics.
+"""The queries of the studies, and their subtopics.
 
 Tests `synthetic_subtopics`.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import greylag
 from greylag import Run
 from greylag.diversity import PRESETS
 from greylag.features import FeatureExtractor, FeatureSpec
@@ -26,21 +24,28 @@ from greylag_papers.yue_joachims_2008.queries import (
 )
 from greylag_papers.yue_joachims_2008.synthetic_subtopics import falling
 from tests.greylag.diversity import samples
+from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.yue_joachims_2008.samples import SETS, queries
 
 
 def test_irrelevant_documents_are_candidates_on_request_only():
-    n, qrels = 15, {"q": samples.judgements(0, 15), "none": {}}
-    index = samples.index(1, n)
-    rankings = [samples.ranking(2, n), samples.ranking(2, n, "none")]
+    index, qrels = samples.index(1, 15), {"q": samples.judgements(0, 15), "none": {}}
+    ranking = samples.ranking(2, 15)
+    rankings = [ranking, samples.ranking(2, 15, "none")]
     (query,) = index_queries(index, rankings, qrels, relevant_only=False)
     (relevant,) = index_queries(index, rankings, qrels)
-    assert 0 < len(relevant.relevance) < n == len(query.relevance)
+    assert 0 < len(relevant.relevance) < 15 == len(query.relevance)
     assert (np.diff(relevant.truth.coverage.indptr) > 0).all()
     assert relevant.truth.weights.tolist() == query.truth.weights.tolist()
     covering = np.flatnonzero(np.diff(query.truth.coverage.indptr))
     assert relevant.okapi.tolist() == query.okapi[covering].tolist()
     assert len(relevant.candidates["svmdiv2"]) == relevant.frequencies.shape[0] == len(relevant.relevance)
+    bm25 = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
+    assert query.okapi.tolist() == bm25(ranking)[:, 0].tolist()
+    assert np.ptp(query.okapi) > 0
+    (first,) = index_queries(index, [ranking.head(6)], qrels, relevant_only=False)
+    counts = first.truth.coverage.toarray().sum(axis=0)  # of the candidates alone
+    np.testing.assert_allclose(first.truth.weights, counts / counts.sum())
 
 
 def test_synthetic_sets_become_queries():
@@ -56,44 +61,20 @@ def test_synthetic_sets_become_queries():
         assert not query.vectors.toarray()[:, everywhere].any()
 
 
-def test_okapi_is_bm25_of_the_query():
-    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
-    (query,) = index_queries(index, [ranking], {"q": samples.judgements(0, 15)}, relevant_only=False)
-    extract = FeatureExtractor(index, (FeatureSpec("FI", "term", "BM25"),))
-    assert query.okapi.tolist() == extract(ranking)[:, 0].tolist()
-    assert np.ptp(query.okapi) > 0
-
-
-def test_weights_count_the_candidates_alone():
-    index, ranking, qrels = samples.index(1, 15), samples.ranking(2, 15).head(6), {"q": samples.judgements(0, 15)}
-    (query,) = index_queries(index, [ranking], qrels, relevant_only=False)
-    counts = query.truth.coverage.toarray().sum(axis=0)
-    np.testing.assert_allclose(query.truth.weights, counts / counts.sum())
-
-
 def qids(split):
-    return [[query.qid for query in part] for part in split]
+    return [" ".join(query.qid for query in part) for part in split]
 
 
-def test_first_split_tests_the_rest():
-    assert qids(first_split(queries(6), 3, 1)) == [["0", "1", "2"], ["3"], ["4", "5"]]
-
-
-def test_rotations_test_each_query_once():
-    given = queries(8)
-    splits = rotations(given, n_training=4, n_validation=2)
-    assert [split.test[0].qid for split in splits] == [query.qid for query in given]
-    assert qids(splits[5]) == [["6", "7", "0", "1"], ["2", "3"], ["5"]]
-    for split in splits:
-        assert (len(split.training), len(split.validation), len(split.test)) == (4, 2, 1)
-        assert len({query.qid for part in split for query in part}) == 7
-
-
-def test_rotations_can_test_blocks():
-    splits = rotations(queries(8), n_training=3, n_validation=2, n_splits=3)
-    assert qids(splits[0]) == [["3", "4", "5"], ["6", "7"], ["0", "1", "2"]]
-    assert qids(splits[1]) == [["6", "7", "0"], ["1", "2"], ["3", "4", "5"]]
-    assert qids(splits[2]) == [["0", "1", "2"], ["3", "4"], ["6", "7"]]
+def test_splits_by_hand():
+    assert qids(first_split(queries(6), 3, 1)) == ["0 1 2", "3", "4 5"]
+    alone = [qids(split) for split in rotations(queries(8), n_training=4, n_validation=2)]
+    assert [test for *_, test in alone] == [str(number) for number in range(8)]
+    assert alone[5] == ["6 7 0 1", "2 3", "5"]
+    assert [qids(split) for split in rotations(queries(8), n_training=3, n_validation=2, n_splits=3)] == [
+        ["3 4 5", "6 7", "0 1 2"],
+        ["6 7 0", "1 2", "3 4 5"],
+        ["0 1 2", "3 4", "6 7"],
+    ]
 
 
 @pytest.mark.parametrize(("n", "blocks"), [(44, [22, 22]), (25, [9, 8, 8]), (17, [1] * 17), (40, [20, 20])])
@@ -107,9 +88,6 @@ def test_folds_test_each_query_once_on_unseen_queries(n, blocks):
         assert len(set(seen)) == len(seen)
 
 
-DEMO = Path(greylag.__file__).parent / "demo"
-
-
 def test_candidates_come_from_bm25_or_from_a_run(tmp_path):
     settings = CandidateSettings(
         name="demo", docs="docs.jsonl", topics="topics.tsv", subtopic_qrels="qrels.subtopics.txt", depth=20,
@@ -119,7 +97,6 @@ def test_candidates_come_from_bm25_or_from_a_run(tmp_path):
     assert max(len(ranking.docids) for ranking in found.rankings) == 20
     relevant, every = found.queries(), found.queries(relevant_only=False)
     assert [query.qid for query in relevant] == [query.qid for query in every]
-    assert sum(len(query.relevance) for query in relevant) < sum(len(query.relevance) for query in every)
     write_run(Run(tuple(found.rankings), "bm25"), tmp_path / "bm25.run")
     read = settings.model_copy(update={"run": str(tmp_path / "bm25.run"), "depth": 10})
     for first, second in zip(found.rankings, open_candidates(read, Context(tmp_path)).rankings, strict=True):
@@ -127,7 +104,7 @@ def test_candidates_come_from_bm25_or_from_a_run(tmp_path):
         np.testing.assert_allclose(second.scores, first.scores[:10], rtol=1e-5)
 
 
-def test_sets_have_the_documented_shape():
+def test_sets_have_the_documented_shape_and_depend_on_the_seed_alone():
     data = replace(SETS, n_sets=60, n_subtopics=10)
     sizes = []
     for frequencies, truth in data.draw():
@@ -141,6 +118,8 @@ def test_sets_have_the_documented_shape():
         sizes.append(covered.shape[1])
     assert min(sizes) <= 2
     assert 8 < max(sizes) <= 10
+    for (first, _), (again, _), (other, _) in zip(data.draw(), data.draw(), replace(data, seed=4).draw(), strict=True):
+        assert (first != again).nnz == 0 < (first != other).nnz
 
 
 def test_documents_with_a_common_subtopic_share_more_words():
@@ -154,19 +133,13 @@ def test_documents_with_a_common_subtopic_share_more_words():
     assert np.mean(alike) > 1.5 * np.mean(unlike)
 
 
-def test_sets_depend_on_the_seed_alone():
-    first, again, other = SETS.draw(), SETS.draw(), replace(SETS, seed=4).draw()
-    assert all((a != b).nnz == 0 for (a, _), (b, _) in zip(first, again, strict=True))
-    assert all((a != b).nnz > 0 for (a, _), (b, _) in zip(first, other, strict=True))
-
-
-def test_exponent_0_makes_subtopics_and_words_uniform():
+def test_popularities_of_subtopics_and_words_fall_with_the_exponent():
     data = replace(SETS, n_sets=50, n_subtopics=2, per_document=1, n_words=500, concentration=1e6)
-    for exponent, shares in ((0.0, (1 / 2, 1 / 2)), (1.0, (1 / 3, 2 / 3)), (2.0, (1 / 5, 4 / 5))):
+    for exponent, share in ((0.0, 1 / 2), (1.0, 1 / 3), (2.0, 1 / 5)):
         drawn = replace(data, exponent=exponent).draw()
         # The less popular subtopic is the second one if both occur.
         smaller = [truth.coverage.sum(axis=0).tolist()[0][-1] / 20 for _, truth in drawn if len(truth.weights) == 2]
-        assert np.mean(smaller) == pytest.approx(shares[0], abs=0.03)
+        assert np.mean(smaller) == pytest.approx(share, abs=0.03)
         words = sum(frequencies.sum(axis=0) for frequencies, _ in drawn).A1
         assert words[0] / words.sum() == pytest.approx(falling(400, exponent)[0], rel=0.1)
     np.testing.assert_allclose(falling(3, 2.0), [36 / 49, 9 / 49, 4 / 49])
