@@ -8,7 +8,7 @@ import yaml
 from greylag_papers.lee_lee_2004.accuracies import Accuracies
 
 WEIGHTS = (0.0, 0.5, 1.0)
-OPTIONS = {"sizes": [4, 9], "preselect": 20, "relevance_weights": list(WEIGHTS), "splits": 3, "folds": 3}
+OPTIONS = {"sizes": [4, 9], "preselect": 20, "relevance_weights": [1.0, 0.0, 0.5], "splits": 3, "folds": 3}
 
 
 def accuracies(seed=0, splits=4, sizes=(5, 10), learners=("one", "two")):

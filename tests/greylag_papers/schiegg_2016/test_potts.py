@@ -34,14 +34,14 @@ def labellings(P, K):
 def energies(shape, unary, pairwise):
     """All labellings and their E(y); neighbours are found by their distance."""
     places = list(product(range(shape[0]), range(shape[1])))
-    across = [
-        (p, q) for p, q in combinations(range(len(places)), 2) if np.subtract(places[q], places[p]).tolist() == [0, 1]
-    ]
-    down = [
-        (p, q) for p, q in combinations(range(len(places)), 2) if np.subtract(places[q], places[p]).tolist() == [1, 0]
+    edges = [
+        (p, q)
+        for step in ([0, 1], [1, 0])
+        for p, q in combinations(range(len(places)), 2)
+        if np.subtract(places[q], places[p]).tolist() == step
     ]
     ys = labellings(*unary.shape)
-    cuts = sum((pairwise[i] * (ys[:, p] != ys[:, q]) for i, (p, q) in enumerate(across + down)), np.zeros(len(ys)))
+    cuts = sum((pairwise[i] * (ys[:, p] != ys[:, q]) for i, (p, q) in enumerate(edges)), np.zeros(len(ys)))
     return ys, unary[np.arange(len(unary)), ys].sum(axis=1) - cuts
 
 
@@ -204,13 +204,3 @@ def test_cutting_plane_separates_an_image():
         y = drawn.labels ^ flips
         difference = MODEL.joint_feature(example[0], y) - MODEL.joint_feature(example[0], drawn.labels)
         assert MODEL.loss(drawn.labels, y) + difference @ solution.weights <= hinge + 1e-5
-
-
-def test_network():
-    network = make_network(np.array([[0, 1, 0], [1, 2, 2]]), 4)
-    assert network.starts.tolist() == [0, 2, 4, 6, 6]  # node 3 has no neighbour
-    tails = np.repeat(np.arange(4), np.diff(network.starts))
-    arcs = list(zip(tails.tolist(), network.heads.tolist(), strict=True))
-    assert sorted(arcs) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
-    assert [arcs[arc] for arc in network.reverse] == [(head, tail) for tail, head in arcs]
-    assert [arcs[arc] for arc in network.back] == [(1, 0), (2, 1), (2, 0)]

@@ -1,26 +1,22 @@
 """Ensembles for subset prediction: the report, synthetic sets and a test collection."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import greylag
 from greylag.studies.runner import run_study
 from greylag_papers.schiegg_2016.subsets import (
     COLLECTION,
-    ENSEMBLES,
     SHOWN,
     SYNTHETIC,
-    CollectionSubsets,
     SubsetSettings,
-    SyntheticSubsets,
     random_trials,
     tasks,
 )
-from greylag_papers.schiegg_2016.trials import COULOMB, TrialTable
+from greylag_papers.schiegg_2016.trials import TrialTable
 from greylag_papers.yue_joachims_2008.queries import folds
+from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.schiegg_2016.samples import GRID, ONE
 from tests.greylag_papers.yue_joachims_2008 import samples
 
@@ -39,64 +35,38 @@ def test_queries_are_trained_on_together_and_alone():
     found = tasks(folds(queries, 3, 1), settings)
     truths = {id(query.truth): query.qid for query in queries}
     seen = {
-        name: [
-            [[truths[id(truth)] for _, truth in part] for part in (t.training, t.validation, t.test.values())]
-            for t in part
-        ]
+        name: [" ".join(truths[id(truth)] for _, truth in (*t.training, *t.validation, *t.test.values())) for t in part]
         for name, part in found.items()
     }
-    assert seen == {
-        "3 queries": [
-            [["2", "3", "4"], ["5"], ["0", "1"]],
-            [["4", "5", "0"], ["1"], ["2", "3"]],
-            [["0", "1", "2"], ["3"], ["4", "5"]],
-        ],
-        "1 query": [
-            [["2"], ["5"], ["0", "1"]],
-            [["3"], ["5"], ["0", "1"]],
-            [["4"], ["1"], ["2", "3"]],
-            [["5"], ["1"], ["2", "3"]],
-            [["0"], ["3"], ["4", "5"]],
-            [["1"], ["3"], ["4", "5"]],
-        ],
+    assert seen == {  # to train on, to validate on, to test
+        "3 queries": ["2 3 4 5 0 1", "4 5 0 1 2 3", "0 1 2 3 4 5"],
+        "1 query": ["2 5 0 1", "3 5 0 1", "4 1 2 3", "5 1 2 3", "0 3 4 5", "1 3 4 5"],
     }
     names = [t.name for part in found.values() for t in part]
     assert len(set(names)) == len(names)
 
 
-DEMO = Path(greylag.__file__).parent / "demo"
-
-
 @pytest.mark.long
-def test_study_of_a_collection(tmp_path):
-    settings = CollectionSubsets(
-        name="demo", study="cssvm_subsets_collection", docs="docs.jsonl", topics="topics.tsv",
-        subtopic_qrels="qrels.subtopics.txt", depth=20, k=3, sizes=(2,), n_training=3, n_validation=1, n_single=1,
-        data_folder=DEMO, **ONE,
-    )  # fmt: skip
-    result = run_study(COLLECTION, settings, tmp_path).scores
-    for method in ENSEMBLES:
-        scores = result[method]
-        for name in ("3 queries", "1 query"):
-            assert 0 < scores[f"pick-best@2 from {name}"] <= scores[f"mean@2 from {name}"] < 1
-
-
-@pytest.mark.long
-def test_study_of_synthetic_sets(tmp_path):
-    settings = SyntheticSubsets(
-        name="s", study="cssvm_subsets_synthetic", n_sets=6, sizes=(1, 2), n_training=2, n_validation=2, n_single=1,
-        **ONE,
-    )  # fmt: skip
-    result = run_study(SYNTHETIC, settings, tmp_path / "new").scores
-    assert tuple(result) == SHOWN
-    assert set(COULOMB) < set(SHOWN)
-    content = json.loads((tmp_path / "new" / "results.json").read_text())
+@pytest.mark.parametrize(
+    ("study", "fields"),
+    [
+        (
+            COLLECTION,
+            {"docs": "docs.jsonl", "topics": "topics.tsv", "subtopic_qrels": "qrels.subtopics.txt", "depth": 20},
+        ),
+        (SYNTHETIC, {"n_sets": 6}),
+    ],
+)
+def test_studies(study, fields, tmp_path):
+    numbers = {"k": 3, "sizes": (1, 2), "n_training": 2, "n_validation": 2, "n_single": 1}
+    settings = study.settings(name="s", data_folder=DEMO, **fields, **numbers, **ONE)
+    scores = run_study(study, settings, tmp_path).scores
+    assert tuple(scores) == SHOWN
+    results = json.loads((tmp_path / "results.json").read_text())
     for name in ("2 queries", "1 query"):
-        assert content[name]["tests"]["cssvm-all / ssvm, mean"]["n"] == 2
-        for method, scores in result.items():
+        for method in SHOWN:
             M = 1 if method == "ssvm" else 2
-            losses = np.array([*content[name][method][str(M)]["losses"].values()])
-            assert losses.shape == (2, M)
-            assert scores[f"pick-best@{M} from {name}"] == pytest.approx(losses.min(axis=1).mean())
-            assert scores[f"mean@{M} from {name}"] == pytest.approx(losses.mean())
-    assert (tmp_path / "new" / "report.html").read_text().count("<svg") == 1
+            losses = np.array([*results[name][method][str(M)]["losses"].values()])
+            assert losses.shape == (results[name]["tests"]["cssvm-all / ssvm, mean"]["n"], M)
+            assert scores[method][f"pick-best@{M} from {name}"] == pytest.approx(losses.min(axis=1).mean())
+            assert scores[method][f"mean@{M} from {name}"] == pytest.approx(losses.mean())

@@ -56,15 +56,15 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes():
     ]  # fmt: skip
     for found in trials:
         assert found.learner
-        training = TrainingSet(Table(), tasks[found.task == "b"].training)
+        own = tasks[found.task == "b"].training
+        training = TrainingSet(Table(), own)
         weights = found.learner.solve(training, CuttingPlane(found.learner.C).solve(training).weights).weights
-        expected = [[truth[int(np.argmax(x @ member))] for x, truth in tasks[0].test.values()] for member in weights]
-        np.testing.assert_array_equal(found.losses, expected)
-        validated = [[truth[int(np.argmax(x @ member))] for x, truth in examples[9:]] for member in weights]
+        tested, validated, trained = (
+            [[truth[int(np.argmax(x @ member))] for x, truth in part] for member in weights]
+            for part in (tasks[0].test.values(), examples[9:], own)
+        )
+        np.testing.assert_array_equal(found.losses, tested)
         assert found.validation == pytest.approx(np.min(validated, axis=0).mean())
-        trained = [
-            [truth[int(np.argmax(x @ member))] for x, truth in tasks[found.task == "b"].training] for member in weights
-        ]
         assert found.training == pytest.approx(np.mean(trained))
         assert found.fitted == np.mean([max(losses) == 0 for losses in trained])
     assert any(found.fitted for found in trials)
@@ -73,10 +73,8 @@ def test_trials_test_their_learner_and_do_not_depend_on_processes():
     angles = angle_table(TrialTable(tuple(trials)), 3, "")
     assert [row[:3] for row in angles.rows] == [("cssvm-all", "10", "0.01"), ("cssvm-all", "10", "0.1")]
     for row, part in zip(angles.rows, (trials[-4:-2], trials[-2:]), strict=True):
-        assert row[3] == pytest.approx(np.mean([found.mean_angle for found in part]))
-        assert row[4] == pytest.approx(np.mean([found.training for found in part]))
-        assert row[5] == pytest.approx(np.mean([found.losses.min(axis=0).mean() for found in part]))
-        assert row[6] == pytest.approx(np.mean([found.losses.mean() for found in part]))
+        figures = [(t.mean_angle, t.training, t.losses.min(axis=0).mean(), t.losses.mean()) for t in part]
+        np.testing.assert_allclose(row[3:], np.mean(figures, axis=0))
 
 
 def test_perturbed_members_have_the_given_distance_from_the_svm():
