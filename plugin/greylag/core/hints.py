@@ -23,20 +23,14 @@ def remedy(value: Any) -> str:
     """Return the function of greylag that reads a value of another package, or "" if there is none."""
     item = next(iter(value.values()), None) if isinstance(value, Mapping) else value
     first = value[0] if isinstance(value, list | tuple) and value else value
-    kinds = (
-        (hasattr(value, "columns"), "frames with greylag.read_run, read_topics or read_qrels"),
-        (
-            isinstance(item, list | tuple) and item and hasattr(item[0], "docid"),
-            "hits with greylag.adapters.run_from_pyserini",
-        ),
-        (hasattr(value, "docid"), "the hits of a query with Ranking.from_hits(qid, query, hits)"),
-        (
-            isinstance(item, Mapping) and {"title", "description"} & item.keys(),
-            "topics with greylag.adapters.topics_from_pyserini(topics, field='title')",
-        ),
-        (
-            any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id")),
-            "them with greylag.adapters.topics_from_ir_datasets, qrels_from_ir_datasets or run_from_ir_datasets",
-        ),
-    )
-    return next((f"read {how}" for is_one, how in kinds if is_one), "")
+    hits = isinstance(item, list | tuple) and item and hasattr(item[0], "docid")
+    fields = isinstance(item, Mapping) and {"title", "description"} & item.keys()
+    irds = any(hasattr(one, name) for one in (value, first) for name in ("queries_iter", "query_id"))
+    kinds = {
+        "frames with greylag.read_run, read_topics or read_qrels": hasattr(value, "columns"),
+        "hits with greylag.adapters.run_from_pyserini": hits,
+        "the hits of a query with Ranking.from_hits(qid, query, hits)": hasattr(value, "docid"),
+        "topics with greylag.adapters.topics_from_pyserini(topics, field='title')": fields,
+        "them with greylag.adapters.topics_from_ir_datasets, qrels_from_ir_datasets or run_from_ir_datasets": irds,
+    }
+    return next((f"read {how}" for how, is_one in kinds.items() if is_one), "")

@@ -114,23 +114,16 @@ def as_latex(table: Table, label: str = "") -> str:
     def cell(value: Cell) -> str:
         if isinstance(value, Marked):
             mark = value.mark.strip()
-            return f"${_marked_number(value)}{f'^{{{mark}}}' if mark else ''}$"
+            return f"${cell_text(replace(value, mark=''), 0)}{f'^{{{mark}}}' if mark else ''}$"
         return cell_text(value, table.decimals).translate(_LATEX)
 
     sides = "".join("r" if _is_numeric(table, column) else "l" for column in range(len(table.header)))
     head, *rows = (f"{' & '.join(map(cell, row))} \\\\" for row in (table.header, *table.rows))
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
     caption += [f"\\label{{{label}}}"] if label and caption else []
-    tabular = [
-        f"\\begin{{tabular}}{{{sides}}}",
-        "\\toprule",
-        head,
-        "\\midrule",
-        *rows,
-        "\\bottomrule",
-        "\\end{tabular}",
-    ]
-    return "\n".join(["\\begin{table}", "\\centering", *caption, *tabular, "\\end{table}"]) + "\n"
+    body = "\n".join(["\\toprule", head, "\\midrule", *rows, "\\bottomrule"])
+    tabular = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
+    return "\n".join(["\\begin{table}", "\\centering", *caption, tabular, "\\end{table}"]) + "\n"
 
 
 def as_html(table: Table, label: str = "") -> str:
@@ -231,21 +224,14 @@ def cell_text(value: Cell, decimals: int) -> str:
     if value is None:
         return ""
     if isinstance(value, Marked):
-        return f"{_marked_number(value)}{value.mark}"
-    return _rounded(value, decimals) if isinstance(value, float) else str(value)
-
-
-def _rounded(value: float, decimals: int) -> str:
-    """Format a number; a p of 0.0000 would be read as certain."""
-    if 0 < value < 0.5 * 10**-decimals:
-        return f"<{10**-decimals:.{decimals}f}"
-    return f"{value:.{decimals}f}"
-
-
-def _marked_number(cell: Marked) -> str:
-    """Format a marked number in its form, without the mark."""
-    unsigned = re.fullmatch(r"\.(\d+)f", cell.form)
-    return _rounded(cell.value, int(unsigned[1])) if unsigned else f"{cell.value:{cell.form}}"
+        # A format without a sign, as of p, is rounded as other cells are.
+        unsigned = re.fullmatch(r"\.(\d+)f", value.form)
+        number = cell_text(float(value.value), int(unsigned[1])) if unsigned else f"{value.value:{value.form}}"
+        return number + value.mark
+    if not isinstance(value, float):
+        return str(value)
+    # A p of 0.0000 would be read as certain.
+    return f"<{10**-decimals:.{decimals}f}" if 0 < value < 0.5 * 10**-decimals else f"{value:.{decimals}f}"
 
 
 def _is_numeric(table: Table, column: int) -> bool:

@@ -67,25 +67,10 @@ class CoordinateAscent:
         units, axes = _axes(data)
         starts = np.random.default_rng(self.seed).standard_normal((self.restarts, len(columns)))
         starts[0] = 1.0
-        explore = partial(_explore, objective=objective, axes=axes, tolerance=self.tolerance)
+        explore = partial(coordinate_ascent, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
         return Selection.of(ends[int(np.argmax(values))], data, objective)
-
-
-def coordinate_ascent(
-    data: RankingData, objective: Objective, columns: Sequence[int], weights: FloatArray, *, tolerance: float = 1e-4
-) -> FloatArray:
-    """Improve weights by an exact line search along each in turn, until a cycle gains no more than `tolerance`."""
-    # The measure never falls, and a weight changes only if another value is better. As only the ratios of weights
-    # matter, they are rescaled to keep the sum of their magnitudes.
-    problem = prepare(data, objective)
-    best, value = weights.copy(), mean(problem, linear_scores(data, columns, weights))
-    while True:
-        before = value
-        best, value = _cycle(problem, data, columns, best, value)
-        if value - before <= tolerance:
-            return best
 
 
 def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
@@ -100,15 +85,22 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
     return units, axes
 
 
-def _explore(
-    weights: FloatArray, data: RankingData, *, objective: Objective, axes: FloatArray, tolerance: float
+def coordinate_ascent(
+    weights: FloatArray,
+    data: RankingData,
+    objective: Objective,
+    columns: Sequence[int],
+    *,
+    axes: Sequence[FloatArray] | FloatArray = (),
+    tolerance: float = 1e-4,
 ) -> FloatArray:
-    """Search along the axes and along each weight in turn, until both together gain no more than `tolerance`."""
-    problem, columns = prepare(data, objective), range(len(weights))
-    best, scores = weights, linear_scores(data, columns, weights)
-    value = mean(problem, scores)
+    """Search along the axes and each weight in turn, by exact line searches, until all gain at most `tolerance`."""
+    # The measure never falls, and weights change only if others are better. As only their ratios matter, they are
+    # rescaled to keep the sum of their magnitudes.
+    problem, best = prepare(data, objective), weights
+    value = mean(problem, linear_scores(data, columns, best))
     while True:
-        before = value
+        before, scores = value, linear_scores(data, columns, best)
         for axis in axes:
             optimum = line_search(problem, scores, linear_scores(data, columns, axis), floor=value)
             if optimum.value > value + MEAN_TOLERANCE:
@@ -119,7 +111,6 @@ def _explore(
                 if reached > value:
                     best, scores, value = trial, moved, reached
         best, value = _cycle(problem, data, columns, best, value)
-        scores = linear_scores(data, columns, best)
         if value - before <= tolerance:
             return best
 

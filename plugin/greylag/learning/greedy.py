@@ -80,7 +80,7 @@ class GreedySelection:
                 columns.append(candidates[best])
                 weights = np.append(weights, optima[best].step)
                 if self.retrain:
-                    weights = coordinate_ascent(data, objective, columns, weights)
+                    weights = coordinate_ascent(weights, data, objective, columns)
                 value = mean(problem, linear_scores(data, columns, weights))
                 history.append(tuple(weights.tolist()))
                 training_scores.append(value)

@@ -61,12 +61,11 @@ class ModelRanker(Stage):
     def __post_init__(self) -> None:
         if isinstance(self.model, str | Path):
             object.__setattr__(self, "model", RankingModel.load(self.model))
-        if self.index is not None:
-            check_index("ModelRanker", self.index)
-            object.__setattr__(self, "model", self.model.at_length(self.index.average_length))
         if self.model.runs:
             raise ModelError(f"the model fuses the runs {', '.join(self.model.runs)}: use FusionRanker, or --model")
         if self.index is not None:
+            check_index("ModelRanker", self.index)
+            object.__setattr__(self, "model", self.model.at_length(self.index.average_length))
             check_collection(self.model.fingerprint, self.index, transfer=self.transfer)
         for column in self.model.columns:
             column.bind(self.index, {})  # refuses a column without values before anything is ranked

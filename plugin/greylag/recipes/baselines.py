@@ -72,7 +72,7 @@ class Baseline:
         """Return the weights for `data`, which has exactly these features, and the mean of the objective."""
         weights = self.weights
         if self.trained:
-            ascended = coordinate_ascent(data, objective, list(range(len(weights))), np.array(weights))
+            ascended = coordinate_ascent(np.array(weights), data, objective, range(len(weights)))
             weights = tuple(ascended.tolist())
         return weights, float(np.mean(replace(self, weights=weights).evaluate(data, objective)))
 

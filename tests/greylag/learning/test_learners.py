@@ -112,7 +112,7 @@ def test_head_is_the_selection_after_fewer_rounds():
 def test_stops_at_a_local_optimum():
     data = random_data(2, queries=10, documents=30, features=4)
     columns = list(range(4))
-    weights = coordinate_ascent(data, AP, columns, np.ones(4), tolerance=0.0)
+    weights = coordinate_ascent(np.ones(4), data, AP, columns, tolerance=0.0)
     scores = linear_scores(data, columns, weights)
     reached = np.mean(AP.evaluate(data, scores))
     problem = prepare(data, AP)
@@ -122,9 +122,9 @@ def test_stops_at_a_local_optimum():
 
 def test_weights_keep_their_total_magnitude():
     data = random_data(2, queries=10, documents=30, features=4)
-    weights = coordinate_ascent(data, AP, [2, 0, 3], np.array([5.0, -2.0, 1.0]))
+    weights = coordinate_ascent(np.array([5.0, -2.0, 1.0]), data, AP, [2, 0, 3])
     assert np.abs(weights).sum() == pytest.approx(8.0)
-    assert np.abs(coordinate_ascent(data, AP, [2, 0, 3], np.zeros(3))).sum() == pytest.approx(1.0)
+    assert np.abs(coordinate_ascent(np.zeros(3), data, AP, [2, 0, 3])).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["AP", "nDCG@10", "ERR@20"])
