@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from greylag.core.checks import check_counts
-from greylag.errors import ParameterError
+from greylag.core.checks import check_counts, check_non_negative
 from greylag.learning.data import RankingData, centred, linear_scores
 from greylag.learning.learner import Selection
 from greylag.learning.linesearch.kernels import MEAN_TOLERANCE
@@ -56,10 +55,7 @@ class CoordinateAscent:
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
         check_counts(restarts=self.restarts)
-        if self.seed < 0:
-            raise ParameterError(f"seed is {self.seed}; it must be at least 0")
-        if not 0 <= self.tolerance < np.inf:
-            raise ParameterError(f"tolerance is {self.tolerance}; it must be a finite number >= 0")
+        check_non_negative(seed=self.seed, tolerance=self.tolerance)
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Learn a weight for every feature of `data`, in one round; the result does not depend on `n_jobs`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from greylag.core.checks import check_counts
+from greylag.core.checks import check_counts, check_non_negative
 from greylag.errors import ParameterError
 from greylag.learning.coordinate_ascent import coordinate_ascent
 from greylag.learning.data import RankingData, linear_scores
@@ -51,8 +51,7 @@ class GreedySelection:
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
         check_counts(max_features=self.max_features)
-        if not 0 <= self.epsilon < np.inf:
-            raise ParameterError(f"epsilon is {self.epsilon}; it must be a finite number >= 0")
+        check_non_negative(epsilon=self.epsilon)
 
     def fit(self, data: RankingData, *, n_jobs: int | None = None) -> Selection:
         """Select features on `data`, one per round; the result does not depend on `n_jobs`."""
@@ -93,10 +92,7 @@ class GreedySelection:
 
 
 def best_steps(
-    problem: Problem,
-    scores: FloatArray,
-    directions: Sequence[FloatArray],
-    in_threads: Callable[..., Iterator[Any]],
+    problem: Problem, scores: FloatArray, directions: Sequence[FloatArray], in_threads: Callable[..., Iterator[Any]]
 ) -> list[Optimum]:
     """Call `line_search` along each direction; those that cannot hold the best of all optima may have -infinity."""
 

@@ -37,11 +37,7 @@ class Selection:
 
     @classmethod
     def of(
-        cls,
-        weights: ArrayLike,
-        data: RankingData,
-        objective: Objective | str,
-        columns: Sequence[int] | None = None,
+        cls, weights: ArrayLike, data: RankingData, objective: Objective | str, columns: Sequence[int] | None = None
     ) -> Selection:
         """Make the result of a learner of all weights at once, a single round, with its training score.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greylag.core.checks import check_counts, check_positive
 from greylag.core.guidance import guided
 from greylag.errors import ParameterError
 from greylag.learning.data import RankingData, measure_spreads
@@ -67,10 +68,9 @@ class ListwiseRegression:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.parse(self.objective))
-        if not 0 < self.penalty < np.inf:
-            raise ParameterError(f"penalty is {self.penalty}; it must be a finite number above 0")
-        if self.max_features is not None and self.max_features < 1:
-            raise ParameterError(f"max_features is {self.max_features}; it must be at least 1")
+        check_positive(penalty=self.penalty)
+        if self.max_features is not None:
+            check_counts(max_features=self.max_features)
         if not all(map(isfinite, self.centre.values())):
             raise ParameterError("the weights of centre must be finite numbers")
 

@@ -198,12 +198,7 @@ def mean(problem: Problem, scores: FloatArray) -> float:
 
 
 def line_search(
-    problem: Problem,
-    scores: FloatArray,
-    direction: FloatArray,
-    *,
-    first: Survey | None = None,
-    floor: float = -np.inf,
+    problem: Problem, scores: FloatArray, direction: FloatArray, *, first: Survey | None = None, floor: float = -np.inf
 ) -> Optimum:
     """Find the x that maximises the measure of ``scores + x direction``, both of shape (n,), over all real x.
 
@@ -409,12 +404,7 @@ def _run(todo: Any, surveyed: Survey) -> slice:
 
 
 def _sweep(
-    problem: Problem,
-    lines: Any,
-    surveyed: Survey,
-    run: slice,
-    floor: float,
-    best: tuple[float, float, float],
+    problem: Problem, lines: Any, surveyed: Survey, run: slice, floor: float, best: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """Return `best`, or the best interval that begins within a run of buckets."""
     code, gains = problem.code, problem.sorted_gains

@@ -13,12 +13,7 @@ from scipy.sparse import csc_matrix
 from threadpoolctl import threadpool_limits
 
 from greylag.errors import ModelError, ParameterError
-from greylag.learning.structured import (
-    Coulomb,
-    CuttingPlane,
-    Ensemble,
-    TrainingSet,
-)
+from greylag.learning.structured import Coulomb, CuttingPlane, Ensemble, TrainingSet
 from greylag.learning.structured.constraint_pool import IDLE_LIMIT, ConstraintPool
 from greylag.learning.structured.coulomb_solvers import Repulsion
 from greylag.learning.structured.dual_steps import climb
