@@ -1,7 +1,5 @@
 """The expansion of queries compared with Anserini's RM3, and with the formulas."""
 
-import html
-import re
 from itertools import islice
 from pathlib import Path
 from unittest.mock import patch
@@ -20,7 +18,7 @@ from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.pipeline import run_step
 from greylag.ranking import Query
 from greylag.trec import read_topics
-from tests.greylag.index.lucene.samples import random_documents, write_json
+from tests.greylag.index.lucene.samples import write_json
 
 
 def with_document_vectors(documents, index):
@@ -56,30 +54,13 @@ ODD_TOPICS = {
 
 
 @pytest.fixture(scope="module")
-def collections(data, tmp_path_factory):
+def collections(data, cacm_topics, tmp_path_factory):
     folder, demo = tmp_path_factory.mktemp("expansion"), Path(greylag.__file__).parent / "demo"
-    text = (data("cacm") / "topics.cacm.txt").read_text()
-    found = re.findall(r"<DOCNO>\s*(\d+)\s*</DOCNO>(.*?)</DOC>", text, re.DOTALL)
     return {
         "demo": (with_document_vectors(demo / "docs.jsonl", folder / "demo"), read_topics(demo / "topics.tsv")),
-        "cacm": (
-            with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm"),
-            {qid: html.unescape(body).strip() for qid, body in found},
-        ),
+        "cacm": (with_document_vectors(data("cacm") / "cacm.tar.gz", folder / "cacm"), cacm_topics),
         "odd": (with_document_vectors(write_json(folder / "odd.jsonl", ODD), folder / "odd-index"), ODD_TOPICS),
     }
-
-
-@pytest.fixture(scope="module")
-def documents():
-    return random_documents(seed=7, count=60)
-
-
-@pytest.fixture(scope="module")
-def small(documents, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("small")
-    build_index(write_json(folder / "docs.jsonl", documents), folder / "index")
-    return LuceneIndex(folder / "index")
 
 
 @pytest.mark.parametrize("name", ["demo", "cacm", "odd"])

@@ -19,12 +19,6 @@ def phrase_document_frequency(path, terms):
     return int(java_class("org.apache.lucene.search.IndexSearcher")(reader(path)).count(builder.build()))
 
 
-def postings(path, term):
-    """Document number, tf and positions of each posting of an analysed term, from Anserini's reader."""
-    found = java_class("io.anserini.index.IndexReaderUtils").getPostingsListForAnalyzedTerm(reader(path), term)
-    return [(posting.getDocid(), posting.getTF(), list(posting.getPositions())) for posting in found.toArray()]
-
-
 def anserini_index(documents, out, **options):
     """Index a folder of JSON lines with Anserini, given its own arguments (such as ``storePositions``)."""
     arguments = java_class("io.anserini.index.IndexCollection$Args")()

@@ -17,11 +17,10 @@ import pytest
 
 from greylag.errors import CollectionError, ParameterError
 from greylag.index import PositionalIndex
-from greylag.index.lucene.build import _run_in_background, build_index
+from greylag.index.lucene.build import build_index
 from greylag.index.lucene.documents import guess_collection, stamp_documents
-from greylag.index.lucene.jvm import java_class, pyjnius, reason
+from greylag.index.lucene.jvm import java_class
 from greylag.index.lucene.lucene_index import LuceneIndex
-from greylag.index.lucene.method_handles import method, run
 from greylag.ranking import Query
 from greylag.runtime.folders import MARK_FILE
 from tests.greylag.index.lucene import oracle
@@ -215,24 +214,6 @@ def test_relative_paths_follow_pythons_working_directory(tmp_path, monkeypatch):
     assert found(LuceneIndex("a/b/index"), "x") == ["1"]
 
 
-def test_an_interrupt_stops_java():
-    stopped = []
-    latch = java_class("java.util.concurrent.CountDownLatch")(1)
-
-    def wait():
-        try:
-            run(method("java.util.concurrent.CountDownLatch", "await", "void"), latch)
-        except pyjnius().JavaException as error:
-            stopped.append(reason(error))
-
-    def interrupt():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        _run_in_background(wait, interrupt)
-    assert [text.partition(":")[0] for text in stopped] == ["InterruptedException"]
-
-
 def test_a_lost_file_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("greylag.index.lucene.documents._files", lambda docs: range(3))
     with pytest.raises(CollectionError, match="has 3 documents, but Anserini read 2"):
@@ -279,21 +260,6 @@ def test_the_level_of_log4j_is_restored(tmp_path):
         assert root().getLevel().toString() == "WARN"
     finally:
         configurator.setRootLevel(before)
-
-
-def test_two_processes_building_one_index(tmp_path):
-    (tmp_path / "j.json").write_text(GOOD)
-    code = (
-        f"from pathlib import Path; from greylag.index.lucene import build_index; here = Path({str(tmp_path)!r})\n"
-        "build_index(here / 'j.json', here / 'index')"
-    )
-    command = [sys.executable, "-c", code]
-    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in "12"]
-    errors = sorted(process.communicate(timeout=SECONDS)[1] for process in both)
-    assert errors[0] == ""
-    assert "index exists already: delete it, overwrite it" in errors[1].splitlines()[-1]
-    assert found(LuceneIndex(tmp_path / "index"), "x") == ["1"]
-    assert {path.name for path in tmp_path.iterdir()} == {"index", "j.json"}
 
 
 def test_the_form_is_detected_from_the_first_characters(tmp_path):

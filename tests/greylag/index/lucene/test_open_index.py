@@ -130,8 +130,11 @@ def util(monkeypatch, tmp_path):
     return module
 
 
-def test_an_index_by_name(util, tmp_path, capsys):
-    assert prebuilt_index("msmarco-v1-passage") == tmp_path / "cache" / "msmarco-v1-passage"
+def test_an_index_by_name(util, small, tmp_path, capsys):
+    folder = shutil.copytree(small.path, tmp_path / "cache" / "msmarco-v1-passage")
+    index = LuceneIndex("msmarco-v1-passage")
+    assert (index.path, index.fingerprint) == (folder, small.fingerprint)
+    assert prebuilt_index("msmarco-v1-passage") == folder
     assert capsys.readouterr().out == ""
     assert prebuilt_index("no-such-index") == Path("no-such-index")
     assert prebuilt_index(tmp_path / "msmarco-v1-passage") == tmp_path / "msmarco-v1-passage"
@@ -144,8 +147,8 @@ def test_a_name_of_an_index_without_positions_is_refused_before_it_is_downloaded
     util, name, tmp_path, monkeypatch, capsys
 ):
     """msmarco-passage is another name of msmarco-v1-passage; nothing is known of cacm."""
-    files = {"msmarco-v1-passage": 1, "msmarco-v1-passage-slim": 2, "msmarco-v1-passage-full": 3, "cacm": 4}
-    catalogue = {known: {"md5": number} for known, number in files.items()}
+    names = "msmarco-v1-passage", "msmarco-v1-passage-slim", "msmarco-v1-passage-full", "cacm"
+    catalogue = {known: {"md5": number} for number, known in enumerate(names)}
     monkeypatch.setattr(util, "TF_INDEX_INFO", {**catalogue, "msmarco-passage": catalogue["msmarco-v1-passage"]})
     with pytest.raises(CollectionError, match=r"msmarco-v1-passage-full$"):
         PositionalIndex.from_lucene(name)
@@ -192,9 +195,3 @@ def test_a_mistyped_folder_where_pyserini_cannot_be_imported(error, parts, tmp_p
     with pytest.raises(CollectionError, match=r"^there is no such file") as caught:
         LuceneIndex("typo")
     assert all(part in str(caught.value) for part in parts)
-
-
-def test_a_lucene_index_by_name(util, small, tmp_path):
-    folder = shutil.copytree(small.path, tmp_path / "cache" / "msmarco-v1-passage")
-    index = LuceneIndex("msmarco-v1-passage")
-    assert (index.path, index.fingerprint) == (folder, small.fingerprint)
