@@ -22,7 +22,7 @@ from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
 from greylag.recipes import Fitted
 from greylag.reports import Figure, Panel, Section, change_chart, line_figure
-from greylag.studies import Table, means, means_table, models_table
+from greylag.studies import Table, comparison_table, means, means_table, models_table
 from greylag_papers.contrasts import contrasts
 from greylag_papers.metzler_2007.learning import (
     ASCENT,
@@ -193,7 +193,7 @@ def sections(findings: Findings) -> list[Section]:
     return [
         Section("Result", verdict(findings)),
         Section("Collection", "", [collection_table(findings)]),
-        Section("Effectiveness", effectiveness(findings), [score_table(findings), comparison_table(findings)]),
+        Section("Effectiveness", effectiveness(findings), [score_table(findings), comparisons_table(findings)]),
         Section("Number of features", _TEXTS["curves"], [curves_figure(findings), means_table(caption, rounds)]),
         Section("Retraining", retrained, [retraining_table(findings)]),
         Section("Queries", parts=[change_chart(findings.scores, BM25.name, system) for system in (SELECTED, EXPANDED)]),
@@ -299,21 +299,14 @@ def score_table(findings: Findings) -> Table:
     return Table(caption, ("system", *map(str, first.measures)), rows)
 
 
-def comparison_table(findings: Findings) -> Table:
+def comparisons_table(findings: Findings) -> Table:
     """Return every learned system against every hand-picked model by the objective."""
     objective = next(iter(findings.scores.values())).measures[0]
-    rows: list[list[str | float | None]] = []
-    for system in LEARNED:
-        for test in findings.comparisons:
-            if c := test.find(system, objective):
-                percent = 100.0 * c.difference / (findings.means[c.baseline][str(objective)] or np.nan)
-                outcome = f"{c.wins}/{c.ties}/{c.losses}"
-                relative = f"{percent:+.1f} %"
-                figures = (c.difference, relative, c.detectable, c.p, c.corrected_p, outcome)
-                rows.append([system, c.baseline, *figures])
-    header = ("system", "baseline", "difference", "relative", "detectable", "p", "corrected p", "better/equal/worse")
-    caption = f"{objective}: differences, those detectable with 80 % power after correction, and p before and after it"
-    return Table(caption, header, rows)
+    tests = [
+        replace(test, comparisons=tuple(c for c in test.comparisons if c.measure == objective))
+        for test in findings.comparisons
+    ]
+    return comparison_table(f"{objective}: learned systems and hand-picked models", *tests)
 
 
 def curves_figure(findings: Findings) -> Figure:

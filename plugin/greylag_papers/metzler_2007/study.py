@@ -25,7 +25,7 @@ from greylag.runtime import parallel_map
 from greylag.studies import Context, OpenCollection, Outcome, Study, open_collection
 from greylag_papers.metzler_2007 import learning
 from greylag_papers.metzler_2007.learning import Settings
-from greylag_papers.metzler_2007.report import Findings, comparison_table, retraining_table, score_table, sections
+from greylag_papers.metzler_2007.report import Findings, comparisons_table, retraining_table, score_table, sections
 
 FIRST = "first stage"
 
@@ -63,7 +63,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     return Outcome(
         scores={**findings.means, **findings.claims},
         results={**findings.as_dict(), **to_dict(scores)},
-        tables=[score_table(findings), comparison_table(findings), retraining_table(findings)],
+        tables=[score_table(findings), comparisons_table(findings), retraining_table(findings)],
         title=f"Selected features against hand-picked ones: {settings.name}",
         sections=sections(findings),
         runs={ranked.tag: ranked for ranked in runs.values()},
