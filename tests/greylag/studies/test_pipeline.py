@@ -284,8 +284,9 @@ def test_code_beside_a_file_is_an_input_and_another_module_of_its_name_is_refuse
     other = tmp_path_factory.mktemp("other")
     for path in (several, module):
         shutil.copy(path, other)
-    with pytest.raises(ParameterError, match=rf"{module.stem}:Backwards comes from {module}, not from {other}"):
+    with pytest.raises(ParameterError) as caught:
         load(other / "x.yaml")[1].read()
+    assert all(str(part) in str(caught.value) for part in (f"{module.stem}:Backwards", module, other))
 
 
 @pytest.mark.long
@@ -308,16 +309,6 @@ def test_the_automatic_choice_with_features_of_ones_own(folder, done, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "The automatic choice" in page
     assert page.index("means over 24 judged queries") < page.index("<svg")  # the table before the charts
-
-
-def test_a_split_with_some_training_topics(split):
-    split.write_text(
-        split.read_text().replace("baselines: [bm25, sdm]", "baselines: []\ntraining: {topics: 7, seed: 2}")
-    )
-    run_file(split, split.parent / "out")
-    model = RankingModel.load(split.parent / "out" / "models" / "mrf.json")
-    assert len(model.provenance["queries"]) == 7
-    assert set(model.provenance["queries"]) <= {str(number) for number in range(1, 17)}
 
 
 @pytest.mark.slow

@@ -181,14 +181,12 @@ def test_files_that_no_study_wrote_are_left_alone(settings, tmp_path, spoil, par
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["../victim", "a/b", "", "..", "x" * 201, "a\n"])
+@pytest.mark.parametrize("name", ["../victim", "a//b", "", "..", "x" * 201, "a\n"])
 def test_no_name_of_an_outcome_leaves_the_folder(settings, tmp_path, name):
     def run(settings, numbers, context):
         found = samples.run(settings, numbers, context)
         return replace(found, runs={name: found.runs["sum"]})
 
-    if name == "a/b":
-        name = "a//b"
     with pytest.raises(ParameterError):
         run_study(replace(STUDY, run=run), settings, tmp_path / "out")
     assert not (tmp_path / "out").exists()
