@@ -223,12 +223,13 @@ def near_one(values: FloatArray) -> FloatArray:
     return scaled
 
 
-def unit_range(scores: FloatArray) -> FloatArray:
-    """Scale scores linearly to [0, 1], shape (n,); all 0 if they are equal."""
-    scores = near_one(scores)
-    lowest = scores.min(initial=np.inf)
-    spread = scores.max(initial=-np.inf) - lowest
-    return (scores - lowest) / spread if spread > 0 else np.zeros(len(scores))
+def unit_range(values: FloatArray) -> FloatArray:
+    """Scale each row linearly to [0, 1], shape (..., n); all 0 if its values are equal."""
+    values = near_one(values)
+    lowest = values.min(axis=-1, keepdims=True, initial=np.inf)
+    spread = values.max(axis=-1, keepdims=True, initial=-np.inf) - lowest
+    scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
+    return scaled
 
 
 def _is_pair(value: Any) -> bool:

@@ -5,18 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.diversity import (
-    CSSVM,
-    DPP,
-    MMR,
-    MSD,
-    PM2,
-    DiversityStage,
-    GroupLimit,
-    SVMDiv,
-    XQuAD,
-    subtopic_gain,
-)
+from greylag.diversity import CSSVM, DPP, MMR, MSD, PM2, DiversityStage, GroupLimit, SVMDiv, XQuAD, subtopic_gain
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec

@@ -91,6 +91,7 @@ class AspectStage(GreedyStage):
     def _bm25(self, texts: Sequence[str], candidates: Ranking) -> list[FloatArray]:
         """Score each text by BM25."""
         assert self.index is not None
+        # One extractor for all texts, which share what it has read of the index.
         bm25 = FeatureExtractor(self.index, (FeatureSpec("FI", "term", "BM25"),))
         return [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
 

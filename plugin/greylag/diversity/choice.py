@@ -191,6 +191,7 @@ def choose_diversifier(
             sized = k == 20 or "k" in dict(step.options) or "k" not in stage_parameters(step.stage)
             stages = alternatives(step if sized else step.adding(k=k))
             runs = [stage.make(index, **resources).run(first, n_jobs=n_jobs, tag=name) for _, stage in stages]
+        # Per alternative: whoever uses the method runs one of them.
         seconds = (perf_counter() - start) / len(first) / len(stages)
         values = np.array([_evaluated(run, qrels, parsed).values for run in runs])
         tried[name] = _MethodScores(stages, values, seconds, learned)
@@ -219,6 +220,7 @@ def _compared(
     scores, stages, weights = {NONE: before}, dict[str, StageStep](), dict[str, tuple[float, ...]]()
     for name, method in tried.items():
         held_out, chosen = tuned_by_fold(method.values, tests, sign)
+        # Held-out scores for the comparison, but the stage to use is the best on all queries.
         scores[name] = replace(before, values=held_out)
         stages[name] = method.stages[last_best(sign * method.values[:, :, 0].mean(axis=1))][1]
         if not method.learned:

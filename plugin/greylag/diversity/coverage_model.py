@@ -149,11 +149,7 @@ PRESETS = {
     "svmdiv": CoverageFeatures(_TERM_FREQUENCY, _THRESHOLDS),
     "svmdiv2": CoverageFeatures(_TERM_FREQUENCY + _TFIDF, _THRESHOLDS),
     "svmdiv-all-levels": CoverageFeatures(
-        (
-            *(Criterion("count", c) for c in (1, 2, 5)),
-            Criterion("frequency", 0.05),
-            Criterion("title", 1),
-        ),
+        (*(Criterion("count", c) for c in (1, 2, 5)), Criterion("frequency", 0.05), Criterion("title", 1)),
         tuple(share / 1000 for share in (1, 50, 100, 200, 300, 400, 500, 700)),
         levels="all",
     ),
@@ -270,6 +266,7 @@ def word_coverage(x: Candidates, weights: FloatArray, bonus: FloatArray | float 
 @compiled()
 def _sum_steps(steps: IntArray, values: FloatArray) -> FloatArray:
     """Sum the values of each row's steps; -1 is the last value."""
+    # A loop, as fancy indexing would make an array as large as `steps`, for thousands of sets in training.
     sums = np.zeros(len(steps))
     for row in range(len(steps)):
         for step in steps[row]:
@@ -283,7 +280,7 @@ def _count_steps(starts: Any, columns: Any, steps: IntArray, rows: IntArray, n_s
     counts, covered = np.zeros(n_steps), np.zeros(len(steps), dtype=np.bool_)
     for row in rows:
         for column in columns[starts[row] : starts[row + 1]]:
-            if not covered[column]:
+            if not covered[column]:  # a word counts once, however many picks have it
                 covered[column] = True
                 for step in steps[column]:
                     if step >= 0:

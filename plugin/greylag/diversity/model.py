@@ -162,6 +162,7 @@ class DiversityModel(SavedModel):
             "k": self.k,
             "depth": self.depth,
             "titles": self.titles,
+            # By feature and then member, so that people can read what each feature is worth.
             "weights": dict(zip(self.features.names, zip(*self.weights, strict=True), strict=True)),
             "parameters": self.parameters.as_dict(),
             "fingerprint": self.fingerprint,

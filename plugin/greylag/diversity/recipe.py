@@ -281,12 +281,7 @@ def fit_svmdiv(
     index = documents if isinstance(documents, PositionalIndex) else PositionalIndex.from_texts(documents)
     learner, given = CuttingPlane(C=1.0 if C is None else C), tuple(document_features)
     recipe = DiversityRecipe(
-        learner,
-        k=set_size,
-        depth=depth,
-        preset=cast(Any, preset),
-        document_features=given,
-        validate=C is None,
+        learner, k=set_size, depth=depth, preset=cast(Any, preset), document_features=given, validate=C is None
     )
     make, examples = recipe.prepare(as_run(rankings), qrels, index, n_jobs=n_jobs)
     return SVMDiv(recipe.fit(examples, make, n_jobs=n_jobs).model, index, k=picks)

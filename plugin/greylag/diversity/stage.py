@@ -49,6 +49,7 @@ class DiversityStage(Stage, ABC):
 
     def knows(self, docids: Sequence[str]) -> BoolArray:
         """Return which documents the stage can compare, shape (len(docids),): the index's if it needs one, or all."""
+        # By `needs`: an optional index beside vectors or scores does not decide.
         index = vars(self)["index"] if "index" in self.needs else None
         return np.ones(len(docids), dtype=bool) if index is None else index.knows(docids)
 

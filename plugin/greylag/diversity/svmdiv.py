@@ -40,6 +40,7 @@ class _LearnedStage(DiversityStage):
     _make: CandidateMaker = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # The shares of candidates that have a word depend on how many there are.
         trained = self.model.depth
         if self.depth is None:
             object.__setattr__(self, "depth", trained)

@@ -129,7 +129,7 @@ def mean_loss(model: CoverageModel, examples: Collection[Example], weights: Floa
     weights : array, shape (d,) or (M, d)
         With M weight vectors, the loss of an example is its best prediction's (pick-best).
     """
-    members = np.atleast_2d(weights)
+    members = np.atleast_2d(weights)  # one vector is an ensemble of one
     losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]
     return float(np.min(losses, axis=1).mean())
 

@@ -36,14 +36,6 @@ ABSENT = -1  # pads rows of indices into the query's vocabulary
 FILLER = -2  # pads rows of term numbers, where -1 is a term that the collection lacks
 
 
-def relevance_model(
-    index: PositionalIndex, ranking: Ranking, parameters: FeatureParameters
-) -> tuple[IntArray, FloatArray]:
-    """Estimate the `fb_terms` most probable terms of RM1 over the top `fb_docs` documents, and their probabilities."""
-    terms, probabilities = relevance_models(index, ranking, [parameters])
-    return terms, probabilities[:, 0]
-
-
 def relevance_models(
     index: PositionalIndex, ranking: Ranking, settings: Sequence[FeatureParameters]
 ) -> tuple[IntArray, FloatArray]:
@@ -134,6 +126,7 @@ def query_cliques(query: QueryTerms, sets: CliqueSets, max_size: int, *, ordered
     return QueryCliques(rows, multiplicity, np.where(rows == ABSENT, FILLER, query.vocabulary[rows]))
 
 
+# Keys are numbers within the query, so that all queries of three different terms share an entry.
 @lru_cache(maxsize=1024)
 def _short_cliques(
     terms: tuple[int, ...], sets: CliqueSets, max_size: int, *, ordered: bool
@@ -172,6 +165,7 @@ def _largest_subset(n_terms: int, largest: int) -> int:
     return fitting
 
 
+# Listing up to a million tuples is slow, and all queries of one length share the table.
 @lru_cache(maxsize=256)
 def _table(n_terms: int, dependence: Dependence, clique_set: CliqueSet, max_size: int) -> IntArray:
     """Return `cliques` as rows, shape (cliques, max_size)."""

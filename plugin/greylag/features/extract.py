@@ -18,15 +18,7 @@ from greylag.core import missing_documents
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.features.cliques import CliqueSets, QueryTerms, query_cliques
-from greylag.features.feature import (
-    NORMALISATIONS,
-    Evidence,
-    Feature,
-    Normalised,
-    Values,
-    derive,
-    unique_features,
-)
+from greylag.features.feature import NORMALISATIONS, Evidence, Feature, Normalised, Values, derive, unique_features
 from greylag.features.gains import add_gains, set_absent
 from greylag.features.spec import FeatureSpec, Window
 from greylag.features.statistics import CliqueTable, WindowStatistics, widths
@@ -237,6 +229,7 @@ class FeatureExtractor:
             return values
         out = np.zeros((len(counts.known), len(self.specs)))
         out[counts.known] = values
+        # The least by sign: a negative weight makes the greatest value add least.
         signs = np.ones(len(self.specs)) if weights is None else np.where(np.less(weights, 0), -1.0, 1.0)
         for first, end in pairwise(counts.offsets):
             rows, known = out[first:end], counts.known[first:end]
@@ -321,7 +314,7 @@ class FeatureExtractor:
         self, ranking: Ranking, numbers: IntArray, settings: Sequence[FeatureParameters]
     ) -> tuple[GroupCounts, ...]:
         """Count the cliques in documents of the index, which have these numbers."""
-        rows = np.argsort(numbers)
+        rows = np.argsort(numbers)  # postings are read in ascending order of documents
         p, groups = self.parameters, self._groups
         query = QueryTerms.of(self._opened, ranking, settings, expand=self.expands)
         # Several groups may have the same cliques, such as all that look at single terms.
@@ -398,6 +391,7 @@ class FeatureExtractor:
     def _evidence(self) -> dict[int, Values]:
         """The column of each feature that is not a sum over cliques, and its function."""
         shared: dict[str, Any] = {}
+        # On first use, in the process that uses it: a worker opens its own files, and checks that they are the same.
         evidence = {f: base for f, base in enumerate(self._bases) if isinstance(base, Evidence)}
         for base in evidence.values():
             base.check_files()

@@ -16,7 +16,7 @@ from greylag.core.checks import check_sequences, naming
 from greylag.core.hints import shown
 from greylag.core.spelling import parameters, spell
 from greylag.errors import FormatError, ParameterError
-from greylag.ranking import FloatArray, Ranking, near_one
+from greylag.ranking import FloatArray, Ranking, near_one, unit_range
 from greylag.runtime.files import file_digest, is_file
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ class PythonFeature(Evidence):
         function = self.function
 
         def values(ranking: Ranking) -> FloatArray:
+            # Checked every time: a wrong shape would be broadcast to all documents without an error.
             result = function(ranking)
             numbers = scores_of(result, ranking.docids) if isinstance(result, Ranking) else self._numbers(result)
             if numbers.shape != (len(ranking),) or np.isinf(numbers).any():
@@ -235,18 +236,10 @@ def z_scores(values: FloatArray) -> FloatArray:
     values = near_one(values)
     differences = values - values.mean(axis=-1, keepdims=True)
     spread = np.sqrt(np.square(differences).mean(axis=-1, keepdims=True))
+    # The mean of equal values may be off by a rounding, which a division would turn into scores of 1.
     spread[np.ptp(values, axis=-1, keepdims=True) == 0] = 0.0
     scores: FloatArray = np.divide(differences, spread, out=np.zeros(values.shape), where=spread > 0)
     return scores
-
-
-def unit_ranges(values: FloatArray) -> FloatArray:
-    """Scale each row linearly to [0, 1], shape (..., n); 0 if its values are equal."""
-    values = near_one(values)
-    lowest = values.min(axis=-1, keepdims=True)
-    spread = values.max(axis=-1, keepdims=True) - lowest
-    scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
-    return scaled
 
 
 def rank_scores(values: FloatArray) -> FloatArray:
@@ -259,7 +252,7 @@ def rank_scores(values: FloatArray) -> FloatArray:
     return shares
 
 
-NORMALISATIONS = {"minmax": unit_ranges, "z": z_scores, "rank": rank_scores}
+NORMALISATIONS = {"minmax": unit_range, "z": z_scores, "rank": rank_scores}
 """The functions by name, from values of a query's documents, shape (..., n) with n >= 1, to as many others."""
 
 

@@ -14,6 +14,7 @@ _jit = compiled(error_model="numpy")
 @_jit
 def gain(weighting: int, tf: int, clique: float, document: float) -> float:
     """Return the gain of tf > 0 occurrences, or of a first one at position tf from 1, by the code of the weighting."""
+    # Comparisons and not a table of functions, which Numba would call by pointer for every document.
     if weighting == 0:
         return np.log1p(tf / clique)  # type: ignore[no-any-return]
     if weighting == 2:
@@ -40,6 +41,7 @@ def set_absent(
     # the clique sets of the cliques' terms. totals (queries, sets): numbers of cliques. of_documents (rows,
     # weightings): the documents' terms. The others as in add_gains.
     for q in range(len(offsets) - 1):
+        # By feature and then document, so that what the documents share is read once.
         for u in range(len(sets)):
             constant, factor, f = of_cliques[q, sets[u], sources[u]], totals[q, sets[u]], sources[u] // n_windows
             for d in range(offsets[q], offsets[q + 1]):
@@ -66,7 +68,7 @@ def add_gains(
         for f in range(len(weightings)):
             once_in[d, f] = _once(weightings[f], 1.0, document_values[d, f])[1]
     for c in range(len(offsets) - 1):
-        if offsets[c] == offsets[c + 1]:
+        if offsets[c] == offsets[c + 1]:  # most cliques of a long query occur nowhere
             continue
         n_features = n_used = 0
         for u in range(len(sets)):
@@ -92,6 +94,7 @@ def add_gains(
                     values[0, s] = (
                         gain(weightings[f], matches, clique_values[c, s], document_values[d, f]) if matches else 0.0
                     )
+            # In the order of the cliques, which is the same for one ranking and for many: sums keep their last bits.
             for n in range(n_features):
                 u = features[n]
                 out[d, u] += multiplicity[sets[u], c] * values[0, sources[u]]

@@ -52,6 +52,7 @@ def is_model_file(path: Path) -> bool:
 
 def followed(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the paths that exist, and the files that models among them name, directly or through other models."""
+    # Each path once, so that models that name each other come to an end.
     waiting, seen = list(paths), set()
     while waiting:
         path = waiting.pop(0)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from greylag.features.feature import Evidence, Values, unit_ranges
+from greylag.features.feature import Evidence, Values
 from greylag.index.row_caches import Entries, EntryCache
 from greylag.index.tables import Int32Array, numbered, offsets
-from greylag.ranking import FloatArray, IntArray, Ranking
+from greylag.ranking import FloatArray, IntArray, Ranking, unit_range
 from greylag.runtime.compilation import compiled
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class NeighbourScore(Evidence):
         vectors = index.cache(_unit_vectors)
 
         def values(ranking: Ranking) -> FloatArray:
-            scores = unit_ranges(ranking.scores)[:NEIGHBOURS]
+            # Scaled before it is cut: the range is that of the whole ranking.
+            scores = unit_range(ranking.scores)[:NEIGHBOURS]
             return neighbour_means(vectors(index.documents(ranking.docids)), index.n_terms, scores)
 
         return values

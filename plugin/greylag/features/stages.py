@@ -83,6 +83,7 @@ class _Remembering:
     """Two steps in a row, which remember the last result in each thread."""
 
     def __init__(self, before: Callable[[Ranking], Ranking], stage: Callable[[Ranking], Ranking]) -> None:
+        # By thread: workers share the extractor, and each is at another ranking.
         self._before, self._stage, self._last = before, stage, threading.local()
 
     def __call__(self, ranking: Ranking) -> Ranking:

@@ -54,6 +54,7 @@ class CliqueTable:
     @property
     def key(self) -> bytes:
         """The key of the table's counts in storage."""
+        # By content, so that other queries and models find it; the file stands for the shard.
         digest = hashlib.sha256(repr((self.ordered, self.profile, self.cliques.shape, self.windows)).encode())
         digest.update(self.cliques.tobytes())
         return digest.digest()
@@ -84,6 +85,7 @@ class WindowStatistics:
         self._shards = [_ShardStatistics(part) for part in index.parts]
         self._known: dict[bytes, IntArray] = {}
         self._bytes = 0
+        # Of `_known` and `_bytes` together. Lookups take none: one of a dict is atomic.
         self._lock = threading.Lock()
 
     def counts(self, *tables: CliqueTable) -> list[IntArray]:
@@ -93,8 +95,10 @@ class WindowStatistics:
         counts = {key: known for key in by_key if (known := self._known.get(key)) is not None}
         missing = [key for key in by_key if key not in counts]
         if missing:
+            # Two threads may count the same table, and get the same numbers: waiting would cost as much as counting.
             of_shards = [shard.counts([by_key[key] for key in missing]) for shard in self._shards]
             for key, parts in zip(missing, zip(*of_shards, strict=True), strict=True):
+                # Integers: no order of shards changes a sum.
                 counts[key] = sum(parts[1:], start=parts[0])
                 self._remember(key, counts[key])
         return [_of_terms(self._index, table) if table.of_terms else counts[table.key] for table in tables]

@@ -41,7 +41,7 @@ class RM3Search(Source):
       documents. This is Anserini's ``Rm3Reranker``, in single precision.
     - `greylag.rankers.RM3Stage`, a stage, reranks a first stage. P(t|R) is RM1 of all terms in at most a tenth of
       the documents, which weighs documents by the geometric mean of the smoothed P(t|D) of the query's terms
-      (`greylag.features.cliques.relevance_model`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
+      (`greylag.features.cliques.relevance_models`). The features FI/expansion/BM25 and FI/expansion/LM are made of it.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ class RM3Stage(Stage):
     """Rerank by the query expanded with a relevance model; ties keep the incoming order.
 
     score(D) = sum over t of (w P(t|Q) + (1 - w) P(t|R)) BM25(t, D), with w the weight of the original query, P(t|Q) the
-    share of t among the query's terms, and P(t|R) the relevance model of `greylag.features.cliques.relevance_model`.
+    share of t among the query's terms, and P(t|R) the relevance model of `greylag.features.cliques.relevance_models`.
     `greylag.index.RM3Search` says how greylag's three kinds of RM3 differ.
 
     Parameters

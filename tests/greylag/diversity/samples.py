@@ -11,8 +11,7 @@ from greylag.ranking import Ranking
 
 WORDS = [f"w{i}x" for i in range(12)]
 SMALL = CoverageFeatures(
-    (("count", 1), ("count", 2), ("frequency", 0.25), ("title", 1), ("tfidf", 2)),
-    (0.1, 0.25, 0.5),
+    (("count", 1), ("count", 2), ("frequency", 0.25), ("title", 1), ("tfidf", 2)), (0.1, 0.25, 0.5)
 )
 ENSEMBLE = DiversityModel(SMALL, tuple(map(tuple, np.random.default_rng(0).standard_normal((3, 15)).tolist())), k=5)
 MODEL = ENSEMBLE.members[0]

@@ -8,7 +8,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from greylag.features.cliques import cliques, relevance_model
+from greylag.features.cliques import cliques, relevance_models
 from greylag.features.evidence import Prior
 from greylag.features.extract import FeatureCounts, FeatureExtractor
 from greylag.features.spec import EXPANSION, FeatureSpec, candidate_pool
@@ -162,9 +162,9 @@ def model_by_hand(query, feedback, p):
 )
 def test_is_rm1(query, parameters):
     ranking, order = ranked(query)
-    terms, probabilities = relevance_model(INDEX, ranking, parameters)
+    terms, probabilities = relevance_models(INDEX, ranking, [parameters])
     expected = model_by_hand(query, order, parameters)
-    found = dict(zip(INDEX.terms_of(terms), probabilities, strict=True))
+    found = dict(zip(INDEX.terms_of(terms), probabilities[:, 0], strict=True))
     assert found == pytest.approx(expected, rel=1e-9)
     assert probabilities.sum() == pytest.approx(1.0)
     assert (np.diff(terms) > 0).all()
@@ -189,10 +189,10 @@ def test_features_are_the_weighted_sums(query):
 
 def test_documents_outside_the_index_take_no_place():
     two = FeatureParameters(fb_docs=2)
-    mixed = relevance_model(INDEX, Ranking("q", "w1x", ("lost", "d3", "gone", "d5", "d1"), np.zeros(5)), two)
-    alone = relevance_model(INDEX, Ranking("q", "w1x", ("d3", "d5", "d1"), np.zeros(3)), two)
-    np.testing.assert_array_equal(mixed, alone)
+    mixed = relevance_models(INDEX, Ranking("q", "w1x", ("lost", "d3", "gone", "d5", "d1"), np.zeros(5)), [two])
+    alone = relevance_models(INDEX, Ranking("q", "w1x", ("d3", "d5", "d1"), np.zeros(3)), [two])
+    assert all(map(np.array_equal, mixed, alone))
     ranking = Ranking("q", "w1x", ("lost", "gone"), np.zeros(2))
-    terms, probabilities = relevance_model(INDEX, ranking, two)
+    terms, probabilities = relevance_models(INDEX, ranking, [two])
     assert len(terms) == len(probabilities) == 0
     assert not FeatureExtractor(INDEX, EXPANSION, FeatureParameters(fb_docs=2))(ranking).any()

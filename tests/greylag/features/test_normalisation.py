@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from greylag.features.feature import unit_ranges, z_scores
+from greylag.features.feature import z_scores
 from greylag.fusion import fuse_runs
 from greylag.ranking import Ranking, Run, unit_range
 
@@ -35,7 +35,7 @@ def test_values_of_any_magnitude_are_normalised(row):
     z = [math.copysign(math.sqrt((value - mean) ** 2 / variance), value - mean) for value in exact]
     found = np.array([row, [0.0] * len(row), [row[0]] * len(row)])
     np.testing.assert_allclose(unit_range(found[0]), ranges, rtol=1e-15, atol=1e-15)
-    np.testing.assert_allclose(unit_ranges(found), [ranges, [0.0] * len(row), [0.0] * len(row)], rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(unit_range(found), [ranges, [0.0] * len(row), [0.0] * len(row)], rtol=1e-15, atol=1e-15)
     np.testing.assert_allclose(z_scores(found), [z, [0.0] * len(row), [0.0] * len(row)], rtol=1e-14, atol=1e-14)
 
 
@@ -46,7 +46,7 @@ def test_ordinary_values_keep_every_bit():
     assert z_scores(values).tobytes() == plain.tobytes()
     lowest = values.min(axis=-1, keepdims=True)
     plain = (values - lowest) / (values.max(axis=-1, keepdims=True) - lowest)
-    assert unit_ranges(values).tobytes() == plain.tobytes()
+    assert unit_range(values).tobytes() == plain.tobytes()
 
 
 @pytest.mark.filterwarnings("error")

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
 from greylag.errors import ModelError
-from greylag.features.cliques import relevance_model
+from greylag.features.cliques import relevance_models
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import PythonFeature
 from greylag.features.spec import FeatureSpec
@@ -367,11 +367,11 @@ RANKED = samples.ranking(2, 15)
 def test_scores_are_those_of_the_expanded_query():
     parameters = FeatureParameters(k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
     stage = RM3Stage(SAMPLE, original_weight=0.3, k1=1.4, b=0.3, fb_docs=3, fb_terms=4, mu=50.0)
-    terms, probabilities = relevance_model(SAMPLE, RANKED, parameters)
+    terms, probabilities = relevance_models(SAMPLE, RANKED, [parameters])
     model = dict.fromkeys(SAMPLE.query_terms(RANKED.query).tolist(), 0.0)
     for term in SAMPLE.query_terms(RANKED.query).tolist():
         model[term] += 0.3 / len(SAMPLE.query_terms(RANKED.query))
-    for term, probability in zip(terms.tolist(), probabilities.tolist(), strict=True):
+    for term, probability in zip(terms.tolist(), probabilities[:, 0].tolist(), strict=True):
         model[term] = model.get(term, 0.0) + 0.7 * probability
     scores = np.zeros(len(RANKED))
     for term, weight in model.items():
