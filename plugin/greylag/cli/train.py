@@ -149,7 +149,7 @@ def train(
         check_outputs(outputs, shared.inputs)  # before anything is searched
         inputs = from_index(shared, index, topics, qrels, run, spelt, union=union, every=folds is not None)
     first, judged, positions, recipe = inputs
-    if "--measure" not in given and name == "automatic":
+    if "--measure" not in given and RANKERS[name].proposes_measure:
         propose_measure(judged)
     seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
     result = train_by(

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
@@ -151,7 +150,11 @@ def learn_fusion(
     parts = split_folds(data.qids, folds or min(FOLDS, len(data.qids)), seed)
     if folds is not None:
         check_number(min((without(data.qids, part) for part in parts), key=len))
-    fit, by_qid = partial(recipe.learn, data), dict[str, FusionRanker]()
+    weights, by_qid = cast(FusionWeights, recipe.learner), dict[str, FusionRanker]()
+
+    def fit(qids: Sequence[str]) -> Fitted:
+        return weights.weigh(data.select_queries(qids), tuple(named))
+
     fitted = fit(data.qids)
     for part, of_fold in zip(parts, fit_by_fold(fit, data.qids, parts), strict=True):
         by_qid |= dict.fromkeys(part, FusionRanker(of_fold.model))

@@ -90,6 +90,8 @@ class Ranker:
     union: bool = False
     # The baselines that it tunes beside the model
     baselines: tuple[str, ...] = ()
+    # Whether users should hear of other measures than the default
+    proposes_measure: bool = False
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -276,6 +278,7 @@ _RANKERS: Mapping[str, Ranker] = {
         "sources",
         "general",
         baselines=tuple(f"tuned {system}" for system in BASELINE_SYSTEMS),
+        proposes_measure=True,
     ),
     "mrf": _of_features("mrf", "features of term dependence, added one by one, each with its best weight"),
     "listwise": _of_features("listwise", "all features, weighted by listwise regression"),
