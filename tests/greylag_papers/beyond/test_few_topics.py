@@ -11,8 +11,8 @@ from greylag_papers.beyond.few_topics import AUTOMATIC, GENERAL, SYSTEMS, Settin
 from greylag_papers.beyond.ranker_curve import Learned, Opened
 from greylag_papers.beyond.ranker_curve import Settings as CurveSettings
 from tests.greylag.studies.samples import DEMO
+from tests.greylag_papers.beyond.samples import COLLECTION
 
-COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
 PART = {"collection": COLLECTION, "topics": str(DEMO / "topics.tsv"), "qrels": str(DEMO / "qrels.txt")}
 RELATED = {"cacm": "", "xquad_en": "xquad", "xquad_de": "xquad"}
 
@@ -25,11 +25,11 @@ def settings(**fields):
 def made_up(seed, topics):
     """Scores that depend on system, topic and number of training topics alone."""
 
+    def score(place, qid, size):
+        return float(np.random.default_rng([seed, place, int(qid), size]).random())
+
     def learn(training, test):
-        values = {
-            name: [float(np.random.default_rng([seed, place, int(qid), len(training)]).random()) for qid in test]
-            for place, name in enumerate(SYSTEMS)
-        }
+        values = {name: [score(place, q, len(training)) for q in test] for place, name in enumerate(SYSTEMS)}
         return Learned(values, "a choice", {})
 
     return Opened([str(number) for number in range(topics)], None, learn, "BM25")

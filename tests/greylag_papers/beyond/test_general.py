@@ -13,32 +13,21 @@ from greylag.ranking import Run
 from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings
 from tests.greylag.studies.samples import DEMO
+from tests.greylag_papers.beyond.samples import COLLECTION, two_parts
 
 FEATURES = "score@z,FI/term/early@z,written:words@z"
-COLLECTION = {"docs": str(DEMO / "docs.jsonl"), "type": "JsonCollection"}
 
 
 @pytest.fixture
 def settings(tmp_path):
-    lines = (DEMO / "topics.tsv").read_text().splitlines(keepends=True)
     build_index(DEMO / "docs.jsonl", tmp_path / "index")
-    parts = {}
-    for name, some, collection in (("one", lines[:14], COLLECTION), ("two", lines[14:], {"index": "index"})):
-        (tmp_path / f"{name}.tsv").write_text("".join(some))
-        parts[name] = {"collection": collection, "topics": f"{name}.tsv", "qrels": str(DEMO / "qrels.txt")}
-    made = Settings.model_validate(
-        {"name": "small", "study": "general", "collections": parts, "features": FEATURES, "folds": 3}
-    )
-    return made.model_copy(update={"data_folder": tmp_path, "file_folder": tmp_path})
+    return two_parts(tmp_path, Settings, {"index": "index"}, features=FEATURES, folds=3)
 
 
 def by_hand(folder, train, test):
     """The nDCG@10 of the test part's top 100 and top 1000 by weights of the training part, and these weights."""
-    index, qrels, features = (
-        PositionalIndex.from_lucene(folder),
-        read_qrels(DEMO / "qrels.txt"),
-        parse_features(FEATURES),
-    )
+    index, qrels = PositionalIndex.from_lucene(folder), read_qrels(DEMO / "qrels.txt")
+    features = parse_features(FEATURES)
     with LuceneIndex(folder) as lucene:
         runs = {part: lucene.bm25(1000).run(read_topics(folder.parent / f"{part}.tsv")) for part in (train, test)}
     extract, units, means = FeatureExtractor(index, features), [], {}
