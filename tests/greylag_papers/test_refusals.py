@@ -21,6 +21,7 @@ from greylag_papers.yue_joachims_2008.queries import first_split, folds, rotatio
 from greylag_papers.zhou_2003.by_example import draw_queries
 from greylag_papers.zhou_2003.usps import Settings as DigitSettings
 from greylag_papers.zhou_2003.usps import read_images
+from tests.greylag_papers.lee_lee_2004.samples import small_collection
 from tests.greylag_papers.metzler_2007.samples import write_config
 from tests.greylag_papers.schiegg_2016.samples import GRID, trial
 from tests.greylag_papers.yue_joachims_2008.samples import queries
@@ -50,6 +51,14 @@ def judged(folder, topic):
     return judgements.open_judgements(settings, Context(folder))
 
 
+def categorise(**options):
+    def call(folder):
+        study, settings = load(small_collection(folder, **options))
+        study.run(settings, study.open(settings, Context(folder)), Context(folder))
+
+    return call
+
+
 def images(n, categories=1):
     return SyntheticImages(n_categories=categories, n_images=n).draw()
 
@@ -73,6 +82,15 @@ REFUSALS = [
         for n, t, v in ((16, 12, 4), (9, 0, 4), (9, 4, 0))
     ),
     (lambda _: SyntheticImages(n_classes=5, distance=0.4), ParameterError, "5 0.4"),
+    (categorise(folds=21), CollectionError, "label 21"),
+    (categorise(test_share=0.999), CollectionError, "60 0.999"),
+    (categorise(sizes=[101], preselect=200), ParameterError, "n_features 101"),
+    (categorise(preselect=5), ParameterError, "preselect 9 5"),
+    (categorise(relevance_weights=[2]), ParameterError, "relevance_weight 2"),
+    (categorise(conditioning_size=11), FormatError, "conditioning_size 10"),
+    (categorise(splits="mine"), FormatError, "splits"),
+    (categorise(documents={"path": "docs.jsonl", "text": []}), FormatError, "documents.text"),
+    (categorise(documents={"path": "docs.jsonl", "split": "id"}, splits="given"), CollectionError, "'id' 'test'"),
     (lambda folder: judged(folder, "3"), FormatError, "qrels topic 3"),
     (lambda _: LossTable(()).losses("svmdiv", 2), ParameterError, "'svmdiv' k = 2"),
     (lambda _: inverse_frequencies([np.array([0, 2])], 3), ParameterError, "label 1"),

@@ -12,8 +12,6 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 
-from greylag import FormatError, ParameterError
-from greylag.errors import CollectionError
 from greylag.learning import MMRFeatureSelection
 from greylag.studies import Context, load
 from greylag.studies.runner import run_study
@@ -23,12 +21,7 @@ from greylag_papers.lee_lee_2004.koller_sahami import eliminate
 from tests.greylag_papers.lee_lee_2004.samples import small_collection
 
 
-def run(config, out, n_jobs=1):
-    return run_study(*load(config), out, n_jobs=n_jobs)
-
-
 def prepared(config):
-    """The settings of an experiment file, and the texts, labels and splits of its documents."""
     _, settings = load(config)
     texts = STUDY.open(settings, Context(config.parent))
     X, y = count_words(texts)
@@ -36,24 +29,20 @@ def prepared(config):
 
 
 def measured(config):
-    """The settings, texts, labels, splits and accuracies of an experiment file."""
     settings, texts, X, y, splits = prepared(config)
     return settings, texts, y, splits, measure(X, y, splits, settings)
 
 
 def test_files_do_not_depend_on_the_number_of_processes(tmp_path):
     config = small_collection(tmp_path)
-    one, two = run(config, tmp_path / "1"), run(config, tmp_path / "2", n_jobs=2)
-    assert one.scores == two.scores
+    one, _ = (run_study(*load(config), tmp_path / str(n), n_jobs=n) for n in (1, 2))
     for name in ("results.json", "report.html"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
     results = json.loads((tmp_path / "1" / "results.json").read_text())
     assert results["documents"] == {"different words": 100, "documents: x": 20, "documents: y": 20, "documents: z": 20}
-    assert "scikit-learn" in results
     page = (tmp_path / "1" / "report.html").read_text()
-    assert page.count("<svg") == 1
-    for text in ("Koller-Sahami", "Nadeau &amp; Bengio", f"{100 * one.scores['PrTFIDF']['IG@9']:.2f} ±"):
-        assert text in page
+    assert "Nadeau &amp; Bengio" in page
+    assert f"{100 * one.scores['PrTFIDF']['IG@9']:.2f} ±" in page
     assert "Of 12 cases (learner and number of words) MMR is at or above IG in" in one.summary
 
 
@@ -119,11 +108,6 @@ class Elimination:
         self.selected_ = order[eliminate(X[:, order], y, self.size, 2)]
 
 
-def test_lambdas_are_sorted(tmp_path):
-    _, settings = load(small_collection(tmp_path, relevance_weights=[1.0, 0.0, 0.5]))
-    assert settings.relevance_weights == (0.0, 0.5, 1.0)
-
-
 def test_relevance_alone_is_information_gain(tmp_path):
     *_, found = measured(small_collection(tmp_path, relevance_weights=[1.0]))
     np.testing.assert_array_equal(found.systems[MMR], found.information_gain)
@@ -160,26 +144,5 @@ def test_given_split(tmp_path):
     ((training, test),) = splits
     assert (np.unique(training % 5).tolist(), np.unique(test % 5).tolist()) == ([0, 1, 2], [3])
     assert found.test_ratio == pytest.approx(1 / 3)
-    summary = run(config, tmp_path / "out").summary
-    assert "±" not in summary
+    assert "±" not in run_study(*load(config), tmp_path / "out").summary
     assert "Nadeau" not in (tmp_path / "out" / "report.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "parts"),
-    [
-        ({"folds": 21}, CollectionError, "label 21"),
-        ({"test_share": 0.999}, CollectionError, "60 0.999"),
-        ({"sizes": [101], "preselect": 200}, ParameterError, "n_features 101"),
-        ({"preselect": 5}, ParameterError, "preselect 9 5"),
-        ({"relevance_weights": [2]}, ParameterError, "relevance_weight 2"),
-        ({"conditioning_size": 11}, FormatError, "conditioning_size 10"),
-        ({"splits": "mine"}, FormatError, "splits"),
-        ({"documents": {"path": "docs.jsonl", "text": []}}, FormatError, "documents.text"),
-        ({"documents": {"path": "docs.jsonl", "split": "id"}, "splits": "given"}, CollectionError, "'id' 'test'"),
-    ],
-)
-def test_refusals(tmp_path, options, error, parts):
-    with pytest.raises(error) as refused:
-        run(small_collection(tmp_path, **options), tmp_path / "out")
-    assert all(part in str(refused.value) for part in parts.split())
