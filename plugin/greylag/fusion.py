@@ -330,6 +330,7 @@ def fuse_runs(
     fusion = parse_fusion(method, **options) if isinstance(method, str) else method
     if named and (trained := getattr(fusion, "runs", None)):
         runs = _in_order("runs", named, trained)
+    # Plain lists have no qid: they are all of one query.
     lists = all(map(is_scored, runs))
     joined = JoinedRuns(tuple(Run((as_ranking(run),)) if lists else as_run(run) for run in runs))
     named_so = tag or (fusion.name if isinstance(fusion, FusionRule) else "fused")

@@ -236,6 +236,7 @@ class Reranker:
             own = known["vectors"]
             rows = unit_rows(np.concatenate([own.query(_QID, query), own.documents(docids)]))
             ranking = Ranking.sort(_QID, query or " ", docids, np.einsum("ij,j->i", rows[1:], rows[0]))
+            # Cosines with the query are on the scale of those among passages.
             known["scale"] = "none"
         elif scores is None:
             ranking = _by_bm25(query, docids, index(_OTHERS))
@@ -505,6 +506,7 @@ def _adapter(
     method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
 ) -> Callable[..., list[tuple[Any, float]]]:
     """Return a function that ranks another package's documents for a query, by one reranker for all queries."""
+    # Here, so that a mistake is found before the first query.
     for name, given in of_query.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(

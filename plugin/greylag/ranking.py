@@ -366,6 +366,7 @@ class Run(Printed, Mapping[str, Ranking]):
         """Select the rankings of these queries, in the order of this run; queries that it lacks are ignored."""
         if isinstance(qids, str):
             raise ParameterError(f"qids: {shown(qids)} is one identifier; pass a list")
+        # A set, as a run may have a hundred thousand queries.
         wanted = frozenset(qids)
         return Run(tuple(ranking for ranking in self.rankings if ranking.qid in wanted), self.tag)
 

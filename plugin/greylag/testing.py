@@ -67,6 +67,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
         before = ranking.scores.copy()
         expected.append(_permuted(stage, ranking))
         _require(bool((ranking.scores == before).all()), f"{name} changes the ranking that it is given")
+        # Once more, as a stage may remember what it ranked.
         _require(stage(ranking) == expected[-1], f"{name} ranks the same query differently the second time")
     for ranking in given:
         scored = stage.scored(ranking)
@@ -77,6 +78,7 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
         without = [stage(Ranking(r.qid, "", r.docids, r.scores)) for r in given]
         same = [ranked.docids == as_read.docids for ranked, as_read in zip(without, expected, strict=True)]
         _require(all(same), f"{name} has reads_query = False, and ranks differently without the query's text")
+    # State that queries share shows in threads, in another order and after pickling.
     for runs, how in (
         (run_step(stage, given, n_jobs=4).rankings, "in threads"),
         (run_step(_sent(stage), given[::-1]).rankings[::-1], "in another order of queries"),
@@ -117,6 +119,7 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     _require(bool(np.isfinite(selection.weights).all()), f"{name} gives a weight that is not finite")
     objective = learner.objective
     measure = objective if isinstance(objective, Objective) else Objective.parse(objective)
+    # From the weights again: a learner may report what it does not return.
     means = after_each_round(selection, data, measure).mean(axis=1)
     _require(
         np.allclose(means, selection.training_scores, rtol=0, atol=1e-12),

@@ -114,6 +114,7 @@ class Measure:
     def __post_init__(self) -> None:
         family, partial, level = self.family, self.partial, self.rel
         p = family.persistence if self.p is None else self.p
+        # Filled in, so that RBP equals RBP(p=0.8).
         object.__setattr__(self, "p", p)
         faults = {
             f"rel must be at least 1, not {level}": level < 1,
@@ -424,6 +425,7 @@ def parse_measures(measures: Iterable[Measure | str | Any] | str | Measure) -> t
 
 def _named_in_ir_measures(name: str) -> Any:
     """Return ir_measures' measure of this name; None without ir_measures, or if it has none or numbers as in Python."""
+    # It evaluates Python's literals, by which one measure would have many names.
     if re.search(r"=\s*[-+]?(0[xob]|[0-9.]+_)", name, re.IGNORECASE):
         return None
     try:
@@ -484,6 +486,7 @@ def _explain_unknown(name: str, base: str) -> str:
     return f"unknown measure {name!r}; {'did you mean' if similar else 'choose from'} {names}{'?' if similar else ''}"
 
 
+# The usual names, trec_eval's and ndeval's, in one table: no program's spelling has to be declared.
 _FAMILIES_BY_NAME = {
     _normalise(name): family for family in FAMILIES if family.whole for name in (family.name, family.whole)
 }

@@ -163,6 +163,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
     if leverages.max() > 1 - 1e-9:  # all other predictions are equal
         slope = 0.0
     distance = float(every.mean() - predicted.mean())
+    # The line has two parameters; without it, the mean alone is estimated.
     freedom = n - 2 if slope else n - 1
     alone = float(y @ y) / (n - 1) / n
     # The error of the line at the mean of all predictions, which is off the mean of the judged topics; then of the
@@ -278,6 +279,7 @@ def check_predictions(people: Qrels, predicted: Qrels) -> list[str]:
     """Check that predicted judgements can be corrected by people's; return warnings, raise if they cannot."""
     lacking = [qid for qid in people if qid not in predicted]
     apart = [qid for qid, judged in people.items() if qid in predicted and not judged.keys() & predicted[qid].keys()]
+    # The first that applies is raised, so the most basic come first.
     faults = {
         f"predicted judgements lack {len(lacking)} of the {len(people)} topics that people judged, such as "
         f"{', '.join(lacking[:3])}: predict them in the same way as the others": lacking,

@@ -135,6 +135,7 @@ def evaluate(
     check_judged(parsed, by_subtopic=False)
     foreign = [measure for measure in parsed if measure.family.from_ir_measures]
     others = [measure for measure in parsed if not (measure.family.from_grades or measure.family.from_ir_measures)]
+    # Three programs, each with its own measures; the order of the request is restored at the end.
     columns = _trec_eval_columns(run, qrels, others) | _ir_measures_columns(run, qrels, foreign)
     columns |= _grade_columns(run, qrels, [measure for measure in parsed if measure.family.from_grades])
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
@@ -203,6 +204,7 @@ def _one_run(value: Any) -> Run:
 
 def _by_subtopic(measure: Measure, ranked: IntArray, pool: IntArray) -> float:
     """Score a query from grades by document and subtopic; 0 without a relevant document."""
+    # No ranking can cover a subtopic without a relevant document.
     compute, counted = measure.family.from_subtopics, (pool >= measure.rel).any(axis=0)
     if compute is None or not counted.any():
         return 0.0

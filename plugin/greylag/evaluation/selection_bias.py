@@ -150,6 +150,7 @@ def widening(gains: FloatArray, seed: int) -> float:
     """Return the factor of standard errors by which the best of systems with these gains, (m, n), is at level .05."""
     n, rng, found = gains.shape[1], np.random.default_rng(seed), list[FloatArray]()
     means, errors = gains.mean(axis=1), gains.std(axis=1, ddof=1) / np.sqrt(n)
+    # Under the null all means are 0, but those of clearly worse systems, which chance would not choose (Hansen 2005).
     worse = np.where(means < -errors * np.sqrt(2 * np.log(np.log(max(n, 3)))), means, 0.0)
     order = np.argsort(gains.any(axis=1), kind="stable")  # of equal sums, the baseline's is the first
     centred, worse = (gains - means[:, None])[order], worse[order]
@@ -163,6 +164,7 @@ def widening(gains: FloatArray, seed: int) -> float:
         spread = np.maximum((centred[choices] * signs).std(axis=1, ddof=1), unseen.std(axis=1, ddof=1))
         other = (choices > 0) & (spread > 10.0**-DIFFERENCE_DECIMALS)
         found.append(np.abs(unseen[other].mean(axis=1)) / spread[other] * np.sqrt(n))
+    # Rounded, since matrix products sum in another order on another processor.
     peaks = -np.sort(-np.round(np.concatenate(found), _T_DECIMALS))
     return max(1.0, float(peaks[int(SIGNIFICANCE_LEVEL * len(peaks))]) / critical_t(n)) if len(peaks) else 1.0
 
@@ -203,6 +205,7 @@ def simultaneous(scores: Mapping[str, Scores], baseline: str, *, seed: int = 0) 
     critical = float(peaks[int(SIGNIFICANCE_LEVEL * (FLIPS + 1)) - 2])  # p < 0.05 if fewer draws than these reach t
     corrected = []
     for comparison, error in zip(plain.comparisons, errors.tolist(), strict=True):
+        # No flip of signs changes a constant difference.
         if error == 0:
             corrected.append(comparison)
             continue

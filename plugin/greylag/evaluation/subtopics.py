@@ -93,5 +93,6 @@ class Subtopics:
 
 def covered_columns(coverage: csr_matrix, rows: IntArray | Sequence[int]) -> IntArray:
     """Return the columns of the entries in some rows, with repetitions; much faster than ``coverage[rows].indices``."""
+    # Slices of the CSR arrays, without a matrix of the rows.
     starts, indices = coverage.indptr, coverage.indices
     return np.concatenate([indices[:0], *(indices[starts[row] : starts[row + 1]] for row in rows)])

@@ -120,6 +120,7 @@ def bar_figure(
     parts = []
     for number, (title, bars) in enumerate(panels.items()):
         values = [bar.value for bar in bars]
+        # Bars grow from 0, which the axis therefore always has.
         low, high = min(0.0, *values), max(0.0, *values)
         y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
         parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
@@ -153,6 +154,7 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
 
 def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
     """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0."""
+    # Names stand at the left, so the longest decides the width.
     left = 16 + math.ceil(LETTER * max(map(len, intervals)))
     width, height = left + WIDE, ROW * len(intervals)
     low = min(0.0, *(ends[1] for ends in intervals.values()))

@@ -51,6 +51,7 @@ def run_metadata(steps: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -
         },
         "method": {"automatic": True, "score ties": "order of the step before", "retrieval": [*steps]},
     }
+    # The user's fields last: they know their system better than greylag.
     merged = _merged(content, given)
     # In the order of ir_metadata, then the user's own fields.
     return {name: merged[name] for name in (*METADATA_FIELDS, *merged) if name in merged}

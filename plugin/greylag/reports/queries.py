@@ -169,6 +169,7 @@ def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalInd
     def why(qid: str, before: Sequence[str], after: Sequence[str]) -> list[str]:
         shown = list(dict.fromkeys([*before, *after]))
         explained = dict(zip(shown, explain_documents(models[qid], index, first[qid], shown), strict=True))
+        # What all top documents have in common explains no move.
         average = np.mean([[share.contribution for share in explained[docid].features] for docid in before], axis=0)
         return [explained[docid].summary(average.tolist()) for docid in after]
 

@@ -78,5 +78,6 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
     shown = [section for section in shown if section.text.strip() or section.parts]
     scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
     template = environment.get_template("report.html")
+    # Characters that turn or hide others are spelt out at the end, wherever they come from.
     page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
     return visible(page.lstrip())

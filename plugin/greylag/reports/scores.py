@@ -82,6 +82,7 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
     for name, rank in ranks.items():
         row: list[Cell] = [rank, name] if pairs else [name]
         for measure, width, mean in zip(measures, widths, scores[name].means.tolist(), strict=True):
+            # Padded, so that the numbers before the marks stay aligned.
             mark = f"{' ' * pairs}{marks.get((name, measure), ''):<{width}}" if width else ""
             row.append(Marked(mean, ".0f" if measure.family.summary == "sum" else ".4f", mark))
         rows.append([*row, *(marks[name, measure] for measure in measures if pairs and lettered)])

@@ -67,6 +67,7 @@ class _Fields:
 def _of_query(get: _Fields, record: dict[str, Any]) -> Iterator[tuple[str, str | None, str | None, int]]:
     """Yield the judgements of a query of FreshStack."""
     qid, nuggets = get.name(record, "query_id"), get.items(record, "nuggets", dict)
+    # A query without nuggets is there, too: it counts in means.
     yield qid, None, None, 0
     names = [get.name(nugget, "_id") for nugget in nuggets]
     if len(set(names)) < len(names):

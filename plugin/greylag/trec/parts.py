@@ -54,6 +54,7 @@ class Part(NamedTuple):
         """
         if n < self.of > 1:
             raise ParameterError(f"--part {self.number}/{self.of}: there are {n} topics; make no more parts than that")
+        # In integers, so that parts meet without gaps or overlaps.
         return range(n * (self.number - 1) // self.of, n * self.number // self.of)
 
     def among(self, items: Iterable[T], topics: Sized) -> Iterator[T]:

@@ -152,6 +152,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
             grades.setdefault(docid, grade)
     if is_json:
         return {qid: Nuggets(of, importance[qid]) if qid in importance else of for qid, of in qrels.items()}
+    # Ad hoc judgements as a single subtopic would give figures that look right.
     if all(name in UNNAMED_SUBTOPICS for judged in qrels.values() for name in judged) and any(
         grade > 0 for judged in qrels.values() for grades in judged.values() for grade in grades.values()
     ):
@@ -221,6 +222,7 @@ def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iter
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:
     number = parse_number(text)
+    # 1e2 would be 1 for trec_eval, which reads up to the e.
     usable = abs(number) <= GRADE_LIMIT and b"e" not in text.lower()
     grade = int(number) if usable else 0
     if usable and text.removeprefix(b"-").isdigit():

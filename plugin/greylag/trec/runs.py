@@ -403,6 +403,7 @@ def _read(
     """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
     rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True)
     first = next(iter(rows))
+    # MS MARCO's form has no tag: the file's name stands for it.
     rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
     if len(first[1]) == len(MSMARCO_COLUMNS.split()):
         notes.of_ranks, rows = True, _scored(rows, faults)
