@@ -279,10 +279,8 @@ class GivenRun(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the query's ranking in the run."""
-        ranking = self.rankings.get(query.qid)
-        if ranking is None:
-            return Ranking(query.qid, query.text, (), np.empty(0))
-        return Ranking(query.qid, query.text, ranking.docids, ranking.scores)
+        found = self.rankings.get(query.qid, Ranking(query.qid, "", (), np.empty(0)))
+        return Ranking(query.qid, query.text, found.docids, found.scores)
 
 
 @guided

@@ -124,11 +124,6 @@ class StageStep:
         return find_stage(self.name)
 
     @property
-    def readers(self) -> Mapping[str, Callable[[str], Any]]:
-        """See `Stage.readers`."""
-        return self.stage.readers
-
-    @property
     def sources(self) -> list[str]:
         """List the code that results depend on, as on any input, if the stage is not greylag's own."""
         if ":" in self.name:
@@ -141,11 +136,11 @@ class StageStep:
 
     def files(self) -> list[str]:
         """Return the names of the files among the options."""
-        return [spell(value) for name, value in self.options if name in self.readers]
+        return [spell(value) for name, value in self.options if name in self.stage.readers]
 
     def place_files(self, place: Callable[[str], str]) -> StageStep:
         """Return the stage with each file replaced by ``place(file)``."""
-        files = self.readers
+        files = self.stage.readers
         options = {name: read_value(place(spell(value))) for name, value in self.options if name in files}
         return StageStep(self.name, tuple({**dict(self.options), **options}.items()))
 
@@ -154,7 +149,7 @@ class StageStep:
         # A value in `values`, such as vectors, replaces the file of that name, unless it is spelt.
         kind, spelt = self.stage, dict(self.options)
         member = spelt.pop("member", None)
-        options = {name: values[name] for name in self.readers if values.get(name) is not None}
+        options = {name: values[name] for name in kind.readers if values.get(name) is not None}
         with naming(f"stage {self}"):
             # Files are read before parameters are filled in, so that an error names the option.
             options |= read_options(self.name, spelt, parameters(kind, "index", *(options.keys() - spelt.keys())))

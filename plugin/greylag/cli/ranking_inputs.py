@@ -83,8 +83,8 @@ def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVecto
     """Open the vectors of a file, which at least one of the stages takes."""
     if path is None:
         return None
-    if not any("vectors" in step.readers for step in steps):
-        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).readers)
+    if not any("vectors" in step.stage.readers for step in steps):
+        taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
         raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
     return open_vectors(path)
 

@@ -338,12 +338,10 @@ FAMILIES = (
 )
 
 
-IR_MEASURES_NAMES = {
-    **{name: name for name in ("AP", "nDCG", "P", "R", "RR", "Rprec", "infAP", "Success", "SetP", "SetR", "SetF")},
-    **{name: name for name in ("SetAP", "RBP")},
-    **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "ERR_IA": "ERR-IA", "NRBP": "NRBP", "P_IA": "P-IA"},
-    **{"alpha_DCG": "alpha-DCG", "nERR_IA": "nERR-IA", "nNRBP": "nNRBP", "AP_IA": "MAP-IA"},
-    **{"StRecall": "S-recall", "Judged": "Judged"},
+_SAME_NAMES = "AP nDCG P R RR Rprec infAP Success SetP SetR SetF SetAP RBP NRBP nNRBP Judged".split()
+IR_MEASURES_NAMES = {name: name for name in _SAME_NAMES} | {
+    **{"Bpref": "bpref", "alpha_nDCG": "alpha-nDCG", "alpha_DCG": "alpha-DCG", "P_IA": "P-IA", "AP_IA": "MAP-IA"},
+    **{"ERR_IA": "ERR-IA", "nERR_IA": "nERR-IA", "StRecall": "S-recall"},
 }
 """The measures that ir_measures and greylag define alike, without parameters beyond `PARAMETERS`, by their names."""
 PARAMETERS = {

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import unescape
+from itertools import groupby
+from operator import itemgetter
 
 Piece = tuple[str, bool]
 """A piece of text, and True if it is marked."""
@@ -54,10 +56,6 @@ def excerpt(text: str, wanted: frozenset[str], terms_of: Callable[[str], frozens
         pieces += [(left, False), (core, bool(terms)), (right + " " * spaced, False)]
     if start + WORDS < len(words):
         pieces.append(("\N{HORIZONTAL ELLIPSIS}", False))
-    joined: list[Piece] = []  # neighbours that are marked alike become one element of the page
-    for part, marked in pieces:
-        if part and joined and joined[-1][1] == marked:
-            joined[-1] = (joined[-1][0] + part, marked)
-        elif part:
-            joined.append((part, marked))
-    return tuple(joined)
+    # Neighbours that are marked alike become one element of the page.
+    alike = groupby((piece for piece in pieces if piece[0]), key=itemgetter(1))
+    return tuple(("".join(part for part, _ in group), marked) for marked, group in alike)

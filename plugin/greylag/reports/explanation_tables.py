@@ -2,78 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from greylag.core.tables import Row, Table
+from greylag.core.tables import Cell, Row, Table
 from greylag.rankers.explanation import CliqueShare, Explanation, FeatureShare, largest
 
 if TYPE_CHECKING:
     from greylag.reports.report import Section
 
+_Share = TypeVar("_Share", CliqueShare, FeatureShare)
+_Clique = tuple[str, tuple[float, ...], tuple[Cell, ...], bool]  # name, contributions, counts, whether it occurs
+_Part = tuple[str, tuple[float, ...], tuple[Cell, ...], list[_Clique]]  # a feature, likewise
 SCORE_DECIMALS = 6
 MAX_SENTENCE_FEATURES = 3  # features in a sentence
 
 
 def explanation_table(explanation: Explanation, top: int | None = None) -> Table:
     """Tabulate the score of a document: a row for each feature and, below it, for each of its cliques."""
-    shares = largest(explanation.features)
-    shown = shares if top is None else shares[:top]
-    rows: list[Row] = []
-    for share in shown:
-        rows.append((str(share.feature), share.contribution, share.weight, share.value, None, None, None))
-        rows += _clique_rows(share, fold=top is not None)
-    if rest := shares[len(shown) :]:
-        rows.append((_count(len(rest), "more feature"), sum(share.contribution for share in rest), *[None] * 5))
-    rows.append(("score", explanation.score, *[None] * 5))
+    parts: list[_Part] = []
+    for share in largest(explanation.features):
+        weight = share.weight or 0.0
+        cliques: list[_Clique] = [
+            (_name(c), (c.contribution,), (weight * c.multiplicity, c.value, c.tf, c.cf, c.df), c.tf > 0)
+            for c in largest(share.cliques)
+        ]
+        parts.append((str(share.feature), (share.contribution,), (share.weight, share.value), cliques))
     header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
-    return Table(f"Query {explanation.qid}, document {explanation.docid}", header, rows, SCORE_DECIMALS)
-
-
-def _clique_rows(share: FeatureShare, *, fold: bool) -> Iterator[Row]:
-    cliques = largest(share.cliques)
-    for clique in cliques:
-        if clique.tf or not fold:
-            weight, counts = (share.weight or 0.0) * clique.multiplicity, (clique.tf, clique.cf, clique.df)
-            yield (f"  {_name(clique)}", clique.contribution, weight, clique.value, *counts)
-    absent = [clique.contribution for clique in cliques if not clique.tf]
-    if fold and absent:
-        yield (f"  {_count(len(absent), 'clique')} without occurrences", sum(absent), *[None] * 5)
+    caption = f"Query {explanation.qid}, document {explanation.docid}"
+    return Table(caption, header, _rows(parts, (explanation.score,), len(header), top), SCORE_DECIMALS)
 
 
 def comparison_of_documents(above: Explanation, below: Explanation, top: int | None = None) -> Table:
     """Explain why one document is above another: the differences of their contributions, the largest first."""
-    pairs = sorted(
-        zip(above.features, below.features, strict=True),
-        key=lambda pair: -abs(pair[0].contribution - pair[1].contribution),
-    )
-    shown = pairs if top is None else pairs[:top]
-    rows: list[Row] = []
-    for share, share_below in shown:
-        contributions = (share.contribution - share_below.contribution, share.contribution, share_below.contribution)
-        rows.append((str(share.feature), *contributions, None, None))
-        rows += _clique_differences(share, share_below, fold=top is not None)
-    if rest := pairs[len(shown) :]:
-        sums = [sum(share.contribution for share in shares) for shares in zip(*rest, strict=True)]
-        rows.append((_count(len(rest), "more feature"), sums[0] - sums[1], *sums, None, None))
-    rows.append(("score", above.score - below.score, above.score, below.score, None, None))
+
+    def paired(ours: Sequence[_Share], theirs: Sequence[_Share]) -> list[tuple[_Share, _Share]]:
+        pairs = zip(ours, theirs, strict=True)
+        return sorted(pairs, key=lambda pair: -abs(pair[0].contribution - pair[1].contribution))
+
+    parts: list[_Part] = []
+    for share, other in paired(above.features, below.features):
+        cliques: list[_Clique] = [
+            (_name(a), (a.contribution, b.contribution), (a.tf, b.tf), a.tf > 0 or b.tf > 0)
+            for a, b in paired(share.cliques, other.cliques)
+        ]
+        parts.append((str(share.feature), (share.contribution, other.contribution), (), cliques))
     header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
-    return Table(f"Query {above.qid}, document {above.docid} against {below.docid}", header, rows, SCORE_DECIMALS)
+    caption = f"Query {above.qid}, document {above.docid} against {below.docid}"
+    return Table(caption, header, _rows(parts, (above.score, below.score), len(header), top), SCORE_DECIMALS)
 
 
-def _clique_differences(share: FeatureShare, share_below: FeatureShare, *, fold: bool) -> Iterator[Row]:
-    pairs = zip(share.cliques, share_below.cliques, strict=True)
-    absent = []
-    for a, b in sorted(pairs, key=lambda pair: -abs(pair[0].contribution - pair[1].contribution)):
-        if fold and not a.tf and not b.tf:
-            absent.append((a.contribution, b.contribution))
-        elif a.contribution != b.contribution:
-            contributions = (a.contribution - b.contribution, a.contribution, b.contribution)
-            yield (f"  {_name(a)}", *contributions, a.tf, b.tf)
-    if absent:
-        above, below = map(sum, zip(*absent, strict=True))
-        yield (f"  {_count(len(absent), 'clique')} without occurrences", above - below, above, below, None, None)
+def _rows(parts: Sequence[_Part], score: tuple[float, ...], width: int, top: int | None) -> list[Row]:
+    """List features with their cliques; with `top`, sum up other features, and cliques without occurrences."""
+    rows: list[Row] = []
+
+    def add(name: str, terms: Sequence[float], others: Sequence[Cell] = ()) -> None:
+        cells = (name, *([terms[0] - terms[1]] if len(terms) == 2 else []), *terms, *others)
+        rows.append((*cells, *[None] * (width - len(cells))))
+
+    for name, terms, others, cliques in parts[:top]:
+        add(name, terms, others)
+        absent = [of_clique for _, of_clique, _, occurs in cliques if top is not None and not occurs]
+        for clique, of_clique, counts, occurs in cliques:
+            # Of two documents, cliques that contribute the same to both say nothing.
+            if (occurs or top is None) and len({*of_clique}) == len(of_clique):
+                add(f"  {clique}", of_clique, counts)
+        if absent:
+            add(f"  {_count(len(absent), 'clique')} without occurrences", [*map(sum, zip(*absent, strict=True))])
+    if top is not None and (rest := [terms for _, terms, *_ in parts[top:]]):
+        add(_count(len(rest), "more feature"), [*map(sum, zip(*rest, strict=True))])
+    add("score", score)
+    return rows
 
 
 def explanation_result(explanation: Explanation, against: Explanation | None = None, top: int | None = None) -> Section:

@@ -43,16 +43,11 @@ def read_groups(path: str | Path) -> dict[str, str]:
     FormatError
         If a line is not such an object, or a docid is repeated.
     """
-    return {docid: record["group"] for docid, record in _records(path, "group").items() if record.get("group")}
+    return {docid: record["group"] for docid, record in read_fields(path, "group").items() if record.get("group")}
 
 
-def read_fields(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Read all fields by docid of the JSON lines that `read_titles` reads, except ``contents``."""
-    return _records(path, "title")
-
-
-def _records(path: str | Path, key: str) -> dict[str, dict[str, Any]]:
-    """Return the objects by id, without their contents; their values under the key must be strings."""
+def read_fields(path: str | Path, key: str = "title") -> dict[str, dict[str, Any]]:
+    """Read all fields by docid of JSON lines, except ``contents``; those under the key must be strings."""
     records: dict[str, dict[str, Any]] = {}
     for number, record in read_json_lines(path):
         docid, value = record.get("id"), record.get(key, "")

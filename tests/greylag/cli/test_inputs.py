@@ -38,7 +38,7 @@ SETTINGS = {
     ("Settings", "queries"), ("Settings", "general_without"),
 }  # fmt: skip
 """The settings of studies that take any text, with no file in it."""
-STAGES = [(name, option) for name in registered_stages() for option in StageStep(name).readers]
+STAGES = [(name, option) for name in registered_stages() for option in StageStep(name).stage.readers]
 TEXTS = {
     "features": ["prior:FILE", "run:FILE@z", "vectors:(documents=FILE,queries=q)", "vectors:(documents=d,queries=FILE)"]
     + [f"stage:{name}({option}=FILE)" for name, option in STAGES],
@@ -91,7 +91,9 @@ def test_an_option_with_text_names_files_by_its_type_or_has_none(command):
 def test_a_parameter_of_a_stage_with_text_is_a_file_or_one_of_some_words(name):
     stage = StageStep(name).stage
     hints = {part.name: part.type for part in fields(stage) if part.init}
-    assert {part for part, hint in hints.items() if hint in ("str", "str | None")} <= StageStep(name).readers.keys()
+    assert {part for part, hint in hints.items() if hint in ("str", "str | None")} <= StageStep(
+        name
+    ).stage.readers.keys()
 
 
 def forms(form):
