@@ -36,32 +36,24 @@ COMPILING = 240
 """Seconds for the first command, which may have to compile."""
 
 
-def valid(made):
-    """A valid command line for each command that takes files; outputs are new."""
-    index, topics, run = f"--index={made / 'index'}", f"--topics={made / 'topics.tsv'}", f"--run={made / 'few.run'}"
-    qrels = f"--qrels={made / 'qrels.txt'}"
-    few = f"--topics={made / 'few.tsv'}"
-    return {
-        "index": [str(made / "few.jsonl"), "--out=out"],
-        "search": [index, few, "--out=out", "--hits=10"],
-        "features": [index, topics, run, "--out=out", "--features=FI/term/LM"],
-        "train": [index, topics, run, qrels, "--out=out", "--model=mrf", "--features=FI/term/LM"],
-        "rerank": [index, topics, run, "--out=out", "--stage=manifold"],
-        "explain": [str(made / "model.json"), index, topics, "--qid=1", "--docid=d1"],
-        "export": [str(made / "model.json"), "solr"],
-        "fuse": [run, f"--run={made / 'bm25.run'}", "--out=out"],
-        "diversify": [
-            str(made / "few.run"),
-            index,
-            f"--subtopics={made / 'few.subtopics'}",
-            "--method=mmr",
-            "--folds=2",
-        ],
-        "evaluate": [str(made / "few.run"), qrels],
-        "check": [str(made / "few.run"), topics],
-        "experiment": [str(made / "few.yaml"), "--out=out"],
-        "doctor": [index],
-    }
+INDEX, TOPICS, RUN = "--index={made}/index", "--topics={made}/topics.tsv", "--run={made}/few.run"
+RANKED = f"{INDEX} {TOPICS} {RUN} --out=out"
+VALID = {
+    "index": "{made}/few.jsonl --out=out",
+    "search": f"{INDEX} --topics={{made}}/few.tsv --out=out --hits=10",
+    "features": f"{RANKED} --features=FI/term/LM",
+    "train": f"{RANKED} --qrels={{made}}/qrels.txt --model=mrf --features=FI/term/LM",
+    "rerank": f"{RANKED} --stage=manifold",
+    "explain": f"{{made}}/model.json {INDEX} {TOPICS} --qid=1 --docid=d1",
+    "export": "{made}/model.json solr",
+    "fuse": f"{RUN} --run={{made}}/bm25.run --out=out",
+    "diversify": f"{{made}}/few.run {INDEX} --subtopics={{made}}/few.subtopics --method=mmr --folds=2",
+    "evaluate": "{made}/few.run --qrels={made}/qrels.txt",
+    "check": f"{{made}}/few.run {TOPICS}",
+    "experiment": "{made}/few.yaml --out=out",
+    "doctor": INDEX,
+}
+"""A valid command line for each command that takes files; outputs are new."""
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +139,10 @@ def remove(path):
 @pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"compile"}))  # which takes nothing
 @pytest.mark.parametrize("part", [pytest.param(0.1, id="sample"), pytest.param(1.0, id="all", marks=pytest.mark.slow)])
 def test_odd_values_are_refused_in_one_line(*, name, part, files, place, capfd, monkeypatch):
-    rng, wrong = random.Random(name), []
-    verdict(["--jobs=1", name, *valid(files)[name]], capfd, monkeypatch, COMPILING)
+    rng, wrong, given = random.Random(name), [], VALID[name].format(made=files).split()
+    verdict(["--jobs=1", name, *given], capfd, monkeypatch, COMPILING)
     remove(place / "out")
-    for words in variants(name, valid(files)[name]):
+    for words in variants(name, given):
         if rng.random() < part:
             found = verdict(["--jobs=1", name, *words], capfd, monkeypatch)
             if found not in ("refused", "accepted"):

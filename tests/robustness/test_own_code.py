@@ -1,6 +1,5 @@
 """Code beside the work, in whole commands: all of it is an input, and nothing that is not named is run."""
 
-import json
 import os
 import shutil
 import signal
@@ -187,21 +186,6 @@ def test_the_code_of_what_trains_counts(own):
     code = "from greylag.cli.train import spelt_files; print(spelt_files('mine'), spelt_files('mine-sets(C=1)'))"
     done = python("-c", code, cwd=own, env=installed(own), check=True)
     assert done.stdout.count("mine/late.py") == 2
-
-
-def test_a_finished_experiment_is_run_again_if_its_code_changed(own):
-    (own / "mine.yaml").write_text("name: x\nstudy: mine\n")
-
-    def score():
-        done = python("-m", "greylag", "experiment", "mine.yaml", "--out", "out", cwd=own, env=installed(own))
-        assert done.returncode == 0, done.stderr
-        scores = json.loads((own / "out" / "finished.json").read_text())["scores"]
-        return scores["mine"]["sign"], "finished before" in done.stdout
-
-    assert score() == (1, False)
-    assert score() == (1, True)
-    write_signs(own, late=-1)
-    assert score() == (-1, False)
 
 
 @pytest.mark.long

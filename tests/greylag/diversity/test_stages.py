@@ -85,15 +85,6 @@ def test_gains_are_rises_of_the_value(seed, gain_of, value):
         picked.append(candidate)
 
 
-def test_values_and_base():
-    values = np.array([2.0, 5.0])
-    gain = CoverageGain(csr_matrix(np.array([[1.0, 0.0], [1.0, 1.0]])), values, np.array([0.5, 0.0]))
-    assert gain.gains().tolist() == [2.5, 7.0]
-    gain.add(0)
-    assert gain.gains().tolist() == [0.5, 5.0]
-    assert values.tolist() == [2.0, 5.0]
-
-
 @given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
 def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
     """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""

@@ -68,16 +68,6 @@ def test_cssvm_fuses_its_members(index):
         assert fused.docids[12:] == ranking.docids[12:]
 
 
-def test_ties_of_members_go_to_the_better_rank(index):
-    """Two members pick in opposite order."""
-    model = replace(
-        samples.ENSEMBLE, weights=(samples.MODEL.weights[0], tuple(-weight for weight in samples.MODEL.weights[0]))
-    )
-    for seed in range(8):
-        ranking = samples.ranking(seed, N).head(2)
-        assert CSSVM(model, index)(ranking).docids == ranking.docids
-
-
 def test_an_ensemble_of_one_is_svmdiv(index):
     ranking = samples.ranking(7, N)
     assert CSSVM(samples.MODEL, index)(ranking).docids == SVMDiv(samples.MODEL, index)(ranking).docids

@@ -88,16 +88,6 @@ def test_label_spreading_gives_the_same_scores():
     np.testing.assert_allclose(model.label_distributions_, F / F.sum(axis=1, keepdims=True), rtol=1e-8)
 
 
-def test_two_moons():
-    X, moon = make_moons(200, noise=0.05, random_state=0)
-    for query in (int(np.flatnonzero(moon == 0)[0]), int(np.flatnonzero(moon == 1)[-1])):
-        f = manifold_ranking(X, query, sigma=0.1)
-        same = moon == moon[query]
-        assert f[same].min() > f[~same].max()
-        distance = np.sqrt(((X - X[query]) ** 2).sum(axis=1))
-        assert distance[same].max() > distance[~same].min()
-
-
 def test_iterates_are_the_papers_recursion():
     W, y = dense(affinity_graph(random_points(9))), query_vector(40, [1, 2], [3, 1])
     root = W.sum(axis=1) ** -0.5

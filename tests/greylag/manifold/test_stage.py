@@ -16,7 +16,7 @@ from greylag.index.vectors import ArrayVectors, TfidfVectors
 from greylag.index.vectors.protocol import unit_rows
 from greylag.manifold import affinity_graph
 from greylag.manifold.stage import ManifoldRanker
-from greylag.ranking import Ranking, Run
+from greylag.ranking import Ranking
 from tests.greylag.manifold.points import closed_form, dense
 from tests.refusals import refuses
 
@@ -166,19 +166,6 @@ def test_equal_documents_stay_in_their_order():
         for kind in (0, 1, 3):
             same = [i for i in order if i % 4 == kind or (kind == 0 and i % 4 == 2)]
             assert same == sorted(same)
-
-
-def test_is_deterministic_over_threads():
-    texts = collection(3, 200)
-    index = PositionalIndex.from_texts(texts)
-    rng = np.random.default_rng(0)
-    rankings = tuple(
-        Ranking(str(q), f"{WORDS[q % 5]} {WORDS[q % 3]}", tuple(f"d{i}" for i in rng.permutation(200)[:150]),
-                np.arange(150.0, 0, -1)) for q in range(12)
-    )  # fmt: skip
-    pipeline = ManifoldRanker(index, depth=120) >> (lambda ranking: ranking)
-    one, four = (pipeline.run(Run(rankings), n_jobs=n) for n in (1, 4))
-    assert list(one.values()) == list(four.values())
 
 
 @pytest.mark.parametrize(
