@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from greylag.core.checks import check_counts, check_fractions
+from greylag.errors import ParameterError
 from greylag.learning.data import RankingData
 
 EQUAL_WEIGHTS = 0.5
@@ -41,8 +41,10 @@ class MMRPreselection:
     relevance_weight: float = EQUAL_WEIGHTS
 
     def __post_init__(self) -> None:
-        check_counts(n_features=self.n_features)
-        check_fractions(relevance_weight=self.relevance_weight)
+        if self.n_features < 1:
+            raise ParameterError(f"preselection must keep at least 1 feature, not {self.n_features}")
+        if not 0 <= self.relevance_weight <= 1:
+            raise ParameterError(f"the relevance weight of preselection must be in [0, 1], not {self.relevance_weight}")
 
     def __str__(self) -> str:
         weight = "" if self.relevance_weight == EQUAL_WEIGHTS else f",relevance_weight={self.relevance_weight:g}"
