@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from greylag import FormatError
-from greylag.errors import CollectionError
 from greylag_papers.labelled_text import Documents, read_labelled_texts
+from tests.refusals import refuses
 
 GOOD = {"id": "d1", "label": "a", "text": "one"}
 
@@ -23,7 +23,7 @@ def read(path, *records, **options):
     return read_labelled_texts(write(path / "docs.jsonl", *records), Documents(path="", **options))
 
 
-def test_format(tmp_path):
+def test_fields(tmp_path):
     texts = read(
         tmp_path,
         {"id": "d1", "label": "b", "text": "one\ntwo", "split": "TRAIN", "more": None},
@@ -33,6 +33,9 @@ def test_format(tmp_path):
     assert (texts.ids, texts.labels) == (("d1", "2", "d3"), ("b", "7", "b"))
     assert (texts.texts, texts.splits) == (("one\ntwo", "x\u2028y", "x"), ("train", "test", ""))
     assert texts.left_out == {}
+    record = {"number": 1, "topics": ["a"], "title": "Head", "body": "text", "part": "Test"}
+    texts = read(tmp_path, record, id="number", label="topics", text=("title", "body"), split="part")
+    assert (texts.ids, texts.labels, texts.texts, texts.splits) == (("1",), ("a",), ("Head\ntext",), ("test",))
 
 
 def test_files_of_a_folder_are_read_in_order_of_name(tmp_path):
@@ -42,19 +45,10 @@ def test_files_of_a_folder_are_read_in_order_of_name(tmp_path):
     assert read_labelled_texts(tmp_path, Documents(path="")).ids == ("2", "3", "1")
 
 
-def test_renamed_fields(tmp_path):
-    record = {"number": 1, "topics": ["a"], "title": "Head", "body": "text", "part": "Test"}
-    mapping = {"id": "number", "label": "topics", "text": ("title", "body"), "split": "part"}
-    texts = read(tmp_path, record, **mapping)
-    assert (texts.ids, texts.labels, texts.texts, texts.splits) == (("1",), ("a",), ("Head\ntext",), ("test",))
-
-
 def test_documents_are_left_out_for_a_reason(tmp_path):
     labels = ["a", ["a"], [], ["a", "b"], "c", ["b", "c"], "b", "a"]
-    texts = ["x", "y", "x", "x", "x", "x", "12 - _", "é"]
-    records = [
-        {"id": i, "label": label, "text": text} for i, (label, text) in enumerate(zip(labels, texts, strict=True))
-    ]
+    texts = zip(labels, ["x", "y", "x", "x", "x", "x", "12 - _", "é"], strict=True)
+    records = [{"id": i, "label": label, "text": text} for i, (label, text) in enumerate(texts)]
     found = read(tmp_path, *records, labels=("a", "b"))
     assert found.ids == ("0", "1", "5", "7")
     assert found.labels == ("a", "a", "b", "a")
@@ -66,8 +60,6 @@ def test_documents_are_left_out_for_a_reason(tmp_path):
 def test_headers_end_at_the_first_blank_line(tmp_path, blank):
     kept = read(tmp_path, {**GOOD, "text": f"From: x{blank}first{blank}second"}, skip_headers=True)
     assert kept.texts == (f"first{blank}second",)
-    with pytest.raises(CollectionError, match="no word"):
-        read(tmp_path, {**GOOD, "text": "From: x\nno body"}, skip_headers=True)
 
 
 @pytest.mark.parametrize(
@@ -86,19 +78,12 @@ def test_headers_end_at_the_first_blank_line(tmp_path, blank):
 def test_errors_name_the_line(tmp_path, line, parts):
     path = tmp_path / "docs.jsonl"
     path.write_text(json.dumps(GOOD) + "\n\n" + line + "\n")
-    with pytest.raises(FormatError) as error:
-        read_labelled_texts(path, Documents(path=""))
-    assert all(part in str(error.value) for part in ("docs.jsonl:3", *parts.split()))
+    refuses(lambda: read_labelled_texts(path, Documents(path="")), FormatError, f"docs.jsonl:3 {parts}")
 
 
 def test_reuters_subset(data):
-    documents = Documents(
-        path="",
-        label="topics",
-        text=("title", "body"),
-        split="lewissplit",
-        labels=("coffee", "iron-steel", "livestock"),
-    )
+    fields = {"label": "topics", "text": ("title", "body"), "split": "lewissplit"}
+    documents = Documents(path="", labels=("coffee", "iron-steel", "livestock"), **fields)
     texts = read_labelled_texts(data("reuters21578") / "reuters.jsonl.gz", documents)
     assert Counter(texts.labels) == {"coffee": 143, "iron-steel": 65, "livestock": 114}
     assert texts.left_out["several labels"] == 2

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from greylag.studies import load
-from greylag.studies.runner import dependencies, input_files
 from greylag_papers.metzler_2007 import learning, study
 from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.studies.samples import DEMO
@@ -46,13 +45,6 @@ def test_the_papers_rule_adds_five_features_at_most(done):
         assert retrained.features[0] == selected.features[0]
 
 
-def test_topics_of_a_split_may_be_numbers(tmp_path):
-    _, settings = load(write_config(tmp_path, split={"train": ["1..3"], "test": [21]}))
-    assert isinstance(settings, Settings)
-    assert settings.split is not None
-    assert settings.split.test == ("21",)
-
-
 def test_priors_are_input_files(tmp_path):
     prior = tmp_path / "prior.tsv"
     _, settings = load(write_config(tmp_path, features={"priors": ["prior:spam.tsv:log", f"prior:{prior}"]}))
@@ -62,6 +54,3 @@ def test_priors_are_input_files(tmp_path):
         (str(prior), "raw"),
     ]
     assert prior in settings.paths()
-    before = dependencies({}, input_files(settings))
-    prior.write_text("a 1\n")
-    assert dependencies({}, input_files(settings)) != before

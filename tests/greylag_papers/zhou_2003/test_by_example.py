@@ -13,8 +13,6 @@ from greylag_papers.zhou_2003.by_example import (
     class_means,
     class_means_table,
     connecting,
-    draw_queries,
-    query_columns,
     roc_areas,
 )
 from tests.greylag_papers.zhou_2003.oracles import roc_area
@@ -31,17 +29,6 @@ def test_roc_areas_equal_shares_of_ordered_pairs(seed):
         others = np.setdiff1d(np.arange(12), own)
         expected.append(roc_area(column[others], classes[others] == classes[np.ravel(own)[0]]))
     np.testing.assert_allclose(roc_areas(scores, classes, queries), expected)
-
-
-def test_queries_leave_a_point_to_be_found():
-    classes = np.array([3, 1, 3, 1, 3])
-    drawn = draw_queries(np.random.default_rng(0), classes, 3, 2)
-    assert len(set(drawn.tolist())) == 2
-    assert (classes[drawn] == 3).all()
-
-
-def test_each_query_has_its_own_column():
-    np.testing.assert_array_equal(query_columns(4, np.array([2, 0])), [[0, 1], [0, 0], [1, 0], [0, 0]])
 
 
 def test_class_means():
