@@ -74,11 +74,8 @@ OLD = [chr(c) for c in range(1, 0x20000) if unicodedata.ucd_3_2_0.category(chr(c
 """The characters of Unicode 3.2, of which later versions and Java have all."""
 SIGNS = [
     *"aZ1'\".:,;_ \u200d\ufe0f\ufe0e\u20e3#*אבע׳״ー日のはกข\u0e31한ⓂℹℹⓂ🅰🌍👩👨🏻🏿\u0301\u00ad©™½²🇩🇫",
-    "\U000e0062",
-    "\U000e007f",
-    "𝐚s",
-    "'s",
-]
+    "\U000e0062", "\U000e007f", "𝐚s", "'s",
+]  # fmt: skip
 
 
 def test_analysis_of_each_character_equals_lucenes(index):
@@ -103,10 +100,7 @@ def test_white_space_is_javas(index):
     text = "".join(f"a{chr(c)}B" for c in range(1, 0x3100) if not 0xD800 <= c < 0xE000)
     found = list(java_class("io.anserini.analysis.AnalyzerUtils").analyze(java, text).toArray())
     assert split_words(text) == found
-    assert PositionalIndex.from_texts({"d": "The  Cats' x"}, language="whitespace").analyze("The Cats") == [
-        "The",
-        "Cats",
-    ]
+    assert PositionalIndex.from_texts({"d": "x"}, language="whitespace").analyze("The Cats") == ["The", "Cats"]
 
 
 LATIN = [*"abcdeEIsSt0123'..,,::;;-_/&@ ’‘“”·…–éüßÅñ©™½²ªµ€", "n\u0303", "e\u0301", "\u0301", "\u00ad", "  "]

@@ -18,6 +18,7 @@ from greylag.index.languages import NAMES, language_code, likely_language
 from greylag.index.lucene.jvm import calls_java, java_class
 from greylag.index.lucene.lucene_index import analyzer_of
 from greylag.index.multilingual import analysis_of
+from tests.greylag.index.lucene.samples import write_json
 
 SENTENCES = {
     "ar": "ذهب الولد إلى المدرسة في الصباح وعاد إلى البيت",
@@ -87,11 +88,8 @@ def test_texts_in_another_language_are_warned_of_once(caplog, tmp_path):
     rerank("Schule", [SENTENCES["de"]], method="mmr", language="de")
     PositionalIndex.from_texts({"d": SENTENCES["en"]})
     assert sum("look" in message for message in caplog.messages) == 1  # beside the line that loops are compiled
-    assert (
-        "the texts look German and are analysed as English: give the language, as in greylag index --language de"
-        in caplog.text
-    )
-    (tmp_path / "docs.jsonl").write_text(json.dumps({"id": "d", "contents": SENTENCES["ru"]}))
+    assert "look German and are analysed as English: give the language, as in greylag index --lang" in caplog.text
+    write_json(tmp_path / "docs.jsonl", {"d": SENTENCES["ru"]})
     build_index(tmp_path / "docs.jsonl", tmp_path / "index")
     assert "look Russian" in caplog.text
     caplog.clear()
@@ -127,9 +125,7 @@ def test_bigrams_are_lucenes(language):
 
 def test_an_index_of_bigrams_is_lucenes(tmp_path):
     texts = {str(n): sentence for n, sentence in enumerate([*SENTENCES.values(), "the cat www 日 本"])}
-    lines = (json.dumps({"id": docid, "contents": text}) for docid, text in texts.items())
-    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
-    build_index(tmp_path / "docs.jsonl", tmp_path / "index", language="Chinese")
+    build_index(write_json(tmp_path / "docs.jsonl", texts), tmp_path / "index", language="Chinese")
     built = PositionalIndex.from_lucene(tmp_path / "index")
     assert built.fingerprint == PositionalIndex.from_texts(texts, language="zh").fingerprint
     assert built.language == "zh"

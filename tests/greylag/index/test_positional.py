@@ -90,14 +90,6 @@ def test_fingerprint_depends_on_the_collection_but_not_on_the_order(index):
     )
 
 
-@pytest.mark.parametrize("texts", [{}, {"1": ""}, {"1": "the"}])
-def test_collections_without_terms(texts):
-    index = PositionalIndex.from_texts(texts)
-    assert (index.n_documents, index.n_terms, index.n_tokens) == (len(texts), 0, 0)
-    assert index.documents(["1", "2"]).tolist() == [0 if texts else -1, -1]
-    assert index.term_numbers(["x"]).tolist() == [-1]
-
-
 def test_threads_may_look_up_documents_while_the_cache_is_cleared(monkeypatch):
     monkeypatch.setattr("greylag.index.positional._CACHED_DOCIDS", 1)
     index = PositionalIndex.from_texts({str(number): "x" for number in range(200)})

@@ -12,15 +12,9 @@ from greylag.index.tables import offsets, ranges
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_rows_are_those_that_were_computed(kept, monkeypatch):
-    if not kept:
-        monkeypatch.setattr(row_caches, "MAX_BYTES", 8 * 50 * 3 - 1)
-    table, computed = np.random.default_rng(0).standard_normal((50, 3)), list[int]()
-
-    def compute(documents):
-        computed.extend(documents.tolist())
-        return table[documents]
-
-    rows = RowCache(50, 3, compute)
+    monkeypatch.setattr(row_caches, "MAX_BYTES", 8 * 50 * 3 - (not kept))
+    table, computed = np.random.default_rng(0).standard_normal((50, 3)), []
+    rows = RowCache(50, 3, lambda documents: computed.extend(documents) or table[documents])
     for documents in ([4, 2, 49], [], [2, 7, 7, 0], [49, 7]):
         numbers = np.array(documents, dtype=np.int64)
         found = rows(numbers)
@@ -49,15 +43,9 @@ def check_entries(found, documents):
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_entries_are_those_that_were_computed(kept, monkeypatch):
-    size = 16 * 50 + 12 * len(NUMBERS)
-    monkeypatch.setattr(row_caches, "MAX_BYTES", size if kept else size - 1)
-    computed = list[int]()
-
-    def compute(documents):
-        computed.extend(documents.tolist())
-        return compute_entries(documents)
-
-    entries = EntryCache(50, len(NUMBERS), compute)
+    monkeypatch.setattr(row_caches, "MAX_BYTES", 16 * 50 + 12 * len(NUMBERS) - (not kept))
+    computed = []
+    entries = EntryCache(50, len(NUMBERS), lambda documents: computed.extend(documents) or compute_entries(documents))
     for documents in ([4, 2, 49], [], [2, 7, 7, 0], [*range(50)]):
         numbers = np.array(documents, dtype=np.int64)
         check_entries(entries(numbers), numbers)
