@@ -197,9 +197,7 @@ def test_held_out_baselines_are_written_beside_the_held_out_run(command, few, ma
 
 def test_folds_are_scored_without_a_run_and_five_with_one(command, made, few, tmp_path):
     words = [*few, "--qrels", made / "qrels.txt", *spelt("bm25", "k1=[0.9,1.2] b=0.4"), "--out", tmp_path / "x.json"]
-    code, told, _ = command("train", *words, "--folds", 4)
-    assert (code, "against" in told, sorted(tmp_path.glob("*held*"))) == (0, True, [])
-    assert RankingModel.load(tmp_path / "x.json").provenance["held_out"]["folds"] == 4
-    assert command("train", *words, "--out-run", tmp_path / "held.run")[0] == 0
-    assert RankingModel.load(tmp_path / "x.json").provenance["held_out"]["folds"] == 5
-    assert len(read_run(tmp_path / "held.run")) == 8
+    for given, folds in ((["--folds", 4], 4), (["--out-run", tmp_path / "held.run"], 5)):
+        code, told, _ = command("train", *words, *given)
+        assert (code, "against" in told, (tmp_path / "held.run").exists()) == (0, True, folds == 5)
+        assert RankingModel.load(tmp_path / "x.json").provenance["held_out"]["folds"] == folds
