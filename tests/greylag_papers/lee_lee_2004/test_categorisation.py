@@ -9,7 +9,6 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer
 
 from greylag.learning import MMRFeatureSelection
@@ -59,53 +58,35 @@ def test_accuracies_are_those_of_pipelines_fitted_to_the_training_texts(tmp_path
     settings, texts, y, splits, found = measured(small_collection(tmp_path))
     naive_bayes, entropy = found.learners.index("naive Bayes"), found.learners.index("maximum entropy")
 
-    def accuracy(training, test, learner, selector=None):
-        words = CountVectorizer(token_pattern="[a-z]+")
-        steps = [words] if selector is None else [words, ByOccurrence(selector)]
-        return make_pipeline(*steps, learner).fit(texts[training], y[training]).score(texts[test], y[test])
+    def accuracy(training, test, learner, select=lambda X, y: slice(None)):
+        words = CountVectorizer(token_pattern="[a-z]+").fit(texts[training])
+        X, held_out = words.transform(texts[training]), words.transform(texts[test])
+        columns = select(Binarizer().transform(X), y[training])  # by the occurrence of words, not by their counts
+        return learner.fit(X[:, columns], y[training]).score(held_out[:, columns], y[test])
+
+    def mmr(size, **options):
+        return lambda X, y: MMRFeatureSelection(size, **options).fit(X, y).selected_
+
+    def blankets(X, y):
+        order = mmr(20, relevance_weight=1.0)(X, y)
+        return order[eliminate(X[:, order], y, size, 2)]
 
     for s, (training, test) in enumerate(splits):
         assert not set(training) & set(test)
         assert len(test) == 12
         assert found.all_words[s, naive_bayes] == accuracy(training, test, MultinomialNB())
         for k, size in enumerate((4, 9)):
-            ig = MMRFeatureSelection(size, relevance_weight=1.0)
+            ig = mmr(size, relevance_weight=1.0)
             assert found.information_gain[s, k, naive_bayes] == accuracy(training, test, MultinomialNB(), ig)
-            blankets = Elimination(size)
             learner = LogisticRegression(solver="newton-cg", max_iter=1000)
             assert found.koller_sahami[s, k, entropy] == accuracy(training, test, learner, blankets)
             for w, weight in enumerate((0.0, 0.5, 1.0)):
-                selector = MMRFeatureSelection(size, relevance_weight=weight, preselect=20)
+                selector = mmr(size, relevance_weight=weight, preselect=20)
                 assert found.mmr[s, w, k, naive_bayes] == accuracy(training, test, MultinomialNB(), selector)
                 cross = StratifiedKFold(3, shuffle=True, random_state=settings.seed)
                 folds = [(training[a], training[b]) for a, b in cross.split(training, y[training])]
                 validated = np.mean([accuracy(*fold, MultinomialNB(), selector) for fold in folds])
                 assert found.validated[s, w, k, naive_bayes] == pytest.approx(validated, abs=1e-12)
-
-
-class ByOccurrence:
-    """A selector that is fitted to the occurrence of words, and passes on their counts."""
-
-    def __init__(self, selector):
-        self.selector = selector
-
-    def fit(self, X, y):
-        self.selector.fit(Binarizer().transform(X), y)
-        return self
-
-    def transform(self, X):
-        return X[:, self.selector.selected_]
-
-
-class Elimination:
-    """Koller & Sahami's method with blankets of two among the twenty words of highest gain."""
-
-    def __init__(self, size):
-        self.size = size
-
-    def fit(self, X, y):
-        order = MMRFeatureSelection(20, relevance_weight=1.0).fit(X, y).selected_
-        self.selected_ = order[eliminate(X[:, order], y, self.size, 2)]
 
 
 def test_relevance_alone_is_information_gain(tmp_path):

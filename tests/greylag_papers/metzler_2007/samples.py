@@ -1,15 +1,7 @@
 """The study on the demonstration collection, small."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import yaml
 
-from greylag.rankers import RankingModel
-from greylag.studies import OpenCollection
-from greylag.studies.runner import Finished
-from greylag_papers.metzler_2007.learning import Settings
 from tests.greylag.studies.samples import DEMO
 
 SYSTEMS = [
@@ -28,17 +20,3 @@ def write_config(folder, **options):
     path = folder / "small.yaml"
     path.write_text(yaml.safe_dump(content | options))
     return path
-
-
-@dataclass(frozen=True)
-class Done:
-    """The finished study, what it wrote, and what it opened."""
-
-    settings: Settings
-    opened: OpenCollection
-    finished: Finished
-    out: Path
-    results: dict[str, Any]
-
-    def models(self, tag):
-        return [RankingModel.load(self.out / "models" / tag / f"fold-{fold}.json") for fold in (1, 2, 3)]

@@ -49,10 +49,6 @@ def image(shape, seed):
     return Superpixels.from_colours(np.random.default_rng(seed).random((*shape, 3)))
 
 
-def random_weights(rng, potts, n_labels=2):
-    return np.append(rng.standard_normal((n_labels - 1) * N_FEATURES), potts)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_cuts_are_the_best_labels(shape):
     rng = np.random.default_rng(0)
@@ -111,15 +107,21 @@ def test_no_move_improves_many_labels():
             assert energy(np.where(moved, k, y)) <= energy(y) + 1e-9
 
 
-@pytest.mark.parametrize("potts", POTTS_WEIGHTS)
-@pytest.mark.parametrize(("model", "shape"), [(MODEL, (3, 4)), (PottsModel(2, (0.5, 3.0)), (2, 4))])
+@pytest.mark.parametrize(
+    ("model", "shape", "potts"),
+    [
+        *((MODEL, (3, 4), potts) for potts in POTTS_WEIGHTS),
+        *((PottsModel(2, (0.5, 3.0)), (2, 4), potts) for potts in POTTS_WEIGHTS),
+        (PottsModel(3, (0.5, 1.0, 2.0)), (2, 3), (0.0, 0.0)),  # where each superpixel has its own best label
+    ],
+)
 def test_all_inference_is_exact(model, shape, potts):
-    rng, P = np.random.default_rng(1), shape[0] * shape[1]
-    ys = labellings(P, 2)
+    rng, P, K = np.random.default_rng(1), shape[0] * shape[1], model.n_labels
+    ys = labellings(P, K)
     for seed in range(4):
-        x, truth = image(shape, seed), rng.integers(2, size=P)
-        others = [rng.integers(2, size=P) for _ in range(3)]
-        weights = random_weights(rng, potts)
+        x, truth = image(shape, seed), rng.integers(K, size=P)
+        others = [rng.integers(K, size=P) for _ in range(3)]
+        weights = np.append(rng.standard_normal((K - 1) * N_FEATURES), potts)
         scores = np.array([model.joint_feature(x, y) @ weights for y in ys])
         losses = np.array([model.loss(truth, y) for y in ys])
         alike = np.array([np.mean([model.similarity(y, other) for other in others]) for y in ys])
@@ -132,23 +134,6 @@ def test_all_inference_is_exact(model, shape, potts):
             ),
         ]:
             assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
-
-
-def test_inference_of_several_labels_without_potts_terms_is_exact():
-    """Each superpixel then has its own best label."""
-    rng, model = np.random.default_rng(5), PottsModel(3, (0.5, 1.0, 2.0))
-    ys = labellings(6, 3)
-    for seed in range(4):
-        x, truth, others = image((2, 3), seed), rng.integers(3, size=6), [rng.integers(3, size=6)]
-        weights = random_weights(rng, (0.0, 0.0), 3)
-        values = np.array(
-            [
-                model.joint_feature(x, y) @ weights + model.loss(truth, y) - 0.7 * model.similarity(y, others[0])
-                for y in ys
-            ]
-        )
-        found = model.infer_apart(x, truth, weights, others, task=1.0, similarity=-0.7)
-        assert values[(ys == found).all(axis=1)].item() == pytest.approx(values.max(), abs=1e-9)
 
 
 def test_ties_and_zeros():
