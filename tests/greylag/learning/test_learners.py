@@ -109,17 +109,6 @@ def test_head_is_the_selection_after_fewer_rounds():
     assert (ROUNDS.entry_scores, AT_ONCE.entry_scores) == ((0.3, 0.4, 0.5), (0.6, 0.6, 0.6))
 
 
-def test_stops_at_a_local_optimum():
-    data = random_data(2, queries=10, documents=30, features=4)
-    columns = list(range(4))
-    weights = coordinate_ascent(np.ones(4), data, AP, columns, tolerance=0.0)
-    scores = linear_scores(data, columns, weights)
-    reached = np.mean(AP.evaluate(data, scores))
-    problem = prepare(data, AP)
-    assert max(line_search(problem, scores, column).value for column in data.columns) <= reached + 1e-9
-    assert reached >= np.mean(AP.evaluate(data, linear_scores(data, columns, np.ones(4))))
-
-
 def test_weights_keep_their_total_magnitude():
     data = random_data(2, queries=10, documents=30, features=4)
     weights = coordinate_ascent(np.array([5.0, -2.0, 1.0]), data, AP, [2, 0, 3])

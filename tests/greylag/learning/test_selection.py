@@ -158,17 +158,6 @@ def test_choice_is_that_of_the_full_matrix_of_pairs_on_text(data):
     assert set(chosen) != set(range(40))
 
 
-@pytest.mark.parametrize("relevance_weight", [0.0, 0.5, 1.0])
-def test_first_is_the_word_of_highest_gain_and_fewer_words_are_the_beginning(relevance_weight):
-    X, y = random_words(7, n_words=20)
-    selected = MMRFeatureSelection(20, relevance_weight=relevance_weight).fit(X, y).selected_
-    assert selected[0] == by_gain(1).fit(X, y).selected_[0]
-    for n in range(1, 20):
-        np.testing.assert_array_equal(
-            MMRFeatureSelection(n, relevance_weight=relevance_weight).fit(X, y).selected_, selected[:n]
-        )
-
-
 def test_candidates_are_the_words_of_highest_gain():
     X, y = random_words(2, n_words=20)
     candidates = np.sort(by_gain(8).fit(X, y).selected_)

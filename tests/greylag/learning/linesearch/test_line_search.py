@@ -326,13 +326,3 @@ def test_bounds_of_one_query_are_its_best(name, span):
             assert best <= found.bounds[b] + 1e-12
             exact += abs(best - found.bounds[b]) < 1e-12
         assert exact >= 0.95 * len(found.values[::25])
-
-
-def test_two_documents_that_never_cross_keep_their_order():
-    """Equal lines are ordered by row, and parallel ones by score."""
-    data = one_query([(0, 1), (0, 1), (1, 1), (-1, 1)], [0, 1, 0, 1])
-    for name, value in (("RR", 1 / 3), ("P@2", 0.0), ("P@3", 1 / 3)):
-        problem = prepare(data, Objective.parse(name))
-        found = divided(problem, data.columns[0], data.columns[1], (-np.inf, np.inf))
-        np.testing.assert_allclose(found.values, value, rtol=1e-12)
-        np.testing.assert_allclose(found.bounds, value, rtol=1e-12)
