@@ -18,21 +18,7 @@ import greylag_papers
 from greylag.evaluation import detectable_difference
 from greylag.evaluation.significance import equivalence_test
 from greylag_papers.contrasts import contrasts
-from tests.greylag_papers.verdicts import (
-    EQUIVALENCES,
-    MARGIN,
-    MIN_UNITS,
-    claim_rows,
-    counted,
-    difference_verdict,
-    equivalence,
-    expected,
-    missed_gain,
-    number,
-    p_value,
-    papers_own,
-    verdicts,
-)
+from tests.greylag_papers import verdicts as judge
 
 READMES = sorted(Path(greylag_papers.__path__[0]).rglob("README.md"))
 TABLE = re.compile(r"(<!-- (claims|scores .+?) -->\n\n)(?:(?:\|.*\n)+\n)?")
@@ -44,7 +30,7 @@ def claims_table(readme):
     claims = yaml.safe_load(readme.with_name("claims.yaml").read_text())
     rows = [HEADER]
     for claim in claims:
-        for i, row in enumerate(claim_rows(claim)):
+        for i, row in enumerate(judge.claim_rows(claim)):
             rows.append((claim["claim"] if i == 0 else "", claim["place"] if i == 0 else "", *row))
     width = len(HEADER) - (not any("own_test" in claim for claim in claims))
     rows.insert(1, ("---",) * width)
@@ -58,14 +44,18 @@ def claims_table(readme):
 def scores_table(text):
     """Systems by file and measure."""
     columns = [part.strip().split(": ", 1) for part in text.split(";")]
-    judged = [name for name, row in expected(columns[0][0]).items() if "p" not in row]
-    systems = [name for name in judged if any(measure in expected(file).get(name, {}) for file, measure in columns)]
+    judged = [name for name, row in judge.expected(columns[0][0]).items() if "p" not in row]
+    systems = [
+        name for name in judged if any(measure in judge.expected(file).get(name, {}) for file, measure in columns)
+    ]
     files = {file for file, _ in columns}
     header = [measure if len(files) == 1 else f"{file}: {measure}" for file, measure in columns]
     lines = ["| | " + " | ".join(header) + " |\n", "|---" * (len(columns) + 1) + "|\n"]
     for name in systems:
-        values = [expected(file).get(name, {}).get(measure) for file, measure in columns]
-        lines.append(f"| {name} | " + " | ".join("" if value is None else number(value) for value in values) + " |\n")
+        values = [judge.expected(file).get(name, {}).get(measure) for file, measure in columns]
+        lines.append(
+            f"| {name} | " + " | ".join("" if value is None else judge.number(value) for value in values) + " |\n"
+        )
     return "".join(lines)
 
 
@@ -94,40 +84,42 @@ def test_equivalence_from_a_row_is_that_from_its_queries():
         values = {"a": against + shift + 0.05 * rng.standard_normal(n), "b": against}
         exact = contrasts(values, [("a", "b")])["a / b"]
         row = {name: round(figure, 4) for name, figure in exact.items()}
-        gains, margin = values["a"] - values["b"], MARGIN * exact["against"]
+        gains, margin = values["a"] - values["b"], judge.MARGIN * exact["against"]
         for kind, true in (
             ("same", equivalence_test(gains, margin)),
             ("not_lower", equivalence_test(gains, margin, "greater")),
             ("not_higher", equivalence_test(-gains, margin, "greater")),
         ):
-            within, _ = equivalence(kind, row)
+            within, _ = judge.equivalence(kind, row)
             assert true <= within <= true + 0.02
 
 
 def test_verdicts():
     better = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05, "n": 50}
-    assert [difference_verdict(kind, better) for kind in ("higher", "lower", "best")] == ["yes", "no", "no"]
+    assert [judge.difference_verdict(kind, better) for kind in ("higher", "lower", "best")] == ["yes", "no", "no"]
     unsure = {**better, "p": 0.2}
-    assert {difference_verdict(kind, unsure) for kind in ("higher", "lower", "best")} == {"cannot tell"}
-    assert difference_verdict("best", {**unsure, "mean": 0.3}) == "yes"
+    assert {judge.difference_verdict(kind, unsure) for kind in ("higher", "lower", "best")} == {"cannot tell"}
+    assert judge.difference_verdict("best", {**unsure, "mean": 0.3}) == "yes"
     # a gain of a half would be .15, two standard errors (.0175) and more above .1; one of .4 is .12
-    assert [difference_verdict("higher", unsure, gain) for gain in (0.4, 0.5)] == ["cannot tell", "no"]
-    missed = p_value(missed_gain("higher", unsure, 0.5))
-    assert verdicts("higher", [unsure], 0.5) == [(f"{p_value(0.2)}; gain {missed}", "no")]
-    assert missed_gain("higher", unsure, 0.5) == pytest.approx(0.0032, abs=5e-4)  # t = 2.85 with 49 degrees of freedom
+    assert [judge.difference_verdict("higher", unsure, gain) for gain in (0.4, 0.5)] == ["cannot tell", "no"]
+    missed = judge.p_value(judge.missed_gain("higher", unsure, 0.5))
+    assert judge.verdicts("higher", [unsure], 0.5) == [(f"{judge.p_value(0.2)}; gain {missed}", "no")]
+    assert judge.missed_gain("higher", unsure, 0.5) == pytest.approx(
+        0.0032, abs=5e-4
+    )  # t = 2.85 with 49 degrees of freedom
     spread = {**better, "least difference": 0.05, "most difference": 0.2, "least p": 0.001, "most p": 0.04}
     for row, answer in (
         (spread, "yes"),
         ({**spread, "most p": 0.06}, "cannot tell"),
         ({**spread, "least difference": -0.05}, "cannot tell"),
     ):
-        assert verdicts("higher", [row])[0][1] == answer
+        assert judge.verdicts("higher", [row])[0][1] == answer
     near, far = {**better, "mean": 0.301, "detectable": 0.01}, {**better, "detectable": 0.02}
-    assert [verdicts(kind, [near])[0][1] for kind in EQUIVALENCES] == ["yes"] * 3
-    assert [verdicts(kind, [far])[0][1] for kind in EQUIVALENCES] == ["no", "yes", "no"]
+    assert [judge.verdicts(kind, [near])[0][1] for kind in judge.EQUIVALENCES] == ["yes"] * 3
+    assert [judge.verdicts(kind, [far])[0][1] for kind in judge.EQUIVALENCES] == ["no", "yes", "no"]
     blurred = {**near, "detectable": 0.05}
-    assert [verdicts(kind, [blurred])[0][1] for kind in EQUIVALENCES] == ["cannot tell"] * 3
-    alone, together = verdicts("same", [near]), verdicts("same", [near, blurred])
+    assert [judge.verdicts(kind, [blurred])[0][1] for kind in judge.EQUIVALENCES] == ["cannot tell"] * 3
+    alone, together = judge.verdicts("same", [near]), judge.verdicts("same", [near, blurred])
     assert float(alone[0][0].replace("<", "")) <= float(together[0][0].replace("<", ""))
 
 
@@ -135,9 +127,9 @@ def test_the_papers_own_test_is_not_corrected():
     error = 0.01
     row = {"mean": 0.3 + 2 * error, "against": 0.3, "p": 0.5, "detectable": detectable_difference(error, 41), "n": 41}
     # of t = 2 with 40 degrees of freedom
-    assert papers_own("one-tailed", "higher", row) == "yes, .026"
-    assert papers_own("two-tailed", "higher", row) == "not significant, .052"
-    assert papers_own("one-tailed", "lower", row) == "not significant, .974"
+    assert judge.papers_own("one-tailed", "higher", row) == "yes, .026"
+    assert judge.papers_own("two-tailed", "higher", row) == "not significant, .052"
+    assert judge.papers_own("one-tailed", "lower", row) == "not significant, .974"
 
 
 def test_figures_without_a_test(monkeypatch):
@@ -148,7 +140,7 @@ def test_figures_without_a_test(monkeypatch):
         "below": {"k": 5, "most": 6, "contrary": 0, "of": 6},
         "above": {"k": 5, "contrary": 1, "of": 6},
     }
-    monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
+    monkeypatch.setattr(judge, "expected", lambda file: rows)
     for kind, claim, name, answer in (
         ("printed", {"paper_has": 45}, "documents: mean", "no"),
         ("printed", {"paper_has": 46}, "documents: mean", "yes"),
@@ -164,23 +156,23 @@ def test_figures_without_a_test(monkeypatch):
         ("measured", {"at_most": "random: loss"}, "share: all", "cannot tell"),
         ("measured", {}, "share: all", "cannot tell"),
     ):
-        assert counted(kind, claim, "file", 0, name)[3] == answer
+        assert judge.counted(kind, claim, "file", 0, name)[3] == answer
 
 
 def test_few_units_cannot_tell(monkeypatch):
     row = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05}
-    rows = {"a / b": {**row, "n": MIN_UNITS - 1}, "a / c": {**row, "n": MIN_UNITS}}
-    monkeypatch.setattr("tests.greylag_papers.verdicts.expected", lambda file: rows)
+    rows = {"a / b": {**row, "n": judge.MIN_UNITS - 1}, "a / c": {**row, "n": judge.MIN_UNITS}}
+    monkeypatch.setattr(judge, "expected", lambda file: rows)
     claim = {"files": ["file"], "higher": [*rows], "but": {"file": "c is odd"}}
-    assert [found[-2] for found in claim_rows(claim)] == [
-        f"cannot tell: fewer than {MIN_UNITS} units, but c is odd",
+    assert [found[-2] for found in judge.claim_rows(claim)] == [
+        f"cannot tell: fewer than {judge.MIN_UNITS} units, but c is odd",
         "yes, but c is odd",
     ]
 
 
 def test_what_is_said_of_the_baselines_of_figure_4():
     """Beside the "yes" of `synthetic.svmdiv` stands how good the baseline is."""
-    losses = expected("synthetic.svmdiv")
+    losses = judge.expected("synthetic.svmdiv")
     ks = [str(k) for k in range(1, 16)]
     assert [k for k in ks if losses["essential-pages"][k] <= losses["random"][k]] == ["15"]
     assert [k for k in ks if losses["svmdiv"][k] < losses["coverage"][k]] == ["1", "2", "3"]

@@ -80,26 +80,14 @@ def test_prtfidf_uses_the_prior_for_unknown_words():
 @pytest.mark.parametrize("seed", range(5))
 def test_rocchio_equals_the_formula(seed):
     X, y = random_counts(seed)
-    n, n_words = X.shape
-    df = [sum(d[w] > 0 for d in X) for w in range(n_words)]
-    vectors = []
-    for d in X.tolist():
-        weights = [tf * math.log(n / df[w]) if tf else 0.0 for w, tf in enumerate(d)]
-        length = math.sqrt(sum(weight**2 for weight in weights))
-        vectors.append([weight / length if length else 0.0 for weight in weights])
+    df = (X > 0).sum(axis=0)
+    vectors = X * [math.log(len(X) / n) if n else 0.0 for n in df]
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
     expected = []
-    for d in vectors:
-        cosines = []
-        for c in sorted(set(y)):
-            inside = [v for v, label in zip(vectors, y, strict=True) if label == c]
-            outside = [v for v, label in zip(vectors, y, strict=True) if label != c]
-            prototype = [
-                max(0.0, 16 * sum(v[w] for v in inside) / len(inside) - 4 * sum(v[w] for v in outside) / len(outside))
-                for w in range(n_words)
-            ]
-            length = math.sqrt(sum(p**2 for p in prototype)) or 1.0
-            cosines.append(sum(a * b for a, b in zip(d, prototype, strict=True)) / length)
-        expected.append(cosines)
+    for c in sorted(set(y)):
+        prototype = np.maximum(0.0, 16 * vectors[y == c].mean(axis=0) - 4 * vectors[y != c].mean(axis=0))
+        expected.append(vectors @ prototype / (np.linalg.norm(prototype) or 1.0))
+    expected = np.transpose(expected)
     found = Rocchio().fit(X, y)
     np.testing.assert_allclose(found._values(sparse.csr_array(X.astype(float))), expected, atol=1e-14)
     np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(expected, axis=1)])
@@ -108,19 +96,15 @@ def test_rocchio_equals_the_formula(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_prind_equals_the_formula(seed):
     X, y = random_counts(seed)
-    n_words, total = X.shape[1], X.sum()
     weights = []
     for c in sorted(set(y)):
         inside = X[y == c]
-        own = []
-        for w in range(n_words):
+        own = np.zeros(X.shape[1])
+        for w in np.flatnonzero(inside.sum(axis=0)):
             containing = np.count_nonzero(inside[:, w])
-            if containing:
-                ratio = (inside[:, w].sum() / inside.sum()) / (X[:, w].sum() / total)
-                own.append(ratio * containing * math.log2(len(inside) / containing))
-            else:
-                own.append(0.0)
-        weights.append([value / sum(own) for value in own])
+            ratio = (inside[:, w].sum() / inside.sum()) / (X[:, w].sum() / X.sum())
+            own[w] = ratio * containing * math.log2(len(inside) / containing)
+        weights.append(own / own.sum())
     found = PrInd().fit(X, y)
     np.testing.assert_allclose(found.weights_, weights, atol=1e-14)
     np.testing.assert_array_equal(found.predict(X), found.classes_[np.argmax(X @ np.transpose(weights), axis=1)])
