@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from greylag.core.checks import check_counts
+from greylag.core.checks import check_choice, check_counts
 from greylag.diversity.coverage import CoverageGain, subtopic_gain
 from greylag.errors import ModelError, ParameterError
 from greylag.evaluation.subtopics import Subtopics
@@ -91,8 +91,7 @@ class CoverageFeatures:
         for criterion in self.criteria:
             if not re.fullmatch(r"\w+", str(criterion.kind)) or not 0 < criterion.bound < np.inf:
                 raise ParameterError(f"invalid criterion {tuple(criterion)}: see coverage_model.Criterion")
-        if self.levels not in get_args(Levels):
-            raise ParameterError(f"levels must be own or all, not {self.levels!r}")
+        check_choice("levels", self.levels, get_args(Levels))
         for name, values in (("criteria", self.criteria), ("document_features", self.document_features)):
             if len(set(values)) != len(values):
                 raise ParameterError(f"{name} contain duplicates: {', '.join(map(str, values))}")

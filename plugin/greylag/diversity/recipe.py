@@ -108,11 +108,6 @@ class DiversityRecipe:
             changed["thresholds"] = self.thresholds
         return replace(PRESETS[self.preset], **changed)
 
-    @property
-    def method(self) -> str:
-        """The stage that applies the model: svmdiv or cssvm."""
-        return "svmdiv" if isinstance(self.learner, CuttingPlane) else "cssvm"
-
     def prepare(
         self,
         rankings: Run,

@@ -143,18 +143,17 @@ def _fit_grid(
     n_jobs: int | None = None,
 ) -> dict[float, Any]:
     """Fit a learner's result for each C of `grid`, in ascending order."""
+
+    def fit(costs: Sequence[float], training: Sequence[Example]) -> dict[float, Any]:
+        if hasattr(learner, "fit_path"):
+            return dict(learner.fit_path(model, training, costs))
+        return {C: replace(learner, C=C).fit(model, training) for C in costs}
+
     ascending = sorted(grid)
     # A path is one item of work: the constraints for one C are the start for the next.
     items = [ascending] if hasattr(learner, "fit_path") else [[C] for C in ascending]
-    work = partial(_fit, model=model, learner=learner)
-    solutions = parallel_map(work, items, training, what="values of C", n_jobs=n_jobs)
+    solutions = parallel_map(fit, items, training, what="values of C", n_jobs=n_jobs)
     return {C: solution for by_cost in solutions for C, solution in by_cost.items()}
-
-
-def _fit(grid: Sequence[float], training: Sequence[Example], *, model: CoverageModel, learner: Any) -> dict[float, Any]:
-    if hasattr(learner, "fit_path"):
-        return dict(learner.fit_path(model, training, grid))
-    return {C: replace(learner, C=C).fit(model, training) for C in grid}
 
 
 def choose_cost(model: CoverageModel, solutions: Mapping[float, Any], validation: Collection[Example]) -> float:
@@ -257,11 +256,8 @@ def train(
 
 def split_validation(examples: Mapping[str, Example]) -> tuple[dict[str, Example], dict[str, Example]]:
     """Split off every fourth example, to choose C on; the others are trained on."""
-    held_out = set(list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY])
-    return (
-        {qid: example for qid, example in examples.items() if qid not in held_out},
-        {qid: example for qid, example in examples.items() if qid in held_out},
-    )
+    held_out = {qid: examples[qid] for qid in list(examples)[VALIDATE_EVERY - 1 :: VALIDATE_EVERY]}
+    return {qid: example for qid, example in examples.items() if qid not in held_out}, held_out
 
 
 def _outcome(solution: Any) -> dict[str, Any]:

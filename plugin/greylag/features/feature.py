@@ -170,7 +170,13 @@ class PythonFeature(Evidence):
         def values(ranking: Ranking) -> FloatArray:
             # Checked every time: a wrong shape would be broadcast to all documents without an error.
             result = function(ranking)
-            numbers = scores_of(result, ranking.docids) if isinstance(result, Ranking) else self._numbers(result)
+            if isinstance(result, Ranking):
+                return scores_of(result, ranking.docids)
+            try:
+                numbers: FloatArray = np.asarray(result, dtype=np.float64)
+            except (TypeError, ValueError):
+                kind = type(result).__name__
+                raise ParameterError(f"feature {self} gave a {kind}: it must give numbers or a Ranking") from None
             if numbers.shape != (len(ranking),) or np.isinf(numbers).any():
                 raise ParameterError(
                     f"feature {self} gave an array of shape {numbers.shape} for query {ranking.qid}: it must give a "
@@ -179,13 +185,6 @@ class PythonFeature(Evidence):
             return numbers
 
         return values
-
-    def _numbers(self, result: Any) -> FloatArray:
-        try:
-            return np.asarray(result, dtype=np.float64)
-        except (TypeError, ValueError):
-            kind = type(result).__name__
-            raise ParameterError(f"feature {self} gave a {kind}: it must give numbers or a Ranking") from None
 
 
 def unique_features(features: Sequence[Feature]) -> tuple[Feature, ...]:
