@@ -68,6 +68,7 @@ class AspectStage(GreedyStage):
         assert self.aspects is not None
         if callable(self.aspects):
             scores = np.asarray(self.aspects(candidates), dtype=np.float64)
+            # NaN is no score, and counts as 0 below; infinity could not be scaled.
             if scores.ndim != 2 or len(scores) != len(candidates) or np.isinf(scores).any():
                 raise ParameterError(
                     f"query {candidates.qid}: aspects gave an array of shape {scores.shape} for {len(candidates)} "

@@ -76,9 +76,10 @@ class CandidateMaker:
 
     def _field(self, name: str, ranking: Ranking) -> csr_matrix:
         titles = self.titles or {}
+        # Analysed like the texts, so that a word of a title is the column of the same word in the text.
         words = [self.index.query_terms(_text(docid, titles.get(docid, ""), name)) for docid in ranking.docids]
         columns = np.concatenate([np.empty(0, dtype=np.int64), *words])
-        known = columns >= 0
+        known = columns >= 0  # other words are in no text, and cannot be covered
         rows = np.repeat(np.arange(len(words)), [*map(len, words)])[known]
         return csr_matrix((np.ones(len(rows)), (rows, columns[known])), shape=(len(words), self.index.n_terms))
 

@@ -178,6 +178,7 @@ def choose_diversifier(
     steps = [StageStep.parse(text) for text in methods] if methods else _usable(index, resources)
     if not steps or len(set(steps)) < len(steps):
         raise ParameterError("give an index, vectors or scores of aspects" if not steps else "a method is given twice")
+    # Of the judged queries and not of the rankings: one that the run lacks counts as 0.
     test_qids = split_folds(list(qrels), folds, seed)
     before = _evaluated(first, qrels, parsed)
     tried = dict[str, _MethodScores]()

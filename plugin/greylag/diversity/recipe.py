@@ -201,6 +201,7 @@ def train_to_diversify(
         raise ParameterError(f"validate needs {VALIDATE_EVERY} queries with subtopics, not {len(examples)}")
     qids, held_out = list(examples), None
     if folds is not None:
+        # One seed for all models, so that their held-out rankings can be compared.
         parts = split_folds(qids, folds, 0)
         held_out = diversify_by_fold(recipe, make, examples, qids, parts, rankings, n_jobs=n_jobs, tag=tag)
     fitted, scored = recipe.fit(examples, make, n_jobs=n_jobs), held_out

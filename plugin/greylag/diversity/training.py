@@ -87,6 +87,7 @@ def training_examples(
     of_rankings = parallel_map(work, pairs, what="candidates", n_jobs=n_jobs)
     by_qid = {ranking.qid: example for ranking, example in zip(used, of_rankings, strict=True)}
     examples = {qid: example for qid, example in by_qid.items() if example is not None}
+    # Told apart, since the judgements are to blame for the one and the run for the other.
     without = [qid for qid, example in by_qid.items() if example is None and qrels.get(qid)]
     unjudged = [qid for qid in by_qid if not qrels.get(qid)]
     if not examples:

@@ -254,6 +254,7 @@ def occurrences(
 
 def term_occurrences(frequencies: Int32Array, n_windows: int) -> tuple[IntArray, Int32Array, Int32Array, Int32Array]:
     """Return the result of `occurrences` for single terms, from their tf in documents, shape (terms, documents)."""
+    # A single term is as frequent in every window: a code of 0 is below all widths, and rows of tf repeat a number.
     terms, documents = np.nonzero(frequencies)
     tf = frequencies[terms, documents]
     several = tf > 1
@@ -274,6 +275,7 @@ def add_counts(
         for i in range(offsets[c], offsets[c + 1]):
             code = codes[i]
             for w in range(len(widths)):
+                # A code is the least width that matches, so that all wider windows have the match, too.
                 if code >= 0:
                     within[w] += code <= widths[w]
                 else:

@@ -178,10 +178,3 @@ def test_document_features_are_summed():
     weights = np.zeros(x.features.n_features)
     weights[-4] = 1.0
     assert CoverageModel(8).infer(x, weights).tolist() == list(range(8))
-
-
-def test_empty_documents_come_last():
-    index = PositionalIndex.from_texts({"a": "", "b": "cat", "c": "cat dog"})
-    x = CandidateMaker(index, PRESETS["svmdiv"])(Ranking("q", "", ("a", "b", "c"), np.array([3.0, 2.0, 1.0])))
-    weights = np.ones(x.features.n_features)
-    assert CoverageModel(3).infer(x, weights).tolist() == [2, 0, 1]

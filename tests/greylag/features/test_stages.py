@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from greylag.diversity import MMR, Coverage, DiversityModel, RandomOrder, SVMDiv
+from greylag.diversity import MMR, Coverage, DiversityModel, SVMDiv
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spelling import parse_feature, parse_features
@@ -11,7 +11,7 @@ from greylag.features.stages import StageScore
 from greylag.manifold import ManifoldRanker
 from greylag.rankers import ModelRanker, RankingModel, RM3Stage
 from greylag.ranking import Ranking
-from greylag.stages import StageStep, registered_stages
+from greylag.stages import StageStep
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
 
@@ -91,18 +91,6 @@ def test_options_that_are_files(tmp_path):
     assert step.files() == [str(judged)]
     assert str(step.place_files(lambda file: "x")) == "manifold(alpha=0.5,feedback=x)"
     refuses(lambda: values("stage:manifold(feedback=absent.txt)"), FormatError, "absent.txt")
-
-
-def test_every_registered_stage_can_be_spelt():
-    for name in registered_stages():
-        step = StageStep(name)
-        assert ("index" in step.stage.needs) == (
-            name not in ("leave-out-self", "random", "mmr", "xquad", "pm2", "manifold", "dpp", "msd", "group-limit")
-        )
-        if not step.stage.readers.keys() & {"model", "aspects", "groups"}:
-            assert set(step.make(INDEX)(RANKING).docids) == set(RANKING.docids)
-    assert [str(step) for step in StageScore.parse("stage:rm3 >> mmr(k=20)").steps] == ["rm3", "mmr(k=20)"]
-    assert StageStep.parse("random(seed=3)").make(None)(RANKING).docids == RandomOrder(seed=3)(RANKING).docids
 
 
 def test_one_spelling():

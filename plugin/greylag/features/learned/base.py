@@ -35,6 +35,7 @@ class LearnedFeature(Evidence):
     @cached_property
     def digest(self) -> str:
         """The beginning of the SHA-256 of the parameters."""
+        # It is the feature's spelling: with other parameters it is another feature, for caches, too.
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()[:12]
 
     @abstractmethod
@@ -61,6 +62,7 @@ def learned_features(features: Iterable[Feature]) -> dict[str, LearnedFeature]:
     for feature in features:
         base = feature.base
         if isinstance(base, LearnedFeature):
+            # Inner ones first, so that a reader of the file knows the parts of what it makes.
             found |= {**learned_features(base.parts()), str(base): base}
     return found
 

@@ -98,6 +98,7 @@ class Translation(LearnedFeature):
             shares = np.concatenate([itself, *((1 - self.own) * share for *_, share in found)])
             at, words, shares = at[words >= 0], words[words >= 0], shares[words >= 0]
             vocabulary, columns = np.unique(words, return_inverse=True)
+            # The index reads ascending documents; a sparse product, as a term has few translations.
             order = np.argsort(documents)
             tf = np.empty((len(terms), len(documents)))
             matrix = csr_array((shares, (at, columns)), shape=(len(terms), len(vocabulary)))
@@ -188,10 +189,12 @@ def estimate(
     for _ in range(rounds):
         expected, likelihood = [np.empty(0)], 0.0
         for query, first, end in zip(queries, ends[:-1], ends[1:], strict=True):
+            # Expectation: the share of each query term that each word of its documents accounts for.
             current = shares[cells[first:end]].reshape(query.cells.shape)
             frequencies = query.fixed + (1 - own) * (query.tf @ current.T)
             likelihood += float(np.einsum("nu,u->", np.log(frequencies), query.times))
             expected.append((current * (query.tf.T @ (query.times / frequencies)).T).ravel())
+        # Maximisation: the shares of a word add up to 1 again.
         sums = np.bincount(cells, weights=np.concatenate(expected), minlength=len(keys))
         totals = np.bincount(by_word, weights=sums)[by_word]
         shares = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), shares)
@@ -213,6 +216,7 @@ def _queries(index: PositionalIndex, pairs: Sequence[tuple[str, Sequence[str]]],
             occurs[words] += 1
             found.append((terms, times / tf.shape[0], words, tf))
     queries = []
+    # A word of a single query would be translated into whatever that query says.
     for terms, times, all_words, tf in found:
         words = all_words[occurs[all_words] >= MIN_QUERIES]
         background = weighting.clique(*term_counts(index, terms))

@@ -149,6 +149,7 @@ def _add_steps(
 ) -> None:
     """Add the step from each node to the next to the column of the feature that the node splits by."""
     for row in range(len(values)):
+        # By steps and not by leaves: the sum is the same, and each step says which feature it is due to.
         for root in roots:
             node = root
             while split[node] >= 0:
