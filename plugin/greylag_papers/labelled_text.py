@@ -80,6 +80,7 @@ def read_labelled_texts(path: Path, documents: Documents) -> LabelledTexts:
         if docid in selected_texts:
             raise record.fault(f"duplicate id {docid!r}")
         names = record.names(documents.label)
+        # Labels that are not selected do not count: a text with one selected label among others is kept.
         selected = [name for name in names if not documents.labels or name in documents.labels]
         text = "\n".join(record.text(field) for field in documents.text)
         if documents.skip_headers:

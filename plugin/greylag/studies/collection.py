@@ -249,6 +249,7 @@ def open_collection(settings: CollectionSettings, context: Context) -> OpenColle
     stop = settings.queries.stop_words
     words = frozenset() if stop is None else read_stop_words(stop if stop in STOP_LISTS else settings.path(stop))
     form = QueryForm(settings.queries.first_sentence, words)
+    # Files are read before an index is built, which may take hours.
     texts_of, qrels, tested = settings.read()
     topics = {qid: form.shorten(text) for qid, text in texts_of.items()}
     subtopics = settings.read_subtopics(tested)
@@ -288,6 +289,7 @@ def texts_of_documents(
     """Return texts by docid: of an index in memory those that are known, of Lucene's those that it stores."""
     if isinstance(lucene, PositionalIndex):
         return {docid: known[docid] for docid in docids if docid in known}
+    # Numbers of unknown documents are negative, and Lucene has no text of them.
     numbers = index.documents([*docids])
     found = lucene.texts_of(numbers[numbers >= 0].tolist())
     return dict(zip(compress(docids, (numbers >= 0).tolist()), found, strict=False))

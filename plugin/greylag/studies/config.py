@@ -113,6 +113,7 @@ PLAIN = {
 
 def fault(form: type[BaseModel], error: ValidationError) -> tuple[str, str]:
     """Return the place of the first fault, "" if it is of several fields, which the reason names; and the reason."""
+    # One fault at a time: later ones may follow from the first.
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:

@@ -39,6 +39,7 @@ class Settings(config.Experiment):
     @model_validator(mode="after")
     def check_collections(self) -> Self:
         """Check the fields of each collection, and that all have the same systems and measures."""
+        # Steps can be corrected together, and share a table, only if all collections have the same.
         systems = {
             name: (
                 [one.first_stage.name, *(source for source, _ in one.first_stage.sources)],

@@ -138,6 +138,7 @@ class Settings(CollectionSettings):
             if read_call(text)[0] == FUSION and len(self.first_stage.sources) < 2:
                 raise ValueError(f"{name}: fusion needs at least two rankings in first_stage.model")
             self.recipe(text)
+        # Rankings of the first stage may be named as the searches that are scored beside it; other systems may not.
         before = dict.fromkeys(
             [self.first_stage.name, *(name for name, _ in self.first_stage.sources), *SCORED_SEARCHES]
         )
@@ -209,6 +210,7 @@ def _check_sources(stages: Iterable[str], folder: Path) -> None:
     """Check that a stage of a module that is in the folder comes from there."""
     for step in (step for text in stages for step in stages_of(text)):
         beside = folder / f"{step.name.partition(':')[0].replace('.', '/')}.py"
+        # Python imports a module once: an installed one of this name would hide the file without a word.
         source = getsourcefile(step.stage)
         if ":" in step.name and beside.exists() and not (source and beside.samefile(source)):
             raise ParameterError(f"stage {step.name} comes from {source}, not from {beside}: rename the file")
@@ -294,6 +296,7 @@ def cross_validate(settings: Settings, opened: OpenCollection, context: Context,
     """Cross-validate one of `Settings.systems`, by default the main model; the test topics of a split are one fold."""
     tag, text = settings.systems[system]
     recipe, option = settings.recipe(text, opened.sources), settings.training
+    # A split is one fold whose training topics are all others, so that both forms take one road.
     folds = option.folds if settings.test_topics is None else [opened.tested]
     return training.cross_validate(
         recipe,

@@ -133,6 +133,7 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
     """Compare each step by query: the reranked run by relevance, a diversified run by subtopics if there are any."""
     collection, main = ranked.collection, ranked.main
     steps = [step for step in ranked.steps if step[0] in (collection.first.tag, main)]
+    # Texts are read once for all steps, and only of documents that are shown.
     tops = {
         docid
         for name in dict.fromkeys(chain.from_iterable(steps))
@@ -140,6 +141,7 @@ def _changes(ranked: Ranked) -> list[QueryChanges]:
         for docid in ranking.docids[:TOP_K]
     }
     show = excerpts(collection.texts(tops), collection.lucene.analyze)
+    # Each query is explained by the model that ranked it, which was trained on the other folds.
     by_fold = zip(ranked.rankers, ranked.folds, strict=False)  # none of fusion
     models = {qid: fitted.model for fitted, fold in by_fold for qid in fold}
     explained = reasons(collection.first, models, collection.index) if models else None

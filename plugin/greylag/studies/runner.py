@@ -79,6 +79,7 @@ def run_study(
         earlier = _earlier_files(out)
         # What every study writes, before hours of work; the names of other files are known only after it.
         _check_free(out, earlier, [RESULTS] if earlier else [FINISHED, RESULTS])
+        # Folds of an interrupted run count only under the same key: other data or code starts anew.
         with resuming(out / WORK, lambda: key):
             outcome = _marked(study.run(settings, study.open(settings, context), context), inputs)
         files = outcome_files(outcome, fields, metadata)
@@ -107,6 +108,7 @@ def _write(
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         write(out / name)
     for name in earlier.keys() - files.keys():
+        # What somebody edited since is theirs.
         if (out / name).is_file() and _digest(out / name) == earlier[name]:
             (out / name).unlink()
     report = f"\nThe report is {out / REPORT}\n" if outcome.sections else ""

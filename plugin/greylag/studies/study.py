@@ -54,6 +54,7 @@ class Context:
         """Time a block: add its seconds to those of `step`, and report them as progress."""
         start = time.perf_counter()
         yield
+        # Not in a `finally`: a step that fails has no time to report.
         spent = time.perf_counter() - start
         self.seconds[step] = self.seconds.get(step, 0.0) + spent
         self.progress(f"{step}: {spent:.1f} s")
@@ -76,6 +77,7 @@ class Outcome:
     def __post_init__(self) -> None:
         if not self.tables:
             tables = [part for section in self.sections for part in section.parts if isinstance(part, Table)]
+            # The class is frozen; a study whose report has all tables need not list them twice.
             object.__setattr__(self, "tables", tables)
 
 

@@ -30,6 +30,7 @@ class WordCountClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the classifier."""
         counts, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        # Counts below 0 would give NaN in some formulas, and a number without sense in others.
         check_non_negative(counts, type(self).__name__)
         check_classification_targets(labels)
         self.classes_, number = np.unique(labels, return_inverse=True)

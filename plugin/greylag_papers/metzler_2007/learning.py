@@ -52,7 +52,7 @@ from greylag.studies import (
 )
 from greylag.studies import Settings as Part
 from greylag.trec import at_level
-from greylag_papers.metzler_2007.choice import choose_learner
+from greylag_papers.metzler_2007.choice import HeldOut, choose_learner
 
 Values = Annotated[tuple[float, ...], Field(min_length=1)]
 Counts = Annotated[tuple[int, ...], Field(min_length=1)]
@@ -155,7 +155,6 @@ CLAIMED = (
 )  # fmt: skip
 """The comparisons that the paper makes claims about."""
 FIVE = 5  # features; the paper's rule stops there, or when no feature raises the training mean
-HeldOut = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,6 @@ class Learned:
     # the measure of each training query, for the systems that follow the paper's rule
     training: Mapping[str, Mapping[str, float]]
     set_aside: tuple[str, ...]  # features that are trivial or duplicates by value, with the reasons
-    candidates: int  # features that are left, without those of expansion
 
 
 def tune_baselines(experiment: Experiment, folds: Sequence[Fold], progress: Progress) -> dict[str, list[Fitted]]:
@@ -298,10 +296,10 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         for system in (SELECTED, RETRAINED)
     }
     for system, training in ((CHOSEN, textual), (EXPANDED, useful)):
-        choice = choose_learner(
+        chosen, held_out = choose_learner(
             training, experiment.greedy, experiment.measure, folds=options.inner_folds, seed=options.seed, n_jobs=n_jobs
         )
-        select(system, training, choice.learner, choice.held_out)
+        select(system, training, chosen, held_out)
     ascent = CoordinateAscent(experiment.measure, restarts=options.restarts, seed=options.seed)
     selections[ASCENT] = textual, ascent, ascent.fit(textual, n_jobs=n_jobs)
     models = {
@@ -310,7 +308,7 @@ def learn(experiment: Experiment, fold: Fold, parameters: FeatureParameters) -> 
         )
         for system, (training, learner, selection) in selections.items()
     }
-    return Learned(models, curves, by_query, tuple(set_aside), len(textual.specs))
+    return Learned(models, curves, by_query, tuple(set_aside))
 
 
 def _named(data: RankingData, names: Sequence[str]) -> RankingData:

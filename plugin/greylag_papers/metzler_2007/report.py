@@ -18,7 +18,6 @@ from greylag.evaluation import (
     Significance,
     compare_scores,
 )
-from greylag.features import candidate_pool
 from greylag.rankers import RankingModel
 from greylag.recipes import Fitted
 from greylag.reports import Figure, Panel, Section, change_chart, line_figure
@@ -207,7 +206,6 @@ def sections(findings: Findings) -> list[Section]:
             _TEXTS["features"],
             [models_table(name, findings.models[name], ordered=name != ASCENT) for name in LEARNED],
         ),
-        Section("The pool", pool_text(findings), [set_aside_table(findings)]),
     ]
 
 
@@ -362,25 +360,3 @@ def handpicked_table(findings: Findings) -> Table:
         rows.append((picked.name, f"{findings.experiment.settings.training.objective}, training", *scores))
     folds = [f"fold {fold.number}" for fold in findings.folds]
     return Table("Hand-picked models: tuned parameters, trained weights", ("model", "", *folds), rows)
-
-
-def pool_text(findings: Findings) -> str:
-    """Return the size of the pool, before and after features were removed."""
-    experiment = findings.experiment
-    features, left = experiment.settings.features, findings.learned[0].candidates
-    total = len(candidate_pool(features.pool)) + len(features.priors)
-    return (
-        f"{total} candidates, not counting expansion features. In the first fold, {total - left} of them are trivial "
-        f"or duplicates, and {left} remain; the paper has 48. Cliques of FD have at most {features.max_clique} terms; "
-        f"{experiment.limited} queries have more."
-    )
-
-
-def set_aside_table(findings: Findings) -> Table:
-    """Return the features that were removed from the pool, with the reasons."""
-    folds: dict[str, list[str]] = {}
-    for fold, part in zip(findings.folds, findings.learned, strict=True):
-        for reason in part.set_aside:
-            folds.setdefault(reason, []).append(str(fold.number))
-    rows = [(", ".join(numbers), reason) for reason, numbers in folds.items()]
-    return Table("Features removed from the pool", ("folds", "reason"), rows)

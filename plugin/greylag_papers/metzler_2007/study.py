@@ -52,6 +52,7 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
     with context.timed("ranking and scoring"):
         tests = [fold.test for fold in folds]
         tested = {qid for test in tests for qid in test}
+        # A split tests some of the queries, and all systems are scored on these.
         runs = {FIRST: first.select_queries(tested)}
         for system, fold_models in models.items():
             stages = [ModelRanker(model, index) for model in fold_models]

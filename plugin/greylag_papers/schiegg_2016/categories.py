@@ -43,6 +43,7 @@ def fold_tasks(categories: Sequence[Sequence[LabelledImage]], seed: int) -> list
     order = np.random.default_rng(seed).permutation(len(examples))
     folds = [[examples[number] for number in order[fold::FOLDS]] for fold in range(FOLDS)]
     tasks = []
+    # In a circle, so that every fold has each use equally often.
     for first in range(FOLDS):
         training, *others = folds[first:] + folds[:first]
         validation, test = (

@@ -102,6 +102,7 @@ def claims(
     rows: dict[str, dict[str, float]] = {}
     for quantity in quantities:
         values = {
+            # Sorted by unit: `contrasts` pairs values by their position.
             name: [loss for _, loss in sorted(source.by_unit(name, unit, quantity).items())]
             for source in (table, matched)
             for name in dict.fromkeys(trial.method for trial in source.trials)

@@ -163,6 +163,7 @@ def unary_baselines(scenes: Scenes, n_labels: int, costs: Sequence[float]) -> di
     for C in costs:
         svm = LinearSVC(C=C, class_weight="balanced", random_state=0, max_iter=20000).fit(features, labels)
         linear = indices(svm.predict)
+        # C is chosen on validation scenes alone, as parameters of the ensembles are.
         if (average := float(np.nanmean(linear["validation"]))) > best:
             best, indices_of[LINEAR] = average, linear
     return indices_of

@@ -189,6 +189,7 @@ def run_trials(
         lambda pair: optimum(model, *pair), pairs, what="structured SVMs", n_jobs=n_jobs, prefer="processes"
     )
     optima = dict(zip(pairs, starts, strict=True))
+    # All ensembles of a task and C start from one optimum, so that methods differ by what they do after it.
     work = [
         (task, method, M, learner, optima[task, learner.C])
         for (method, M), of_method in learners.items()

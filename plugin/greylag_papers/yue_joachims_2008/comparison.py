@@ -225,6 +225,7 @@ def svmdiv_losses(split: Split, space: str, k: int, grid: Collection[float]) -> 
     greedy = float(np.mean([truth.loss(model.target(x, truth)) for x, truth in training]))
     solutions, rows, fits = {}, [], []
     start = time.perf_counter()
+    # Each C starts from the constraints of the smaller one, so that times are of the path.
     for C, solution in LEARNER.fit_path(model, training, grid):
         seconds = time.perf_counter() - start
         solutions[C], fitted = solution, mean_loss(model, training, solution.weights)

@@ -82,6 +82,7 @@ def synthetic_queries(data: SyntheticSubtopics) -> list[StudyQuery]:
                 str(number),
                 truth,
                 frequencies=frequencies,
+                # A document without rare words has a vector of zeros, and not of NaN.
                 vectors=weights.multiply(1.0 / np.maximum(lengths, 1e-300)).tocsr(),
                 relevance=np.zeros(n),  # there is no query: MMR is left with novelty alone
                 candidates={

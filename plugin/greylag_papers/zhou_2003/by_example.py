@@ -51,6 +51,7 @@ def roc_areas(scores: FloatArray, classes: NDArray[Any], queries: Sequence[int |
     areas = np.empty(len(queries))
     for i, (column, points) in enumerate(zip(scores.T, queries, strict=True)):
         ranked = np.ones(len(classes), dtype=bool)
+        # A query is close to itself by every method, and finding it again is no merit.
         ranked[points] = False
         areas[i] = roc_auc_score(classes[ranked] == classes[np.ravel(points)[0]], column[ranked])
     return areas

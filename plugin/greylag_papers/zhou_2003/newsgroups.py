@@ -131,6 +131,7 @@ def areas_on_graph(
     if graph == "connecting":
         products = (X @ X.T).toarray()
         norms = products.diagonal()
+        # Rounding may leave a square below 0 for equal messages.
         distances = np.sqrt(np.maximum(norms[:, None] + norms - 2 * products, 0.0))
         W: AffinityGraph = np.where(connecting(distances), products, 0.0)
     else:

@@ -261,6 +261,7 @@ def spread(X: FloatArray, queries: IntArray, settings: Settings) -> FloatArray:
 
 def nearness(X: FloatArray, queries: IntArray) -> FloatArray:
     """Compute minus the distance to the nearest query; shape as for `spread`."""
+    # The nearest of the first k queries, for every k at once.
     distances = cdist(X, X[queries.ravel()]).reshape(len(X), *queries.shape)
     return -np.minimum.accumulate(distances, axis=-1)
 

@@ -32,10 +32,10 @@ def test_the_choice_is_by_cross_validation(epsilon):
     measure = Objective("nDCG", 10)
     learners = [GreedySelection(Objective("nDCG", k), max_features=4, epsilon=epsilon) for k in (3, 10, 20)]
     expected = [explicit(data, learner, measure, 3, 7) for learner in learners]
-    choice = choose_learner(data, learners, measure, folds=3, seed=7)
-    np.testing.assert_allclose(choice.held_out, expected, rtol=1e-12)
+    learner, held_out = choose_learner(data, learners, measure, folds=3, seed=7)
+    np.testing.assert_allclose(held_out, expected, rtol=1e-12)
     flat = [value for own in expected for value in own]
     best, features = divmod(int(np.argmax(flat)), 4)
-    assert choice.learner == replace(learners[best], max_features=features + 1)
+    assert learner == replace(learners[best], max_features=features + 1)
     alone = held_out_means(data, learners[1], measure, folds=3, seed=7, n_jobs=2)
-    np.testing.assert_array_equal(alone, choice.held_out[1])
+    np.testing.assert_array_equal(alone, held_out[1])

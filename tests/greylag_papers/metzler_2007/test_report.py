@@ -30,7 +30,6 @@ def test_the_report_counts_and_ranks(done, page):
         "634 documents; 24 judged queries in 3 folds",
         f"have p < 0.05 before and {sum(c['corrected_p'] < 0.05 for c in found)} after",
         "Holm's correction over all 60 comparisons",
-        "28 candidates",
         f"in {sum(done.results['retraining']['same'])} of 3 folds",
         f"; k1 of BM25 in {at_end} of 3 folds; mu of SDM",
     ):
