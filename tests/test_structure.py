@@ -185,7 +185,7 @@ def test_importing_greylag_loads_nothing_heavy():
         ("explain ", NATIVE | {"greylag.reports.charts", "greylag.recipes.general", "greylag.cli.search"}),
     ],
 )
-def test_help_loads_nothing_heavy(command: str, heavy: set[str]) -> None:
+def test_help_loads_nothing_heavy(command, heavy):
     code = (
         f"import sys; sys.argv = 'greylag {command}--help'.split(); from greylag.cli import main\n"
         "try: main()\nexcept SystemExit: print(*sys.modules)"

@@ -314,11 +314,7 @@ class Run(Printed, Mapping[str, Ranking]):
 
     @classmethod
     def from_dict(
-        cls,
-        scores: Mapping[str, Scored],
-        topics: Mapping[str, str] | None = None,
-        *,
-        tag: str = "greylag",
+        cls, scores: Mapping[str, Scored], topics: Mapping[str, str] | None = None, *, tag: str = "greylag"
     ) -> Run:
         """Build a run from scores by qid and docid, the form of pytrec_eval, or from scored lists by qid.
 

@@ -8,15 +8,7 @@ import pytest
 
 from greylag.errors import ParameterError
 from greylag.features.fused_runs import run_columns
-from greylag.fusion import (
-    FUSIONS,
-    RRF,
-    CombSUM,
-    GivenRun,
-    PooledSources,
-    fuse_runs,
-    parse_fusion,
-)
+from greylag.fusion import FUSIONS, RRF, CombSUM, GivenRun, PooledSources, fuse_runs, parse_fusion
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import FusionRanker
 from greylag.ranking import Query, Ranking, Run

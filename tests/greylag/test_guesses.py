@@ -54,14 +54,11 @@ def test_scored_lists(tmp_path):
     assert GivenRun(lists)(Query("1", "cat")) == GivenRun(SCORES)(Query("1", "cat")) == RUN["1"]
 
 
-def test_hits_of_a_ranking_and_one_measure(tmp_path):
+def test_hits_of_a_ranking():
     assert [(hit.docid, hit.score) for hit in RUN["1"]] == [("d1", 2.0), ("d2", 1.0)] == [*RUN["1"]]
     assert (RUN["1"][0].docid, RUN["1"][-1].score) == ("d1", 1.0)
     with pytest.raises(IndexError):
         RUN["1"][2]
-    assert greylag.evaluate(RUN, QRELS, "AP").means.tolist() == [1.0]
-    greylag.write_run(SCORES, tmp_path / "scores.run")
-    assert greylag.read_run(tmp_path / "scores.run").to_dict() == SCORES
 
 
 def test_a_text_for_a_query_and_a_path_for_a_model(tmp_path):

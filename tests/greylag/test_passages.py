@@ -295,39 +295,36 @@ def test_vectors_by_a_function_of_texts():
         assert found == rerank("cat", PASSAGES[::-1], SCORED, vectors=ROWS[::-1], **given)
 
 
-TEXTS = [
-    f"{first} {last}" for first in ("heat", "geese", "wing", "cat", "boundary") for last in ("flow", "sat", "layer")
-]
+WORDS = [f"{first} {last}" for first in ("heat", "geese", "wing", "cat", "bound") for last in ("flow", "sat", "layer")]
+TEXTS = {f"d{n}": text for n, text in enumerate(WORDS)}
 
 
-def beside(query, texts, passages, scores):
-    """Positions and scores by the general model over one index of all texts, a latent basis of the first."""
-    docids = [f"passage {n}" for n in range(len(passages))]
-    both = {f"d{n}": text for n, text in enumerate(texts)} | dict(zip(docids, passages, strict=True))
-    index = PositionalIndex.from_texts(both)
-    if scores is None:
-        flat = Ranking("q", query, tuple(docids), np.zeros(len(docids)))
-        scores = FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0].tolist()
-    ranked = GeneralRanker(index)(Ranking.sort("q", query, docids, scores))
-    return [(docids.index(docid), score) for docid, score in zip(ranked.docids, ranked.scores.tolist(), strict=True)]
+def by_bm25(index, query, docids):
+    """The documents by BM25, ranked."""
+    flat = Ranking("q", query, docids, np.zeros(len(docids)))
+    return flat.rescore(FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0])
+
+
+def placed(ranked):
+    return [(new.position, new.score) for new in ranked]
 
 
 @pytest.mark.parametrize("scores", [None, SCORED])
 def test_statistics_are_those_of_the_background_and_the_passages(scores, monkeypatch):
-    background = PositionalIndex.from_texts({f"d{n}": text for n, text in enumerate(TEXTS)})
-    found = Reranker("general", background=background).rank("cat flow dog", PASSAGES, scores)
+    """By the general model over one index of all texts, a latent basis of the first."""
+    query, background = "cat flow dog", PositionalIndex.from_texts(TEXTS)
+    found = Reranker("general", background=background).rank(query, PASSAGES, scores)
     # The decomposition is the background's, by which the index of both is decomposed here.
-    both = PositionalIndex.from_texts(
-        {f"d{n}": text for n, text in enumerate(TEXTS)} | {f"passage {n}": text for n, text in enumerate(PASSAGES)}
-    )
+    docids = tuple(f"passage {n}" for n in range(len(PASSAGES)))
+    both = PositionalIndex.from_texts(TEXTS | dict(zip(docids, PASSAGES, strict=True)))
     places, right = latent.decomposed(background)
-    terms = background.terms_of(np.arange(background.n_terms))
     of_both = np.full(both.n_terms, -1)
-    of_both[both.term_numbers(terms)] = places
+    of_both[both.term_numbers(background.terms_of(np.arange(background.n_terms)))] = places
     monkeypatch.setattr(latent, "decomposed", lambda index: (of_both, right))
-    expected = beside("cat flow dog", TEXTS, PASSAGES, scores)
-    assert [new.position for new in found] == [position for position, _ in expected]
-    np.testing.assert_allclose([new.score for new in found], [score for _, score in expected], atol=1e-12)
+    first = by_bm25(both, query, docids) if scores is None else Ranking.sort("q", query, docids, scores)
+    expected = GeneralRanker(both)(first)
+    assert [docids[new.position] for new in found] == [*expected.docids]
+    np.testing.assert_allclose([new.score for new in found], expected.scores, atol=1e-12)
 
 
 def test_without_background_documents_without_the_words_are_supposed():
@@ -335,21 +332,17 @@ def test_without_background_documents_without_the_words_are_supposed():
     assert found == rerank("cat flow dog", PASSAGES, method="general")
     padded = {f"{n}": text for n, text in enumerate(PASSAGES)} | {f"e{n}": "" for n in range(50)}
     index = PositionalIndex.from_texts(padded)
-    flat = Ranking("q", "cat flow dog", tuple(padded)[:5], np.zeros(5))
-    first = flat.rescore(FeatureExtractor(index, parse_features("FI/term/BM25"))(flat)[:, 0])
-    expected = GeneralRanker(index)(first)
-    assert [f"{new.position}" for new in found] == [*expected.docids]
-    assert [new.score for new in found] == expected.scores.tolist()
+    expected = GeneralRanker(index)(by_bm25(index, "cat flow dog", tuple(padded)[:5]))
+    assert placed(found) == [(int(docid), score) for docid, score in expected]
     assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
 
 
 def test_lone_surrogates_belong_to_no_word(tmp_path):
     background = lucene_index(tmp_path, {"d": "the cat sat", "e": "a dog ran"}, "en")
     for reranker in (Reranker("mmr"), Reranker("mmr", background=background)):
-        found = reranker.rank("\ud800 cat", ["x \udfff y", "cat"])
-        assert [(new.position, new.score) for new in found] == [
-            (new.position, new.score) for new in reranker.rank("cat", ["x y", "cat"])
-        ]
+        assert placed(reranker.rank("\ud800 cat", ["x \udfff y", "cat"])) == placed(
+            reranker.rank("cat", ["x y", "cat"])
+        )
 
 
 def test_a_background_of_another_language_is_refused(tmp_path):
@@ -362,11 +355,10 @@ def test_a_background_of_another_language_is_refused(tmp_path):
 
 @pytest.mark.parametrize("language", ["en", "whitespace"])
 def test_passages_are_analysed_as_a_background_of_lucene_was(tmp_path, language):
-    texts = {f"d{n}": text for n, text in enumerate(TEXTS)}
-    index = index_beside(lucene_index(tmp_path, texts, language), {"p": "The Cats sat, heated."})
-    alike = index_beside(PositionalIndex.from_texts(texts, language=language), {"p": "The Cats sat, heated."})
+    index = index_beside(lucene_index(tmp_path, TEXTS, language), {"p": "The Cats sat, heated."})
+    alike = index_beside(PositionalIndex.from_texts(TEXTS, language=language), {"p": "The Cats sat, heated."})
     assert index.terms_of(np.arange(index.n_terms)) == alike.terms_of(np.arange(alike.n_terms))
-    last = len(texts)
+    last = len(TEXTS)
     assert index.token_stream(last)[0].tolist() == alike.token_stream(last)[0].tolist()
 
 

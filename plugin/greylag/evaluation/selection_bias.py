@@ -120,10 +120,7 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
         gains = np.round(sign * (values - values[names.index(baseline)]), DIFFERENCE_DECIMALS)
         found = _corrected(scores[baseline], baseline, chosen, by_all, unseen, widening(gains, seed))
     return BestOfMany(
-        chosen,
-        float(unseen.mean()),
-        found,
-        simultaneous(scores, baseline, seed=seed) if len(names) > 1 else None,
+        chosen, float(unseen.mean()), found, simultaneous(scores, baseline, seed=seed) if len(names) > 1 else None
     )
 
 

@@ -15,17 +15,7 @@ from greylag.core.checks import check_choice, naming
 from greylag.core.citations import cite
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
-from greylag.core.tables import (
-    Library,
-    Table,
-    as_html,
-    as_latex,
-    as_markdown,
-    as_text,
-    as_tsv,
-    table_frame,
-    visible,
-)
+from greylag.core.tables import Library, Table, as_html, as_latex, as_markdown, as_text, as_tsv, table_frame, visible
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
 from greylag.evaluation.holes import Holes, compare_with_holes, holes_sentences, holes_table, score_holes

@@ -16,14 +16,7 @@ from typing import Any
 from greylag.core.foreign import as_qrels, check_qrels
 from greylag.core.guidance import guided
 from greylag.errors import FormatError, ParameterError
-from greylag.runtime.files import (
-    Faults,
-    parse_number,
-    read_rows,
-    read_text,
-    split_json_lines,
-    split_rows,
-)
+from greylag.runtime.files import Faults, parse_number, read_rows, read_text, split_json_lines, split_rows
 from greylag.trec.nuggets import Importance, nugget_judgements
 
 Qrels = dict[str, dict[str, int]]

@@ -66,8 +66,7 @@ def test_topics_without_a_ranking(ranked):
 
 
 @pytest.mark.parametrize(
-    ("names", "number"),
-    [("AP(rel=2) nDCG", 0), ("AP(rel=3) nDCG Judged@5", 1), ("AP(rel=3) P(rel=2)@5", 1)],
+    ("names", "number"), [("AP(rel=2) nDCG", 0), ("AP(rel=3) nDCG Judged@5", 1), ("AP(rel=3) P(rel=2)@5", 1)]
 )
 def test_levels_that_no_document_has(names, number):
     measures, qrels = [parse_measure(name) for name in names.split()], {"1": {"a": 1, "b": 2}, "2": {"c": 0}}
