@@ -124,7 +124,12 @@ class FusionRule(ABC):
         """Score the documents, shape (n,), by all rankings or by those at these places alone."""
         terms = _at(self.terms(pooled), places)
         self.check_number(terms.shape[1])
-        return _sums(terms * self.weights if self.weights else terms)
+        if self.weights:
+            terms = terms * self.weights
+        if terms.shape[1] <= 2:  # one addition has one rounding, as fsum has for any number of terms
+            sums: FloatArray = terms.sum(axis=1)
+            return sums
+        return np.fromiter(map(math.fsum, terms.tolist()), np.float64, len(terms))
 
     @abstractmethod
     def terms(self, pooled: PooledRankings) -> FloatArray:
@@ -201,14 +206,6 @@ class CombMNZ(CombSUM):
 def _at(terms: FloatArray, places: Sequence[int] | None) -> FloatArray:
     """Return the columns of the rankings at these places, or all."""
     return terms if places is None else terms[:, list(places)]
-
-
-def _sums(terms: FloatArray) -> FloatArray:
-    """Sum rows, each with a single rounding."""
-    if terms.shape[1] <= 2:  # one addition has one rounding
-        sums: FloatArray = terms.sum(axis=1)
-        return sums
-    return np.fromiter(map(math.fsum, terms.tolist()), np.float64, len(terms))
 
 
 FUSIONS: Mapping[str, FusionRule] = {rule.name: rule for rule in (RRF(), CombSUM(), CombMNZ())}

@@ -519,7 +519,13 @@ def _adapter(
 
     def rank(query: str, documents: Sequence[Any], **read: Callable[[Any], Any]) -> list[tuple[Any, float]]:
         """Return documents with their new scores, best first; `read` has functions from a document to its parts."""
-        given = {**of_query, "scores": _scores_or_order(list(map(read["score"], documents)))}
+        scores: Sequence[Any] = list(map(read["score"], documents))
+        missing = [number for number, score in enumerate(scores) if score is None]
+        if missing and len(missing) < len(scores):
+            raise ParameterError(
+                f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their order"
+            )
+        given = {**of_query, "scores": range(len(scores), 0, -1) if missing else scores}
         if isinstance(given["vectors"], str):
             given["vectors"] = list(map(read["vector"], documents))
         if group is not None:
@@ -528,16 +534,6 @@ def _adapter(
         return [(documents[new.position], new.score) for new in ranked]
 
     return rank
-
-
-def _scores_or_order(scores: Sequence[Any]) -> Sequence[Any]:
-    """Return the scores, or n, n - 1, ..., 1 if all are None."""
-    missing = [number for number, score in enumerate(scores) if score is None]
-    if missing and len(missing) < len(scores):
-        raise ParameterError(
-            f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their order"
-        )
-    return range(len(scores), 0, -1) if missing else scores
 
 
 def _with_score(scored: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
@@ -48,25 +48,18 @@ def modules_of(folder: Path) -> Iterator[None]:
         _FOLDERS.reset(token)
 
 
-@contextmanager
-def _importable(folders: Sequence[Path]) -> Iterator[None]:
-    """Let modules be files of these folders, too."""
-    # Last, so that a file there does not hide a module of the same name; and only while a named module is imported, as
-    # other packages import optional ones, which must not be files beside the user's data.
-    added = [str(folder) for folder in folders if str(folder) not in sys.path]
-    sys.path += added
-    try:
-        yield
-    finally:
-        sys.path[:] = [path for path in sys.path if path not in added]
-
-
 @cache
 def find_stage(name: str) -> type[Stage]:
     """Find the class of a registered stage, or of ``MODULE:CLASS``, a module which may be in the working folder."""
     if ":" in name:
-        with _importable((*_FOLDERS.get(), Path.cwd())):
+        # Last, so that a file there does not hide a module of the same name; and only while a named module is imported,
+        # as other packages import optional ones, which must not be files beside the user's data.
+        added = [str(folder) for folder in (*_FOLDERS.get(), Path.cwd()) if str(folder) not in sys.path]
+        sys.path += added
+        try:
             kind: Any = import_entry("stage", EntryPoint(name, name, "greylag.stages"))
+        finally:
+            sys.path[:] = [path for path in sys.path if path not in added]
     else:
         kind = load_entry("stage", name)
     if not (isinstance(kind, type) and issubclass(kind, Stage) and is_dataclass(kind)):

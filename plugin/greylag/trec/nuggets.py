@@ -94,19 +94,15 @@ def _of_assignments(
     for nugget in nuggets:
         name, assigned = get.name(nugget, "text"), nugget["assignment"]
         if "importance" in nugget:
-            _add_importance(get, importance.setdefault(qid, {}), name, nugget["importance"])
+            given, of_query = nugget["importance"], importance.setdefault(qid, {})
+            if given not in IMPORTANCES:
+                reason = f"importance {given!r:.40} is none of {', '.join(IMPORTANCES)}"
+                get.faults.repair(get.line, reason, "takes the nugget as one without importance")
+            elif of_query.setdefault(name, given) != given:  # one for all documents
+                reason = f"nugget {name!r:.60} is {given} here and {of_query[name]} for another document"
+                get.faults.repair(get.line, reason, "keeps the first")
         if assigned in SUPPORT_GRADES:
             yield qid, name, docid, SUPPORT_GRADES[assigned]
         else:
             reason = f"assignment {assigned!r:.40} is none of {', '.join(SUPPORT_GRADES)}"
             get.faults.repair(get.line, reason, "skips the judgement")
-
-
-def _add_importance(get: _Fields, of_query: dict[str, str], name: str, importance: Any) -> None:
-    """Add a nugget's importance, which is the same for all documents."""
-    if importance not in IMPORTANCES:
-        reason = f"importance {importance!r:.40} is none of {', '.join(IMPORTANCES)}"
-        get.faults.repair(get.line, reason, "takes the nugget as one without importance")
-    elif of_query.setdefault(name, importance) != importance:
-        reason = f"nugget {name!r:.60} is {importance} here and {of_query[name]} for another document"
-        get.faults.repair(get.line, reason, "keeps the first")

@@ -75,7 +75,11 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
     if not isinstance(path, str | Path):
         return {qid: dict(grades) for qid, grades in as_qrels(path).items()}
     qrels: Qrels = {}
-    path = _of_folder(Path(path))
+    # os.path.isdir answers for any name, where glob raises for some.
+    files = sorted(Path(path).glob("qrels/*.tsv")) if os.path.isdir(path) else []
+    if len(files) > 1:
+        raise FormatError(path, None, f"has several files of judgements: give one of {', '.join(map(str, files))}")
+    path = files[0] if files else path  # of a folder in BEIR's form
     with Faults(path, lenient) as faults:
         for line, qid, _, docid, grade in _judgements(
             read_rows(path, COLUMNS, faults, BEIR_COLUMNS, comments=True), faults
@@ -181,15 +185,6 @@ def at_level(qrels: Mapping[str, Mapping[str, int]], level: int) -> Mapping[str,
         qid: {docid: grade if grade >= level else min(grade, 0) for docid, grade in grades.items()}
         for qid, grades in qrels.items()
     }
-
-
-def _of_folder(path: Path) -> Path:
-    """Find the file of judgements in a folder in BEIR's form."""
-    files = sorted(path.glob("qrels/*.tsv")) if os.path.isdir(path) else []
-    if len(files) > 1:
-        names = ", ".join(str(file) for file in files)
-        raise FormatError(path, None, f"has several files of judgements: give one of {names}")
-    return files[0] if files else path
 
 
 def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iterator[tuple[int, str, str, str, int]]:

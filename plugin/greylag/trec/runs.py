@@ -167,8 +167,9 @@ class JoinedRuns:
             of_query = [_next(qid, *reader) for reader in readers]
             query = next(ranking.query for ranking in of_query if ranking is not None)
             none = Ranking(qid, query, (), np.empty(0))
-            rankings = (none if ranking is None else ranking for ranking in of_query)
-            yield tuple(ranking if ranking.query == query else replace(ranking, query=query) for ranking in rankings)
+            yield tuple(
+                none if one is None else replace(one, query=query) if one.query != query else one for one in of_query
+            )
 
 
 def _next(qid: str, known: Collection[str], rankings: Iterator[Ranking], waiting: dict[str, Ranking]) -> Ranking | None:
