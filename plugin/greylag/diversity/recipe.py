@@ -39,9 +39,6 @@ from greylag.ranking import Ranking, Run, as_run
 from greylag.runtime.software import entry_files
 from greylag.trec import SubtopicQrels
 
-VALIDATION = "validation (chose C)"
-"""The name of the rankings of queries that C was chosen on."""
-
 RANDOM_ORDERS = 20
 """The number of random orders whose mean scores stand for chance."""
 
@@ -210,7 +207,7 @@ def train_to_diversify(
         scored = recipe.stage(fitted, make).run(rankings.select_queries(fitted.validation), n_jobs=n_jobs)
     scores = {} if scored is None else beside_others(recipe, scored, rankings, qrels, index)
     if held_out is None and scores:
-        scores[VALIDATION] = scores.pop("held out")
+        scores["validation (chose C)"] = scores.pop("held out")
     return DiversityTraining(fitted, held_out, scores)
 
 

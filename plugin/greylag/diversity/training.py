@@ -157,11 +157,6 @@ def _fit_grid(
     return {C: solution for by_cost in solutions for C, solution in by_cost.items()}
 
 
-def choose_cost(model: CoverageModel, solutions: Mapping[float, Any], validation: Collection[Example]) -> float:
-    """Choose the C with the lowest mean loss on `validation` (pick-best for ensembles); ties go to the first."""
-    return min(solutions, key=lambda C: mean_loss(model, validation, solutions[C].weights))
-
-
 @dataclass(frozen=True)
 class FittedDiversity:
     """A model that diversifies, and how it was fitted; ``str`` is a line about that.
@@ -228,7 +223,9 @@ def train(
     """
     model = CoverageModel(k)
     solutions = _fit_grid(model, list(training.values()), learner, C_GRID if validation else [learner.C], n_jobs=n_jobs)
-    C = choose_cost(model, solutions, validation.values()) if validation else learner.C
+    C = learner.C
+    if validation:  # the lowest mean loss, pick-best for ensembles; ties go to the first
+        C = min(solutions, key=lambda C: mean_loss(model, validation.values(), solutions[C].weights))
     solution = solutions[C]
     if retrain and validation:
         training = {**training, **validation}

@@ -82,24 +82,7 @@ def manifold_ranking(
     """
     W = affinity_graph(X, graph=graph, neighbours=neighbours, affinity=affinity, sigma=sigma)
     y = query_vector(W.shape[0], queries, confidences)
-    return limit_or_step(W, y, alpha, exponent, steps, solver, overwrite=True)
-
-
-def limit_or_step(
-    W: AffinityGraph,
-    y: FloatArray,
-    alpha: float,
-    exponent: float,
-    steps: int | None,
-    solver: Solver,
-    *,
-    overwrite: bool = False,
-) -> FloatArray:
-    """Call `solve`, or return f(t) of `iterates` after a number of steps."""
-    if steps is None:
-        return solve(W, y, alpha, exponent, solver, overwrite=overwrite)
-    check_counts(steps=steps)
-    return next(islice(_iterate(W, y, alpha, exponent), steps, None))
+    return solve(W, y, alpha, exponent, solver, steps=steps, overwrite=True)
 
 
 def query_vector(n: int, queries: ArrayLike, confidences: ArrayLike | None = None) -> FloatArray:
@@ -202,9 +185,13 @@ def _iterate(W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float) -> I
 
 
 def solve(
-    W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, overwrite: bool = False
-) -> FloatArray:
-    """Solve `rank` for a valid graph; `overwrite` permits overwriting a dense W."""
+    W: AffinityGraph, y: ArrayLike, alpha: float, exponent: float, solver: Solver, *, steps: int | None = None,
+    overwrite: bool = False,
+) -> FloatArray:  # fmt: skip
+    """Solve `rank` for a valid graph, or take `steps` of `iterates`; `overwrite` permits overwriting a dense W."""
+    if steps is not None:
+        check_counts(steps=steps)
+        return next(islice(_iterate(W, y, alpha, exponent), steps, None))
     source = _checked_sources(y, W.shape[0], alpha)
     check_choice("solver", solver, get_args(Solver))
     if solver == "auto":

@@ -15,9 +15,9 @@ from greylag.core.foreign import check_qrels
 from greylag.errors import ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import drop_empty_columns
-from greylag.index.vectors.protocol import Matrix, Vectors, unit_rows, vectors_of
+from greylag.index.vectors.protocol import Vectors, unit_rows, vectors_of
 from greylag.manifold.graph import Affinity, AffinityGraph, Graph, affinity_graph
-from greylag.manifold.ranking import limit_or_step, manifold_ranking
+from greylag.manifold.ranking import manifold_ranking, solve
 from greylag.pipeline import Stage
 from greylag.ranking import FloatArray, Ranking, unit_range
 from greylag.trec import at_level, read_qrels
@@ -135,7 +135,7 @@ class ManifoldRanker(Stage):
         join: Callable[..., AffinityGraph] = _joined if self.vectors is None else _joined.__wrapped__
         W = join(self._vectors, (top.qid, top.query), docids, self.graph, self.neighbours, self.affinity, self.sigma)
         # The query is the first point, with confidence 1.
-        f = limit_or_step(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, self.steps, "cg")
+        f = solve(W, np.concatenate([[1.0], y]), self.alpha, self.exponent, "cg", steps=self.steps)
         # Equal documents differ in the last digits of conjugate gradients, and would leave their order.
         first = top.rescore(np.round(f[1 : n + 1] / f.max(), SCORE_DECIMALS) * f.max())
         below = -np.arange(1.0, len(ranking) - n + 1)  # f* is not negative
@@ -169,8 +169,11 @@ def _joined(
     sigma: float | None,
 ) -> AffinityGraph:
     """Join a query (qid, text), which is the first point, and documents in a graph; not to be written to."""
-    points = _points(vectors.query(*query), vectors.documents(docids))
-    affinity = affinity or ("cosine" if issparse(points) and sigma is None else "rbf")
+    both = vectors.query(*query), vectors.documents(docids)
+    # Over the coordinates that are used alone: a vocabulary has far more than a query's documents.
+    sparse = issparse(both[1])
+    points = drop_empty_columns(vstack(both, format="csr")) if sparse else unit_rows(np.concatenate(both))
+    affinity = affinity or ("cosine" if sparse and sigma is None else "rbf")
     if affinity == "cosine" and points.min() < 0:
         raise ParameterError(
             f"query {query[0]}: a vector has the coordinate {points.min():.3g}, but affinities must not be "
@@ -178,10 +181,3 @@ def _joined(
         )
     sigma = sigma if affinity == "rbf" else None
     return affinity_graph(points, graph=graph, neighbours=neighbours, affinity=AFFINITIES[affinity], sigma=sigma)
-
-
-def _points(query: Matrix, documents: Matrix) -> Matrix:
-    """Return unit vectors, the query's first; sparse ones over the coordinates that are used."""
-    if not issparse(documents):
-        return unit_rows(np.concatenate([query, documents]))
-    return drop_empty_columns(vstack([query, documents], format="csr"))

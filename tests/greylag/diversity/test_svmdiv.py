@@ -22,7 +22,7 @@ from greylag.diversity import (
     train,
     training_examples,
 )
-from greylag.diversity.training import choose_cost, mean_loss
+from greylag.diversity.training import mean_loss
 from greylag.index.positional import PositionalIndex
 from greylag.learning.structured import Coulomb, CuttingPlane
 from greylag.pipeline import Pipeline
@@ -141,7 +141,7 @@ def test_validation_chooses_the_cost(examples):
     solutions = dict(CuttingPlane().fit_path(CoverageModel(4), list(training.values()), C_GRID))
     losses = [mean_loss(CoverageModel(4), validation.values(), solution.weights) for solution in solutions.values()]
     assert mean_loss(CoverageModel(4), validation.values(), np.array(model.weights[0])) == min(losses) < max(losses)
-    assert choose_cost(CoverageModel(4), solutions, validation.values()) == C_GRID[int(np.argmin(losses))]
+    assert C_GRID[int(np.argmin(losses))] == fitted.learner.C
 
 
 def test_the_loss_of_an_ensemble_is_pick_best(examples):
