@@ -19,8 +19,6 @@ from greylag.ranking import Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
 from greylag.trec.qrels import named_subtopic
 
-_JUDGED_KINDS = ("query", "subtopic", "doc")
-
 
 def topics_from_ir_datasets(source: Any, *, field: str | None = None) -> dict[str, str]:
     """Read query texts by qid.
@@ -55,9 +53,8 @@ def subtopic_qrels_from_ir_datasets(source: Any) -> SubtopicQrels:
     """Read judgements by subtopic, as `greylag.trec.read_subtopic_qrels`: grades by qid, subtopic and docid."""
     qrels: SubtopicQrels = {}
     for item in _items(source, "qrels", "subtopic_id"):
-        qid, subtopic, docid = (
-            foreign.identifier(getattr(item, f"{kind}_id"), f"a {kind}_id") for kind in _JUDGED_KINDS
-        )
+        names = "query_id", "subtopic_id", "doc_id"
+        qid, subtopic, docid = (foreign.identifier(getattr(item, name), f"a {name}") for name in names)
         what = f"document {docid!r} for query {qid} and subtopic {subtopic}"
         grades = qrels.setdefault(qid, {}).setdefault(subtopic, {})
         if docid in grades:

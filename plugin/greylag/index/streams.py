@@ -299,13 +299,9 @@ def find_joint(
     bounds: IntArray, docs: Bytes, width: int, least: int, places: IntArray, begin: int, end: int, n_documents: int,
     numbers: Int32Array, ends: IntArray,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill in per document of `Shard.joint_block` the number of its terms or, if there are enough, `least` + its place.
-
-    Also the `places` of `end`; return how many documents and postings there are. A document gets its place, the n-th,
-    when its number of terms reaches `least`; further terms add nothing. At that moment its postings before count, too.
-    """
-    # `numbers[d]` counts the terms of document d up to `least`; once it has enough, it has the row that the document
-    # has, as `least` + row, and is not counted on.
+    """Find the documents of `Shard.joint_block`; return how many there are, and how many postings they have."""
+    # `numbers[d]` counts the terms of document d up to `least`. Once it has enough, it has the row that the document
+    # has, as `least` + row, and is not counted on; at that moment the document's postings before count, too.
     n: Any = 0
     postings: Any = 0
     for t in range(len(ends)):

@@ -219,11 +219,8 @@ def _ranges_of(document_offsets: IntArray, words: Int32Array, documents: IntArra
 
 
 def _table_of(numbers: IntArray) -> Int32Array:
-    """Make a hash table of n different numbers by their last bits: indices, n in an empty slot, n + 1 for several.
-
-    It is a sixteenth full at most, so that nearly all units of documents that the query lacks end at an empty slot:
-    a branch that can be predicted.
-    """
+    """Make a hash table of n different numbers by their last bits: indices, n in an empty slot, n + 1 for several."""
+    # A sixteenth full at most: nearly all units that the query lacks end at an empty slot, which can be predicted.
     n = len(numbers)
     size = max(16, 1 << (16 * n - 1).bit_length())
     slots = numbers & (size - 1)
@@ -273,11 +270,8 @@ def _join_units(bounds: IntArray, of_entries: Int32Array, of_words: Bits, of_doc
 
 
 def _sums_of(weights: FloatArray, has: Bits) -> FloatArray:
-    """Sum the weights of the units that each document has, shape (documents,).
-
-    They are added in the order of the query: in that of the document's words, the last bits would depend on the order
-    in which documents were indexed, and documents that cover the same would differ.
-    """
+    """Sum the weights of the units that each document has, shape (documents,)."""
+    # In the order of the query: in the order of words, last bits would depend on which document was indexed first.
     sums = np.zeros(len(has))
     # Transposed, so that the inner loop runs over neighbouring documents.
     _add_weights(weights, np.ascontiguousarray(has.T), sums)

@@ -113,7 +113,6 @@ def start_jvm(heap: str = "4g") -> None:
             if importlib.util.find_spec("jnius") is None:
                 raise DependencyError(f"pyjnius is not installed: {INSTALL_PYSERINI}")
             _launch(heap)
-            _silence()
             _started.set()
 
 
@@ -227,6 +226,10 @@ def _launch(heap: str) -> None:
             raise DependencyError(f"Java {java.version} in {java.home} does not start: {error}") from error
     from jnius import JavaException, autoclass
 
+    # Or Lucene would log the version of Java.
+    logger = autoclass("java.util.logging.Logger").getLogger("org.apache.lucene")
+    logger.setLevel(autoclass("java.util.logging.Level").OFF)
+    _silenced.append(logger)
     try:
         autoclass("io.anserini.index.Constants")
     except JavaException as error:
@@ -277,12 +280,3 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
         for name in variables:
             del os.environ[name]
         os.environ.update(before)
-
-
-def _silence() -> None:
-    """Suppress what Lucene logs about the version of Java, by java.util.logging."""
-    from jnius import autoclass
-
-    logger = autoclass("java.util.logging.Logger").getLogger("org.apache.lucene")
-    logger.setLevel(autoclass("java.util.logging.Level").OFF)
-    _silenced.append(logger)

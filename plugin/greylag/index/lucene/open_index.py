@@ -135,8 +135,6 @@ def check_integrity(name: str, reader: Any) -> None:
 
 def _why_unopened(error: Exception) -> str:
     name = str(getattr(error, "classname", "")).rpartition(".")[2]
-    if name == "InvalidPathException":
-        return "has a name that Java cannot represent in this locale; set LC_ALL=C.UTF-8"
     if name in ("CorruptIndexException", "EOFException", "FileNotFoundException", "NoSuchFileException"):
         return "is damaged"
     return "cannot be opened; it may come from another version of Pyserini"

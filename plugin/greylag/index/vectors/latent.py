@@ -160,12 +160,12 @@ def _largest(rows: csr_matrix, size: int) -> tuple[FloatArray, FloatArray]:
 def _is_projection(stored: Any, n_terms: int) -> bool:
     """Return whether a value from a file can be a result of `decompose`: ascending terms, and orthonormal columns."""
     # One without columns is computed again: nothing distinguishes it from a wrong one.
-    if not isinstance(stored, list) or len(stored) != 2:
-        return False
-    terms, right = stored
-    if not is_array(terms, "int64", (None,), 0, n_terms - 1) or not (np.diff(terms) > 0).all():
-        return False
-    if not is_array(right, "float64", (len(terms), None), -1 - _MIN_SINGULAR_VALUE, 1 + _MIN_SINGULAR_VALUE):
-        return False
-    dimensions = right.shape[1]
-    return 0 < dimensions <= DIMENSIONS and np.allclose(right.T @ right, np.eye(dimensions), rtol=0, atol=1e-6)
+    pair: list[Any] = stored if isinstance(stored, list) and len(stored) == 2 else [None, None]
+    terms, right = pair
+    return (
+        is_array(terms, "int64", (None,), 0, n_terms - 1)
+        and bool((np.diff(terms) > 0).all())
+        and is_array(right, "float64", (len(terms), None), -1 - _MIN_SINGULAR_VALUE, 1 + _MIN_SINGULAR_VALUE)
+        and 0 < (size := right.shape[1]) <= DIMENSIONS
+        and np.allclose(right.T @ right, np.eye(size), rtol=0, atol=1e-6)
+    )
