@@ -45,17 +45,13 @@ def scores_table(text):
     """Systems by file and measure."""
     columns = [part.strip().split(": ", 1) for part in text.split(";")]
     judged = [name for name, row in judge.expected(columns[0][0]).items() if "p" not in row]
-    systems = [
-        name for name in judged if any(measure in judge.expected(file).get(name, {}) for file, measure in columns)
-    ]
     files = {file for file, _ in columns}
     header = [measure if len(files) == 1 else f"{file}: {measure}" for file, measure in columns]
     lines = ["| | " + " | ".join(header) + " |\n", "|---" * (len(columns) + 1) + "|\n"]
-    for name in systems:
+    for name in judged:
         values = [judge.expected(file).get(name, {}).get(measure) for file, measure in columns]
-        lines.append(
-            f"| {name} | " + " | ".join("" if value is None else judge.number(value) for value in values) + " |\n"
-        )
+        cells = ["" if value is None else judge.number(value) for value in values]
+        lines += [f"| {name} | {' | '.join(cells)} |\n"] if any(cells) else []
     return "".join(lines)
 
 

@@ -39,9 +39,7 @@ def test_scenes_have_a_colour_for_each_class():
 
 
 def test_noise_is_a_standard_deviation_and_the_seed_decides():
-    plain = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
-    noisy = SyntheticImages(n_categories=4, n_images=5, noise=0.08)
-    same = SyntheticImages(n_categories=4, n_images=5, noise=0.0)
+    plain, noisy = (SyntheticImages(n_categories=4, n_images=5, noise=noise) for noise in (0.0, 0.08))
 
     def spreads(data):
         """Standard deviations of object colours within images, for channels that are far from their limits."""
@@ -50,5 +48,5 @@ def test_noise_is_a_standard_deviation_and_the_seed_decides():
 
     assert max(spreads(plain)) < 1e-12
     assert np.mean(spreads(noisy)) == pytest.approx(0.08, rel=0.05)
-    for first, second in zip(plain.draw(), same.draw(), strict=True):
+    for first, second in zip(plain.draw(), plain.draw(), strict=True):
         assert all(np.array_equal(a.colours, b.colours) for a, b in zip(first, second, strict=True))

@@ -10,8 +10,6 @@ from scipy.spatial.distance import cdist
 from greylag.manifold import iterates
 from greylag_papers.zhou_2003.by_example import (
     areas_by_step,
-    class_means,
-    class_means_table,
     connecting,
     roc_areas,
 )
@@ -29,14 +27,6 @@ def test_roc_areas_equal_shares_of_ordered_pairs(seed):
         others = np.setdiff1d(np.arange(12), own)
         expected.append(roc_area(column[others], classes[others] == classes[np.ravel(own)[0]]))
     np.testing.assert_allclose(roc_areas(scores, classes, queries), expected)
-
-
-def test_class_means():
-    values = {"x": np.arange(12.0).reshape(2, 3, 2), "y": np.array([[True, False, False, True], [True] * 4])}
-    assert class_means(values, ["a", "b"]) == {"x": {"a": 2.5, "b": 8.5}, "y": {"a": 0.5, "b": 1.0}}
-    table = class_means_table("Means", values, ["a", "b"], decimals=2)
-    assert (table.caption, tuple(table.header), table.decimals) == ("Means", ("", "a", "b", "all"), 2)
-    assert table.rows == [("x", 2.5, 8.5, 5.5), ("y", 0.5, 1.0, 0.75)]
 
 
 def test_areas_by_step_are_those_of_the_iterates():
