@@ -57,7 +57,8 @@ def experiment(
     if config is None and (check or out is not None):
         raise ParameterError("--check or --out without a file: give a file, or --init alone")
     if init is not None:
-        write_line(starting_point(init))
+        template = Path(str(files("greylag.studies") / "templates" / f"{init}.yaml"))
+        write_line((template if template.is_file() else shipped_file(init)).read_text(encoding="utf-8"))
         return
     if config is None:
         raise ParameterError("give an experiment file, such as demo, or --init pipeline for one to fill in")
@@ -79,9 +80,3 @@ def experiment(
         if differing:
             raise typer.Exit(1)
         write_line("all scores are as expected")
-
-
-def starting_point(name: str) -> str:
-    """Return the commented file of pipeline or collections, or the file of this name that comes with greylag."""
-    template = Path(str(files("greylag.studies") / "templates" / f"{name}.yaml"))
-    return (template if template.is_file() else shipped_file(name)).read_text(encoding="utf-8")

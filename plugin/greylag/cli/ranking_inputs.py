@@ -48,6 +48,7 @@ def stages_of(
     made = [(step.name, step.make(index, vectors=vectors)) for step in steps]
     if model is None:
         return made
+    # By name, so that a linear model does not load the diversifiers, which need SciPy.
     kind: Any = find_stage(model.stage_name)
     if index is None and "index" in required_parameters(kind):
         raise ParameterError("--model needs --index")
@@ -130,6 +131,7 @@ def fused_runs(
     if len(runs) != len(names):
         raise ParameterError(f"the model fuses {len(names)} runs, {', '.join(names)}: give --run for each")
     paths = [path for _, path in files]
+    # Names first, as the order on the command line may differ from the model's.
     left, placed = dict(zip(paths, runs, strict=True)), dict[str, Path]()
     for (label, path), run in zip(files, runs, strict=True):
         # The mark tells of topics, and is no part of the name that the model knows.

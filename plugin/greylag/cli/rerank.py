@@ -144,6 +144,7 @@ def rerank(
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
+        # None where a run is needed: a model that was trained on one expects its scores.
         union = (learned.searched or None) if learned else False if steps[0].name == "general" else None
         runs = [*map(named_file, run or ())]
         rankings, before = first_rankings(shared, runs, index or (), topics, asked, fused=fused, union=union)

@@ -52,6 +52,7 @@ def from_index(
     if first is None:
         texts = shared.topics(topics)
         relevant = judged_topics(texts, judged, recipe.measure.rel)
+        # Drawn before the search, as `train` would draw them after it: others are not searched in vain.
         drawn = sample_topics(relevant, MAX_TOPICS)
         if not every or len(drawn) < len(relevant):
             left_out = texts.keys() - set(drawn)  # not the topics that are missing

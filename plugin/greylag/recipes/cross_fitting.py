@@ -72,6 +72,7 @@ def cross_fit_baselines(
     def cross_fit(fold: Sequence[str]) -> list[FloatArray]:
         """Compute the columns of each query of the part."""
         by_others = features.tune(without(data.qids, fold))
+        # Parts often tune to the same values, whose columns are there.
         if by_others == tuned:
             return [data.features[slice(*data.spans[qid]), columns] for qid in fold]
         extract = FeatureExtractor(features.index, tuple(map(parse_feature, by_others.features)), by_others.parameters)

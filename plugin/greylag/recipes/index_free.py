@@ -175,6 +175,7 @@ class IndexFreeRecipe(Recipe):
         elif isinstance(learner, Automatic):
             selection, choice = learner.choose(data, baselines=single, validation=validation, n_jobs=n_jobs)
             model = selected_model(selection, data, learner, {"set_aside": []})
+            # Each column of a file would be a source by itself, and take a regression per fold.
             folds = cross_folds(data, learner.parts(data.qids)) if self.data is None else ()
             gains = source_gains(folds, self.measure, {"first stage": FIRST_STAGE})
             fitted = Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice, gains=gains)
@@ -197,6 +198,7 @@ class IndexFreeRecipe(Recipe):
         """Check the runs; a first stage that ranks by nothing is left out."""
         files = {one.file: (column,) for column, one in enumerate(data.specs) if isinstance(one, RunScore)}
         first = {"the run that is reranked": (data.specs.index(Score()),)} if Score() in data.specs else {}
+        # Judged documents in arbitrary order, as some pools come, can still be ranked by the other runs.
         if not constant_columns(data).intersection(*first.values()):
             check_runs(data, {**first, **files}, read_run)
             return data

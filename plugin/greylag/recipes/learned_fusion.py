@@ -172,6 +172,7 @@ def _scores(
 ) -> dict[str, Scores]:
     """Evaluate each judged topic by each system, over all documents."""
     values: dict[str, dict[str, float]] = {name: {} for name in systems}
+    # One pass over the files, in which a topic is fused by every system, so that no ranking stays in memory.
     for rankings in joined.rankings:
         if (qid := rankings[0].qid) in judged:
             grades = {qid: dict(judged[qid])}

@@ -151,6 +151,7 @@ def train_on_data(
     provenance : mapping, optional
         Entries to add to the model's provenance. Serialisable as JSON.
     """
+    # A constant or repeated column has no weight of its own: any would be as good.
     candidates, set_aside = useful_features(data)
     selection = learner.fit(candidates, n_jobs=n_jobs)
     if validation is not None:
@@ -257,6 +258,7 @@ def cross_validate(
     parts = split_folds(qids, folds, seed) if isinstance(folds, int) else [list(test) for test in folds]
     every: list[Fitted] = []
 
+    # As an argument and not from the closure, so that other processes receive it once and not for each fold.
     def fit(training: Sequence[str], prepared: Fit) -> Fitted:
         return prepared(training, n_jobs=n_jobs)
 

@@ -216,6 +216,7 @@ class PreparedSources:
         """Return the results of `measure` for the data by each setting, computed once for all folds."""
 
         def table() -> FloatArray:
+            # Workers get rankings and count for themselves: counts are much larger.
             counted, at = count(), f"{self.scope}.{name}"
 
             def work(parameters: FeatureParameters) -> FloatArray:

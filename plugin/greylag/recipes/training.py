@@ -236,6 +236,7 @@ def train(
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in ranked), given.tag)
     if folds is not None:
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
+    # Features are computed once, for the folds and for the model of all queries.
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
     held_out, scores, validated, of_baselines = None, {}, {}, dict[str, Run]()
     if folds is not None:

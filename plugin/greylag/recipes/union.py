@@ -85,6 +85,7 @@ def _of_topic(
 ) -> RankingData:
     """Make the columns of a topic's documents that some run has at `DEPTH` or above."""
     pooled = PooledRankings(rankings)
+    # Scores and ranks are of the whole rankings: a cut would change the scale of scores.
     near = np.flatnonzero((pooled.ranks <= DEPTH).any(axis=1))
     docids = tuple(map([*pooled.rows].__getitem__, near.tolist()))
     columns = np.column_stack([feature.of_pooled(pooled, names)[near] for feature in features])
