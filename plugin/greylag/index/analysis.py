@@ -52,6 +52,7 @@ def stem(word: str) -> str:
     """Stem a lower-case word by Porter, with the two changes of his own implementation, as in Lucene."""
     if word.isascii() or max(word) <= "\uffff":
         return str(_stemmer().stem(word, to_lowercase=False))
+    # The stemmer counts characters, and Java's are halves of those beyond U+FFFF.
     halves = _ASTRAL.sub(lambda match: "".join(map(chr, struct.unpack("<2H", match[0].encode("utf-16-le")))), word)
     stemmed = str(_stemmer().stem(halves, to_lowercase=False))  # of Java's characters
     return stemmed.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
@@ -84,6 +85,7 @@ def nltk_module(module: str) -> Any:
 
 def tokens(text: str) -> list[str | None]:
     """Analyse `text` into its index terms in order. A stop word leaves a gap, None, as in Lucene."""
+    # Pieces recur in natural text, so that most are analysed by a look into a cache.
     chunks = text.split() if text.isascii() else text.split(" ")  # no token has a space
     terms = _terms if max(map(len, chunks), default=0) <= MAX_TOKEN else _terms.__wrapped__
     return list(chain.from_iterable(map(terms, chunks)))

@@ -28,6 +28,7 @@ def index_beside(background: PositionalIndex, texts: Mapping[str, str]) -> Posit
             f"make the background by PositionalIndex.from_texts(texts, language={language!r})"
         )
     shard = Shard(**invert(dict(texts), analysis_of(language).tokens))
+    # The texts come last, so that the collection's documents keep their numbers.
     shards = [*(part.shard for part in background.parts), shard]
     tables = merge(shards, [*(f"shard {n}" for n, _ in enumerate(background.parts, 1)), "the texts beside it"])
     parts = parts_of(shards, tables.pop("numbers"))

@@ -76,6 +76,7 @@ class PositionalBM25(Source):
     def _inverse_norms(self) -> NDArray[np.float32]:
         """1 / (k1 (1 - b + b |D| / avgdl)) of each document, shape (N,)."""
         k1, b, one = np.float32(self.k1), np.float32(self.b), np.float32(1)
+        # Lucene keeps a length in a byte; with exact lengths, scores would differ from its own.
         lengths = stored_lengths(np.asarray(self.index.document_lengths, dtype=np.int64)).astype(np.float32)
         with np.errstate(divide="ignore"):
             norms: NDArray[np.float32] = one / (k1 * ((one - b) + b * lengths / np.float32(self.index.average_length)))

@@ -98,6 +98,7 @@ def frequent_terms(index: PositionalIndex, docids: Sequence[str], fb_terms: int)
     frequent = []
     for first, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
         terms, tfs = matrix.indices[first:end], matrix.data[first:end]
+        # In single precision, as Anserini compares it: a term at the limit would fall on the other side.
         rare = np.flatnonzero(df[terms].astype(np.float32) / np.float32(index.n_documents) <= _MAX_DF_SHARE)
         ordered = rare[np.argsort(-tfs[rare], kind="stable")]  # terms are in ascending order
         words = zip(index.terms_of(terms[ordered]), tfs[ordered].tolist(), strict=True)

@@ -73,6 +73,7 @@ def likely_language(texts: Iterable[str]) -> str | None:
     sample = " ".join(parts)
     if not sample.isascii():
         scripts = {language: len(pattern.findall(sample)) for language, pattern in _OF_SCRIPT.items()}
+        # Japanese mixes kana with Chinese characters; a tenth of kana tells it from Chinese.
         scripts["ja"] += scripts["zh"] if 10 * scripts["ja"] > scripts["zh"] else 0
         script = max(scripts, key=scripts.__getitem__)
         if 2 * scripts[script] > sum(map(str.isalpha, sample)):
@@ -81,6 +82,7 @@ def likely_language(texts: Iterable[str]) -> str | None:
     total = occurring.total()
     counts = {language: sum(map(occurring.__getitem__, frequent)) for language, frequent in _FREQUENT.items()}
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    # Texts in two languages are taken for English unless the other one clearly prevails.
     least = max(_MIN_SHARE * total, 2 * counts["en"] * (first != "en"))
     if total < _MIN_WORDS or counts[first] < least:
         return None

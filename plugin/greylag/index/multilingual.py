@@ -85,6 +85,7 @@ def _bigrams(text: str) -> list[str | None]:
     """Analyse `text` as Lucene's CJKAnalyzer: overlapping bigrams of ideographs, kana and hangul, other words whole."""
     found: list[str | None] = []
     for word, joined in _runs(text):
+        # A single character is a term of its own, as there is no pair.
         if joined and len(word) > 1:
             found += [word[n : n + 2] for n in range(len(word) - 1)]
         else:

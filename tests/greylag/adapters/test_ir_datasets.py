@@ -71,7 +71,7 @@ def test_what_a_data_set_lacks_or_cannot_get(ir_datasets, dataset, tmp_path):
     from ir_datasets import formats
 
     without = ir_datasets.Dataset(formats.TsvQueries(tmp_path / "queries", namespace="t", lang="en"))
-    with pytest.raises(CollectionError, match="has no qrels"):
+    with pytest.raises(CollectionError):
         qrels_from_ir_datasets(without)
 
     class NoNetwork:

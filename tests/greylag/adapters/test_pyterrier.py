@@ -127,5 +127,5 @@ def test_transformers_of_pyterrier_in_a_pipeline_of_greylag():
 
 
 def test_qids_of_frames_are_checked():
-    with pytest.raises(ParameterError, match="float"):
+    with pytest.raises(ParameterError):
         to_pyterrier(Overlap())(pd.DataFrame({"qid": [1.5], "query": ["cat"]}))

@@ -61,6 +61,7 @@ def _jvm() -> str:
 
 def _index(path: _Paths) -> str:
     with LuceneIndex(path) as index:
+        # Totals first: they fail at once where the index cannot be opened.
         documents, tokens, terms, _ = index.statistics()
         for shard in index.shards:
             shard.check_exportable()

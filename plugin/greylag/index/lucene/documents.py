@@ -104,6 +104,7 @@ def write_for_anserini(
         return "JsonCollection", _write_json(_read_records(docs, collection, fields), folder, parts)
     if fields is not None:
         raise ParameterError(f"--fields is for JSON and tables, not for {collection}")
+    # The first document decides for all, as its form is the collection's.
     first = next(_trec_elements(docs), None) if collection == "TrecCollection" else None
     if first is not None and not _TEXT_ELEMENT.search(first[2]):
         return "JsonCollection", _write_json(_trec_documents(docs), folder, parts)
@@ -113,6 +114,7 @@ def write_for_anserini(
         with _reading(path), path.open("rb") as start:
             packed = path.name.lower().endswith(_TAR) or unpacked(start) is not start
             marked = collection == "TrecCollection" and not packed and start.read(len(BOM_UTF8)) == BOM_UTF8
+        # Copied where Anserini would read a byte-order mark as text, or does not know the packing.
         if marked or packed != path.name.lower().endswith(_ANSERINI_UNPACKS[collection]):
             for member, (name, file) in enumerate(_files(path)):
                 place = folder / str(number) / str(member)  # members of different folders may have the same name
@@ -223,6 +225,7 @@ def _write_json(documents: Iterable[Document], folder: Path, parts: int) -> int:
 
 def _documents(docs: Path, records: Iterable[tuple[Path, int, Any]], fields: Fields | None) -> Iterator[Document]:
     """Yield the documents of records; log which fields are indexed, and which are not."""
+    # Fields that are never indexed are named at the end: a wrong --fields is silent otherwise.
     seen: Counter[str] = Counter()
     used: dict[str, None] = {}
     for name, line, record in records:
@@ -259,6 +262,7 @@ def _table_records(name: Path, file: IO[bytes], fields: Fields | None) -> Iterat
     first = next(lines, "")
     # Tabs need no quotes, and MS MARCO's texts have single ones: the csv module would read on to the next.
     lines, tabs = chain([first], lines), "\t" in first
+    # The default of 128 KB is less than a book, which may be a document.
     csv.field_size_limit(1 << 30)
     reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.reader(lines, strict=True)
     names: list[str] | None = None
@@ -375,6 +379,7 @@ def _checked(name: Path, line: int, element: str) -> str:
     if element.count("<DOC>") != 1:
         raise FormatError(name, line, "<DOC> inside <DOC>: is </DOC> missing?")
     docid = element.partition("<DOCNO>")[2].partition("</DOCNO>")[0].strip()
+    # An empty one is refused later, with the form that is expected.
     if docid:
         _check_docid(name, line, docid)
     return element

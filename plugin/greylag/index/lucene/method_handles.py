@@ -83,6 +83,7 @@ class Routine:
         # the function, from the last to the first, so that the positions before it stay right.
         for position in reversed(range(len(arguments))):
             function = _handles().collectArguments(function, position, arguments[position])
+        # All arguments have the routine's parameters, one set after another, which become one set.
         return self._arrange(function, list(range(len(self._parameters))) * len(arguments))
 
     def sequence(self, *steps: Handle) -> Handle:

@@ -44,6 +44,7 @@ def folders(path: str | Path | Sequence[str | Path], *, positions: bool = False)
         if "\0" in str(folder):
             raise CollectionError(f"{str(folder)!r} is not the name of a folder: it has a null character")
     real = [os.path.realpath(folder) for folder in paths] if len(paths) > 1 else []  # a path may be a loop of links
+    # By the real path, as a link would count all documents twice.
     for place, name in enumerate(real):
         if name in real[:place]:
             raise ParameterError(f"{paths[place]} is given twice: name each index once")

@@ -47,6 +47,7 @@ def _full_version(name: str, catalogue: Mapping[str, Any]) -> str | None:
 def may_be_name(path: str | Path) -> bool:
     """Return whether `path` may be a name of Pyserini: no such file, and neither a folder nor a known suffix in it."""
     file = Path(path)
+    # A path with a folder, or a known suffix, is a mistyped file and no name: nothing is looked up for it.
     return file.name == str(path) and file.suffix not in _SUFFIXES and not file.exists()
 
 

@@ -1,8 +1,9 @@
-"""The protocol of vectors, and operations on them."""
+"""The protocol of vectors, operations on them, and TF-IDF vectors of an index."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -40,6 +41,37 @@ class Vectors(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class TfidfVectors:
+    """The TF-IDF vectors of an index, sparse and of unit length (see `PositionalIndex.tfidf`).
+
+    A document or query without terms has a zero vector.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    """
+
+    index: PositionalIndex
+
+    def knows(self, docids: Sequence[str]) -> BoolArray:
+        """Return which documents are in the index."""
+        return self.index.knows(docids)
+
+    def documents(self, docids: Sequence[str]) -> csr_matrix:
+        """Return vectors of documents, shape (len(docids), V)."""
+        return self.index.tfidf(self.index.documents(docids))
+
+    def query(self, qid: str, text: str) -> csr_matrix:
+        """Return the vector of a query's terms, shape (1, V)."""
+        from scipy.sparse import csr_matrix
+
+        terms = self.index.query_terms(text)
+        terms, counts = np.unique(terms[terms >= 0], return_counts=True)
+        frequencies = csr_matrix((counts.astype(np.float64), terms, [0, len(terms)]), shape=(1, self.index.n_terms))
+        return self.index.weigh_tfidf(frequencies)
+
+
 def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | None, *, latent: bool = False) -> Vectors:
     """Return a stage's vectors: `vectors`, or by TF-IDF or latent semantic analysis from `index`, but not both."""
     if (index is None) == (vectors is None):
@@ -55,8 +87,6 @@ def vectors_of(stage: str, index: PositionalIndex | None, vectors: Vectors | Non
             from greylag.index.vectors.latent import LatentVectors  # imports SciPy's linear algebra
 
             return LatentVectors(index)
-        from greylag.index.vectors.tfidf import TfidfVectors
-
         return TfidfVectors(index)
     if not isinstance(vectors, Vectors):
         raise ParameterError(

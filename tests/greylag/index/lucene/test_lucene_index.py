@@ -271,7 +271,7 @@ def test_a_closed_index(documents, tmp_path):
         reader = index._reader()
     assert reader.getRefCount() == 0
     for use in (index.statistics, index.docids, lambda: source(Query("1", "w1"))):
-        with pytest.raises(CollectionError, match="closed"):
+        with pytest.raises(CollectionError):
             use()
     index.close()
     assert index.analyze("geese") == ["gees"]

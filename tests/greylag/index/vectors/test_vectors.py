@@ -1,6 +1,6 @@
 """Vectors of documents and queries: given, of files, of FAISS indexes, and TF-IDF.
 
-Tests `dense`, `protocol`, `tfidf` and `vector_files`.
+Tests `dense`, `protocol` and `vector_files`.
 """
 
 import gzip
