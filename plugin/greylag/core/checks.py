@@ -12,7 +12,7 @@ from typing import Any
 from greylag.core.hints import shown
 from greylag.errors import FormatError, ParameterError
 
-MAX_VALUE = 1e100
+MAX_VALUE = 1e100  # products of a few of them stay far from overflow
 
 
 @contextmanager

@@ -42,6 +42,9 @@ def cite(text: str, without: Collection[str] = ()) -> list[str]:
         reference.bibtex
         for reference in references()
         if any(
-            re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text) for name in reference.names if name not in without
+            # Not within a word or after a hyphen: alpha-nDCG is no nDCG, but nDCG@10 is.
+            re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text)
+            for name in reference.names
+            if name not in without
         )
     ]

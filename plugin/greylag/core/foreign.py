@@ -37,6 +37,7 @@ def scored(value: Any) -> Scored | None:
     """Return the run in a frame, a ``ranx.Run`` or scored documents of ir_measures; None of anything else."""
     if isinstance(value, Scored):
         return value
+    # A frame without documents has topics.
     if is_frame(value):
         return None if column_name(value, "docno") is None else frame_run(value)
     if _is_of_ranx(value, "Run"):

@@ -35,6 +35,7 @@ def guided(named: _F) -> _F:
 
 def _instead(named: Any, options: dict[str, Any]) -> str:
     """Return what to write in place of unknown options, and the call."""
+    # Only of a call that failed: signatures are slow to make.
     known = _parameters(named)
     wrong = [name for name in options if name not in known]
     ours = [f"write {new} for {name}" for name in wrong if (new := meant(name, known))]

@@ -49,6 +49,7 @@ class Tally:
             )  # fmt: skip
 
 
+# A variable of the context: each worker thread gathers its own, which its caller merges.
 _tally: ContextVar[Tally | None] = ContextVar("unknown documents", default=None)
 
 

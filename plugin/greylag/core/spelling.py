@@ -72,6 +72,7 @@ def read_call(text: str) -> tuple[str, dict[str, Value]]:
         how = f": write {meant}" if meant != text.strip() and _reads(meant) else ""
         raise ParameterError(f"{text!r:.100} is not of the form NAME(OPTION=VALUE,...){how}")
     options: dict[str, Value] = {}
+    # Not in a comprehension, which would keep the last of two in silence.
     for name, _, value in pairs:
         if name.strip() in options:
             raise ParameterError(f"{match['name']} has the option {name.strip()} twice: keep one")
@@ -162,6 +163,7 @@ class Parameter:
 
 def parameters(kind: type, *without: str) -> dict[str, Parameter]:
     """Return the options of a dataclass by name: values and, of stages, files (`Stage.readers`), except those named."""
+    # A stage names the functions that open its files, such as `RankingModel.load` for ``model``.
     hints, files = _hints(kind), getattr(kind, "readers", {})
     return {
         field.name: Parameter(
@@ -218,11 +220,6 @@ def _items(annotation: Any) -> Any:
     return get_args(kinds[0])[0] if kinds and len(get_args(kinds[0])) == 2 and get_args(kinds[0])[1] is ... else None
 
 
-def several(annotation: Any) -> Any:
-    """Return the type ``tuple[TYPE, ...]``."""
-    return tuple.__class_getitem__((annotation, ...))
-
-
 def accepts(annotation: Any, value: Any) -> bool:
     """Return whether a value has a type; integers are numbers, and an item is accepted for a tuple."""
     if kind := _items(annotation):
@@ -231,7 +228,7 @@ def accepts(annotation: Any, value: Any) -> bool:
         if get_origin(kind) is Literal:
             if value in get_args(kind):
                 return True
-        elif kind is int and type(value) is int:
+        elif kind is int and type(value) is int:  # by type, as True is an int
             return abs(value) < MAX_INTEGER
         elif type(value) is kind or (kind is float and type(value) is int):
             return True

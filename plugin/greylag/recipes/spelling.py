@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from greylag.core.hints import shown
 from greylag.core.registry import load_entry, registered
-from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options, several
+from greylag.core.spelling import Parameter, Value, nearest, parameters, read_call, read_options
 from greylag.errors import ParameterError
 from greylag.features.feature import Feature, unique_features
 from greylag.features.spec import Pool, candidate_pool
@@ -253,7 +253,9 @@ def _tuned(summary: str, model: BaselineRecipe | RM3Recipe) -> Ranker:
     """Describe a model whose options are the values to try for the parameters that it tunes."""
     known = {**parameters(RM3Stage), **parameters(FeatureParameters)}
     grid = {
-        name: replace(known[name], annotation=several(known[name].annotation), default=GRID[name])
+        name: replace(
+            known[name], annotation=tuple.__class_getitem__((known[name].annotation, ...)), default=GRID[name]
+        )
         for name in model.tuned
     }
 

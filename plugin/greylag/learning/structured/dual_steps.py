@@ -27,24 +27,12 @@ def climb(
     tolerance: float,
     max_rounds: int,
 ) -> None:
-    """Maximise the dual of one member; updates `alpha` and `violations` in place.
+    """Maximise the dual of one member; updates `alpha` and `violations`, b_p - a_p' w, both of shape (K,), in place.
 
-    Parameters
-    ----------
-    gram : array, shape (K, K)
-        Inner products of the normals of the constraints.
-    violations : array, shape (K,)
-        b_p - a_p' w.
-    order, starts : int arrays
-        The constraints of example i, at least one, are ``order[starts[i]:starts[i + 1]]``; those after the last start
-        are sign constraints, with normals of length 1.
-    alpha : array, shape (K,)
-        Dual weights, whose sum over an example does not change.
-    tolerance : float
-        Stop when the violations of two constraints of an example, of which the lower has weight, differ by at most
-        this, and no step of a sign constraint changes a violation by more than this.
-    max_rounds : int
-        Maximum number of rounds of pairwise and Newton steps.
+    `gram` has the inner products of the K normals. The constraints of example i, at least one, are
+    ``order[starts[i]:starts[i + 1]]``, and their alphas keep their sum; those after the last start are sign
+    constraints, with normals of length 1. Ends when the violations of two constraints of an example, of which the lower
+    has weight, differ by at most `tolerance`, and no step of a sign constraint changes a violation by more.
     """
     for _ in range(max_rounds):
         for _ in range(PASSES):
