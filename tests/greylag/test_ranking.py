@@ -11,6 +11,7 @@ import pytest
 from greylag.errors import ParameterError
 from greylag.pipeline import Pipeline, Source, Stage, run_step
 from greylag.ranking import SEEN, Query, Ranking, Run, marked
+from tests.refusals import refuses
 
 TOPICS = {"1": "b a", "2": "c", "3": ""}
 
@@ -123,9 +124,7 @@ ONE = Ranking("1", "", ("a", "b", "c"), [3.0, 2, 1])
     ],
 )
 def test_refused(call, parts):
-    with pytest.raises(ParameterError) as caught:
-        call()
-    assert [part for part in parts.split("|") if part not in str(caught.value)] == []
+    refuses(call, ParameterError, parts, "|")
 
 
 def test_the_mark_of_training_topics_is_written_once():

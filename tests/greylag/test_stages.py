@@ -18,6 +18,7 @@ from greylag.stages import StageStep, find_stage, modules_of
 from greylag.trec import read_run, write_run
 from tests.greylag.cli.conftest import command, refused
 from tests.greylag.diversity import samples
+from tests.refusals import refuses
 
 CODE = """
 from dataclasses import KW_ONLY, dataclass
@@ -147,9 +148,7 @@ def test_passages_features_and_the_choice_know_it(caplog):
     ],
 )
 def test_what_is_no_stage_is_refused(name, parts):
-    with pytest.raises(ParameterError) as caught:
-        StageStep.parse(name).make(None)
-    assert [part for part in parts.split() if part not in str(caught.value)] == []
+    refuses(lambda: StageStep.parse(name).make(None), ParameterError, parts)
 
 
 def test_a_class_of_a_file_in_the_working_folder(tmp_path, monkeypatch, command, refused):

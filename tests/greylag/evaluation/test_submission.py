@@ -9,6 +9,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.submission import RULES, check_submission
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_run
+from tests.refusals import refuses
 
 TOPICS = ["1", "2", "3"]
 KNOWN = {f"d{number}".encode() for number in range(9)}
@@ -99,7 +100,5 @@ def test_what_is_no_run(tmp_path):
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "binary").write_bytes(b"1 Q0 \0 1 1 x\n")
     for name, reason in (("empty", "is empty"), ("binary", "NUL byte"), ("nowhere", "cannot be read")):
-        with pytest.raises(FormatError, match=reason):
-            check_submission(tmp_path / name, TOPICS)
-    with pytest.raises(ParameterError, match="depth"):
-        check_submission(tmp_path / "empty", TOPICS, depth=0)
+        refuses(lambda name=name: check_submission(tmp_path / name, TOPICS), FormatError, reason, "|")
+    refuses(lambda: check_submission(tmp_path / "empty", TOPICS, depth=0), ParameterError, "depth")
