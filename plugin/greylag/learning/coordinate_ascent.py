@@ -66,6 +66,7 @@ class CoordinateAscent:
         explore = partial(coordinate_ascent, objective=objective, columns=columns, axes=axes, tolerance=self.tolerance)
         ends = list(parallel_map(explore, starts * units, data, what="restarts", n_jobs=n_jobs))
         values = [float(np.mean(objective.evaluate(data, linear_scores(data, columns, end)))) for end in ends]
+        # `argmax` takes the earliest of equal starts.
         return Selection.of(ends[int(np.argmax(values))], data, objective)
 
 
@@ -76,6 +77,7 @@ def _axes(data: RankingData) -> tuple[FloatArray, FloatArray]:
     scales = np.sqrt(np.mean(scaled**2, axis=1))
     units = 1.0 / np.where(scales > 0, scales, 1.0)
     scaled *= units[:, None]
+    # Sums over threads would change the last digits of axes, and with them the path of the search.
     with one_blas_thread():
         axes: FloatArray = np.linalg.eigh(scaled @ scaled.T)[1].T[::-1] * units
     return units, axes

@@ -81,6 +81,7 @@ class CountedRankings:
 
     def __post_init__(self) -> None:
         extractor = FeatureExtractor(self.index, tuple(self.features))
+        # As the extractor has them: parsed, and known documents alone.
         object.__setattr__(self, "features", extractor.specs)
         object.__setattr__(self, "rankings", judged_rankings(self.rankings, self.qrels, extractor))
 
@@ -104,6 +105,7 @@ class CountedRankings:
     def _counts(self, extractor: FeatureExtractor) -> FeatureCounts:
         asked = extractor.parameters
         settings = self.settings if extractor.expands and asked in self.settings else (asked,)
+        # Expansions of all settings are one count; windows are shared by all parameters that do not change them.
         key = extractor.specs, settings if len(settings) > 1 else extractor.counting
         with self._lock:  # counting takes long, so that others wait for the counts
             if key not in self._counted:

@@ -106,6 +106,7 @@ def best_steps(
     order = sorted(range(len(surveys)), key=lambda i: -surveys[i].reached)
     while True:
         optima: dict[int, Optimum] = {}
+        # The most promising line alone: its optimum is the floor that rules out most of the others.
         for some in (order[:1], order[1:]):
             limit = max([floor, *(optimum.value for optimum in optima.values())])
             optima |= zip(some, in_threads(partial(search, limit), some), strict=True)

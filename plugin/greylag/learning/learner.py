@@ -63,6 +63,7 @@ class Selection:
     @property
     def entry_scores(self) -> tuple[float, ...]:
         """The training score after the round that added each of `columns`."""
+        # A round may add several columns, as a learner of all weights at once does.
         sizes = [0, *map(len, self.history)]
         added = [after - before for before, after in pairwise(sizes)]
         return tuple(score for score, n in zip(self.training_scores, added, strict=True) for _ in range(n))

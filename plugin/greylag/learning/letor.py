@@ -72,6 +72,7 @@ def _letor_lines(
 ) -> Iterator[str]:
     check_names("feature", names)
     legend = "" if before else "".join(f" {number}={name}" for number, name in enumerate(names, 1))
+    # The numbers of one file go on in the next, or two queries would have the same.
     numbered = sum(not _is_number(qid) for qid in before)
     for ranking, features in rows:
         check_names("query", [ranking.qid])
@@ -95,6 +96,7 @@ def _letor_lines(
 
 def _is_number(qid: str) -> bool:
     """Return whether the qid is written as other programs write the number that they read."""
+    # Below 2^63, and without zeros in front: 007 would be read as 7, which may be another query.
     return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
 
 
@@ -253,6 +255,7 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
             pairs = [*zip(arrays["qids"].tolist(), arrays["docids"].tolist(), strict=True)]
     except (OSError, ValueError, KeyError, BadZipFile) as error:
         raise FormatError(path, None, f"is not a file of `greylag features`: {error}") from None
+    # A query that comes back would replace its documents: the sum tells.
     found = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
     if sum(map(len, found.values())) != len(pairs):
         raise FormatError(path, None, f"the documents of a query are not contiguous; {_REMEDY}")
@@ -271,6 +274,7 @@ def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -
         if not line.strip():
             continue
         match = _LINE.fullmatch(line)
+        # The pattern takes a carriage return for a space, and with it two lines for one.
         if not match or b"\r" in line:
             raise FormatError(path, number, _fault(line))
         grade, qid, values_text, comment = match.groups(b"")

@@ -84,6 +84,7 @@ class SavedModel(ABC):
             other = f"{content.get('schema')!r:.20}"
             raise ModelError(f"{path}: schema {other}, but this version reads {cls.schema}: train it again")
         try:
+            # Strict: neither "1" nor true is a number.
             TypeAdapter(cls.layout).validate_python(content, strict=True)
             return cls.from_dict(content)
         # pydantic's own message has several lines, and repeats the whole input.

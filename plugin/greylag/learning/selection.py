@@ -106,6 +106,7 @@ class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"relevance_weight must be a number in [0, 1], not {self.relevance_weight!r}")
         _check_integer("preselect", self.preselect, n, np.inf, f"of at least n_features = {n}")
         self.information_gain_ = gain_of_events(occurrences.class_counts(), occurrences.class_sizes)
+        # Rounded and stable, so that equal gains are in the order of columns.
         best_first = np.argsort(-np.round(self.information_gain_, TIE_DECIMALS), kind="stable")
         candidates = best_first[: self.preselect]
         words = Occurrences(occurrences.X[:, candidates], occurrences.classes, occurrences.class_sizes)
@@ -130,6 +131,7 @@ class MMRFeatureSelection(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if len(names) < 2:
             raise ParameterError(f"y has one class, {names[0]!r}; at least two are needed")
         occurs = csr_array(matrix, dtype=bool, copy=True)
+        # Sparse matrices may have a cell twice, or store zeros: both would be counted.
         occurs.sum_duplicates()
         occurs.eliminate_zeros()
         return Occurrences(occurs.astype(np.int64), classes, sizes)

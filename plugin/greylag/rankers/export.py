@@ -153,6 +153,7 @@ def _field_of(prior: Prior) -> str:
 
 
 def _has_text(terms: tuple[Term, ...]) -> bool:
+    # k1 and b are set where the field is defined, which only a model with BM25 needs.
     return any(isinstance(term.feature, FeatureSpec) for term in terms)
 
 

@@ -346,6 +346,7 @@ class RankingModel(SavedModel):
             weights=tuple(float(row["weight"]) for row in rows),
             parameters=FeatureParameters(**content["parameters"]),
             objective=content["objective"],
+            # Models made by hand have no scores.
             training_scores=() if None in scores else scores,
             collection=content["collection"],
             fingerprint=content["fingerprint"],

@@ -181,6 +181,7 @@ class RM3Stage(Stage):
     def __call__(self, ranking: Ranking) -> Ranking:
         """Rank the documents of one query."""
         by_query, *by_feedback = self._extractor(ranking).T
+        # The feature sums over the terms of the query, and P(t|Q) are their shares.
         scores = self.original_weight * by_query / max(1, len(self.index.query_terms(ranking.query)))
         for feedback in by_feedback:
             scores = scores + (1 - self.original_weight) * feedback

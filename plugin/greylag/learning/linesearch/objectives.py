@@ -37,6 +37,7 @@ def _stopping(objective: Objective, data: RankingData) -> FloatArray:
 def _by_ideal(objective: Objective, grades: IntArray) -> float:
     top = np.sort(grades)[::-1][: objective.depth]
     ideal = float(np.sum(top / np.log2(np.arange(len(top)) + 2.0)))
+    # Without a relevant document the sum is 0, whatever its factor.
     return 1.0 / max(ideal, 1e-300) if len(grades) else 0.0
 
 

@@ -97,6 +97,7 @@ class CuttingPlane:
         anew.
         """
         learners = [replace(self, C=C) for C in sorted(grid)]
+        # Eager, so that a wrong model is refused by the call and not by the first step of the iterator.
         pool = ConstraintPool(TrainingSet(model, examples), 1)
         return ((learner.C, learner._optimum(pool)) for learner in learners)
 
