@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from greylag.core.registry import forget
+from greylag.core.registry import _installed, registered
 from greylag.diversity import choose_diversifier
 from greylag.errors import ParameterError
 from greylag.features import FeatureExtractor, PythonFeature, parse_features
@@ -86,10 +86,12 @@ def theirs(tmp_path, monkeypatch):
     (tmp_path / "theirs-1.0.dist-info" / "entry_points.txt").write_text(NAMES)
     (tmp_path / "theirs.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    forget()
+    _installed.cache_clear()
+    registered.cache_clear()
     find_stage.cache_clear()
     yield tmp_path
-    forget()
+    _installed.cache_clear()
+    registered.cache_clear()
     find_stage.cache_clear()
 
 

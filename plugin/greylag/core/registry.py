@@ -62,9 +62,3 @@ def import_entry(kind: str, entry: EntryPoint) -> Any:
         return entry.load()
     except Exception as error:  # whatever the code of another package raises
         raise ParameterError(f"{kind} {entry.name} cannot be imported: {error}") from error
-
-
-def forget() -> None:
-    """Read the entry points anew, after packages were installed."""
-    _installed.cache_clear()
-    registered.cache_clear()

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greylag.core.registry import forget, load_entry
+from greylag.core.registry import _installed as entry_points
+from greylag.core.registry import load_entry, registered
 from greylag.diversity import recipe
 from greylag.errors import ParameterError
 from greylag.features.extract import FeatureExtractor
@@ -77,12 +78,14 @@ def _installed(tmp_path, monkeypatch):
         (folder / "entry_points.txt").write_text(text)
     (tmp_path / "theirs_too.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    forget()
+    entry_points.cache_clear()
+    registered.cache_clear()
     names = ("first", "clashing", "absent", "none")
     theirs = {name: spelling._of_features(name, "theirs") for name in names}
     monkeypatch.setattr(spelling, "RANKERS", {**spelling.RANKERS, **theirs})
     yield
-    forget()
+    entry_points.cache_clear()
+    registered.cache_clear()
 
 
 def test_a_learner_of_another_package_trains():
