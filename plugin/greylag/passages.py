@@ -202,10 +202,8 @@ class Reranker:
         keys = list(passages) if isinstance(passages, Mapping) else range(len(listed))
         texts = dict(zip(map(self._name, range(len(listed))), map(_text, listed, keys), strict=True))
         vectors = _in_order("vectors", vectors, passages)
-        scores, groups = (
-            _one_each("scores", scores, passages, len(texts)),
-            _one_each("groups", groups, passages, len(texts)),
-        )
+        scores = _one_each("scores", scores, passages, len(texts))
+        groups = _one_each("groups", groups, passages, len(texts))
         self._check(vectors=vectors, aspects=aspects, groups=groups)
         if query_vector is not None and vectors is None:
             raise ParameterError("query_vector is given without vectors: give the passages' vectors=, too")
@@ -215,6 +213,7 @@ class Reranker:
             )
         if top_k is not None:
             check_counts(top_k=top_k)
+        # After the checks: a wrong argument is wrong without passages, too.
         if not texts:
             return []
         every, docids = len(texts), tuple(texts)

@@ -181,6 +181,7 @@ def run_step(
 
 
 def _items(inputs: Any) -> list[Query | Ranking]:
+    # Frames and other packages' runs come first: some pass as mappings or sequences.
     inputs = foreign.listed(inputs)
     if found := foreign.scored(inputs):
         inputs = as_run(found)

@@ -337,6 +337,7 @@ class Run(Printed, Mapping[str, Ranking]):
             by_docid = isinstance(by, Mapping) and all(isinstance(docid, str) for docid in by)
             if not (isinstance(qid, str) and (by_docid or is_scored(by))):
                 raise ParameterError(f"query {shown(qid)} has {shown(by)}: pass scores by qid and docid, both str")
+            # Lists are in the order of ranks: sorting would hide a mistake in them.
             query = texts.get(qid, "")
             rankings.append(
                 Ranking.sort(qid, query, [*by], [*by.values()])

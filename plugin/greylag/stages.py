@@ -93,6 +93,7 @@ class StageStep:
         if len(dict(self.options)) < len(self.options):
             raise ParameterError(f"stage {self.name} has an option twice: keep one")
         for name, value in self.options:
+            # What cannot be read again would make the file of a model useless.
             text = spell(value)
             spelt = text and name.isidentifier() and read_value(text.strip()) == value
             if not spelt or re.search(r"[(),=>\r\n]", text):

@@ -77,6 +77,7 @@ class Scores(Printed):
     @property
     def means(self) -> FloatArray:
         """The mean over queries of each measure, shape (measures,); of totals the sum, of gm_map the geometric mean."""
+        # Not all are means, but trec_eval prints all of them in the row of means.
         means = np.asarray(self.values.mean(axis=0), dtype=np.float64)
         for column, measure in enumerate(self.measures):
             if measure.family.summary == "sum":

@@ -176,6 +176,7 @@ def comparison_table(caption: str, *significances: Significance) -> Table:
 
     A star marks a corrected p below `SIGNIFICANCE_LEVEL`; `Comparison` has the other figures. Counts are of queries.
     """
+    # What a terminal shows comes first; see `narrow_table`.
     header = ["", "against", "measure", "diff", "low", "high", "d", "detectable", "corrected p"]
     equivalence = any(c.margin is not None for test in significances for c in test.comparisons)
     if equivalence:
@@ -331,6 +332,7 @@ def compare_collections(
     corrected = correct([c.p for c in comparisons], design.correction).tolist()
     comparisons = [replace(c, corrected_p=p) for c, p in zip(comparisons, corrected, strict=True)]
     if design.margin is not None:
+        # Among themselves: equivalence is another family of hypotheses.
         same = correct([c.equivalence_p or 0.0 for c in comparisons], design.correction).tolist()
         comparisons = [replace(c, equivalence_p=p) for c, p in zip(comparisons, same, strict=True)]
     return {

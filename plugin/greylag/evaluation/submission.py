@@ -93,6 +93,7 @@ class _Checks:
         elif tag != self.tag:
             self.refuse("tag", number, f"tag {tag.decode()!r} after {self.tag.decode()!r}: a run has one")
         documents = self.ranked.setdefault(qid, {})
+        # Once per topic, at its first line.
         if not documents and topic not in self.topics:
             self.refuse("topics", number, f"topic {topic!r} is not among the topics")
         if docid in documents:

@@ -171,6 +171,7 @@ def _html(found: Evaluation, per_query: bool) -> str:
     tables, section = found.tables(per_query=per_query, wide=True), Section("Scores")
     if found.significance:
         section = result([(found.scores, found.significance)], tables=tables)
+    # The command that made the page, for whoever finds it later.
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
     return report_page("Evaluation", [section if section.parts else replace(section, parts=tables)], origin)
 

@@ -347,6 +347,7 @@ def _ranked_lines(rank: Callable[[Any], Ranking], tag: str, item: Any) -> str:
 def _lines(ranking: Ranking, tag: str) -> str:
     """Write the lines of a ranking in a run file."""
     check_names("document", ranking.docids)
+    # The fewest digits that read back as the same float32.
     scores = strictly_decreasing(ranking.scores).astype("U").tolist()
     ranked = enumerate(zip(ranking.docids, scores, strict=True), 1)
     return "".join(f"{ranking.qid} Q0 {docid} {rank} {score} {tag}\n" for rank, (docid, score) in ranked)
