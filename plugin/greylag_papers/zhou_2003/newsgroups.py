@@ -20,10 +20,9 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from greylag.index import PositionalIndex, stem
 from greylag.manifold import AffinityGraph, Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
-from greylag.reports import Figure, Section
+from greylag.reports import Section
 from greylag.runtime import parallel_map
 from greylag.studies import Context, Outcome, Positive, Seed, Study
-from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.labelled_text import LabelledTexts, TextSettings, open_texts
 from greylag_papers.zhou_2003.by_example import (
     PAGERANK,
@@ -96,7 +95,6 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         class_means_table(f"Mean ROC areas over {settings.queries} queries of each newsgroup", areas, names),
         class_means_table(shares, better_areas, names, decimals=2),
     ]
-    figures = [areas_figure(names, areas[PRODUCT], name, area) for name, area in areas.items() if name in graphs]
     return Outcome(
         scores=means | tested | better | stepped,
         results={
@@ -106,7 +104,7 @@ def run(settings: Settings, messages: LabelledTexts, context: Context) -> Outcom
         },
         title="Manifold ranking of newsgroup messages",
         sections=[
-            Section("ROC areas", parts=[*tables, *figures]),
+            Section("ROC areas", parts=tables),
             Section(
                 "Iterations",
                 parts=[
@@ -161,14 +159,6 @@ def spread(W: AffinityGraph, queries: IntArray, alpha: float) -> FloatArray:
     # One dense factor serves all queries; a sparse graph of texts fills in when it is factorised.
     dense = W if isinstance(W, np.ndarray) else W.toarray()
     return rank(dense, query_columns(len(dense), queries), alpha=alpha, solver="direct")
-
-
-def areas_figure(names: Sequence[str], baseline: FloatArray, name: str, areas: FloatArray) -> Figure:
-    """Draw ROC areas against those by the inner product: a panel for each newsgroup (the paper's Figure 5)."""
-    groups = zip(names, baseline, areas, strict=True)
-    clouds = {group: Cloud(np.stack([x, y], axis=1)) for group, x, y in groups}
-    caption = f"ROC areas by newsgroup: {name}. Above the line, manifold ranking is better."
-    return point_figure(caption, clouds, xlabel=f"ROC area, {PRODUCT}", ylabel=f"ROC area, {name}", diagonal=True)
 
 
 def _areas(scores: FloatArray, groups: NDArray[np.str_], queries: IntArray) -> FloatArray:

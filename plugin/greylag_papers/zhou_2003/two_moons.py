@@ -19,7 +19,6 @@ from greylag.manifold import iterates, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Section
 from greylag.studies import Context, Experiment, Outcome, Positive, Seed, Study, means_table
-from greylag_papers.figures import Cloud, point_figure
 from greylag_papers.zhou_2003.by_example import connecting, roc_areas
 
 
@@ -62,25 +61,13 @@ def run(settings: Settings, points: tuple[FloatArray, IntArray], context: Contex
     falls = falling(scores["f*"], scores["shortest paths"], moons)
     means["f*"]["falls along the moon"] = float(falls.mean())
     context.progress(f"two moons: {len(X)} points ranked for each of them, by {len(scores)} methods")
-    joined = Cloud(X, edges=np.argwhere(np.triu(W > 0)))
-    # Colours do not depend on the query's own score.
-    query = int(np.argmin(X[:, 0]))
-    clouds = {name: Cloud(X, shades=columns[:, query], marked=query) for name, columns in scores.items()}
-    of_query = point_figure("The cross is the query. The darker a point, the higher its score.", clouds)
-    of_graph = point_figure(
-        "Pairs are joined in ascending order of distance until the graph is connected.", {"": joined}
-    )
     caption = "Means over all points as the query: share of queries whose whole moon is ranked first, and ROC area"
     table = means_table(caption, means)
     return Outcome(
         scores=means,
         results=means,
         title="Manifold ranking of two moons",
-        sections=[
-            Section("The graph", parts=[of_graph]),
-            Section("Every point as the query", parts=[table]),
-            Section("One query", parts=[of_query]),
-        ],
+        sections=[Section("Every point as the query", parts=[table])],
     )
 
 

@@ -7,7 +7,6 @@ graph's matrix serves all trials: the f* of a query set is the sum of its member
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, NamedTuple
 
@@ -20,7 +19,7 @@ from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Panel, Section, line_figure
 from greylag.runtime import parallel_map
-from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study, Table
+from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
 from greylag_papers.zhou_2003.by_example import (
@@ -108,8 +107,8 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     context.progress(f"f(t) scored for t = {', '.join(map(str, settings.steps))}")
     drawn = queries[:, : settings.chosen_trials]
     tried = try_parameters(X, digits, drawn, settings, context)
-    chosen = choose(tried, drawn.shape[:2])
-    means = class_means(areas, settings.names) | class_means({CHOSEN: chosen.areas}, settings.names)
+    parameters, chosen = choose(tried, drawn.shape[:2])
+    means = class_means(areas, settings.names) | class_means({CHOSEN: chosen}, settings.names)
     parts = {"1 query": slice(1), f"{settings.queries} queries": slice(-1, None), "all": slice(None)}
     by_number = {f"{name}, {label}": area[..., part] for label, part in parts.items() for name, area in areas.items()}
     trials = f"over {settings.trials} trials"
@@ -117,14 +116,14 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
     rows = {**{f"f({t})": area for t, area in by_step.items()}, "f*": areas[MANIFOLD][..., :1]}
     step_table = class_means_table("Mean ROC areas of f(t) with one query", rows, settings.names)
     fixed = areas[MANIFOLD][:, : settings.chosen_trials, -1]
-    chosen_tables = choice_tables(chosen, fixed, settings)
     first = {name: f[..., :1] for name, f in scores.items()}
     first[PAGERANK] = first[MANIFOLD] * np.sqrt(degrees(W))[:, None, None, None]
     with_one = {f"{name}, 1 query": areas_by_queries(f, digits, single) for name, f in first.items()}
     top = {f"{name}, top {TOP}": precision(f, digits, single, TOP) for name, f in first.items()}
     # On the same trials and with all queries, so that the choice is compared with the fixed parameters and nothing
     # else.
-    choices = {CHOSEN: chosen.areas, "fixed": fixed, **partial_choices(tried, fixed.shape, settings)}
+    choices = {CHOSEN: chosen, "fixed": fixed, **partial_choices(tried, fixed.shape, settings)}
+    caption = f"Mean ROC areas with {settings.queries} queries over {fixed.shape[1]} trials"
     tested = compare_by_class(areas, [(MANIFOLD, DISTANCE)], settings.names)
     for scored in (with_one, top):
         spreading, distance, walk = scored
@@ -142,7 +141,7 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
             "means": means,
             "by digit, trial and number of queries": {name: area.tolist() for name, area in areas.items()},
             "means by step": class_means(rows, settings.names),
-            "chosen sigma, alpha, exponent": chosen.parameters.tolist(),
+            "chosen sigma, alpha, exponent": parameters.tolist(),
         },
         title="Manifold ranking of handwritten digits",
         sections=[
@@ -150,17 +149,9 @@ def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Contex
             Section(
                 "Iterations", parts=[step_table, steps_figure("Mean ROC areas of f(t)", {"": by_step}, settings.names)]
             ),
-            Section("Chosen parameters", _TEXTS["choice"], [*chosen_tables]),
+            Section("Chosen parameters", _TEXTS["choice"], [class_means_table(caption, choices, settings.names)]),
         ],
     )
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The choices of leave-one-query-out."""
-
-    parameters: FloatArray  # shape (digits, trials, 3): sigma, alpha and exponent
-    areas: FloatArray  # shape (digits, trials): ROC areas with these and all queries of the trial
 
 
 def try_parameters(
@@ -178,12 +169,12 @@ def try_parameters(
     return tried
 
 
-def choose(tried: Sequence[Tried], shape: tuple[int, ...]) -> Chosen:
+def choose(tried: Sequence[Tried], shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Choose parameters by leave-one-query-out for each digit and trial; the first combination wins ties."""
     best = np.argmax([combination.held_out for combination in tried], axis=0)
     areas = np.array([combination.areas for combination in tried])[best, np.arange(len(best))]
     parameters = np.array([combination.parameters for combination in tried])[best]
-    return Chosen(parameters.reshape(*shape, 3), areas.reshape(shape))
+    return parameters.reshape(*shape, 3), areas.reshape(shape)
 
 
 def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Settings) -> dict[str, FloatArray]:
@@ -193,7 +184,7 @@ def partial_choices(tried: Sequence[Tried], shape: tuple[int, ...], settings: Se
         "chosen sigma": [t for t in tried if t.parameters[1:] == (settings.alpha, 0.5)],
         "fixed, exponent 1": [t for t in tried if t.parameters == (settings.sigma, settings.alpha, 1.0)],
     }
-    return {name: choose(of_choice, shape).areas for name, of_choice in choices.items() if of_choice}
+    return {name: choose(of_choice, shape)[1] for name, of_choice in choices.items() if of_choice}
 
 
 def precision(scores: FloatArray, digits: IntArray, queries: IntArray, depth: int) -> FloatArray:
@@ -270,17 +261,6 @@ def areas_by_queries(scores: FloatArray, digits: IntArray, queries: IntArray) ->
     """Compute ROC areas, shape (digits, trials, queries), of scores of shape (n, digits, trials, queries)."""
     sets = [drawn[: k + 1] for drawn in queries.reshape(-1, queries.shape[-1]) for k in range(queries.shape[-1])]
     return roc_areas(scores.reshape(len(scores), -1), digits, sets).reshape(queries.shape)
-
-
-def choice_tables(chosen: Chosen, fixed: FloatArray, settings: Settings) -> tuple[Table, Table]:
-    """Tabulate means with chosen and with fixed parameters, and how often each combination was chosen."""
-    trials = fixed.shape[1]
-    caption = f"Mean ROC areas with {settings.queries} queries over {trials} trials"
-    areas = class_means_table(caption, {CHOSEN: chosen.areas, "fixed": fixed}, settings.names)
-    combinations, counts = np.unique(chosen.parameters.reshape(-1, 3), axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    rows = [(*(f"{value:g}" for value in combinations[i]), str(counts[i])) for i in order]
-    return areas, Table("Chosen parameters", ("sigma", "alpha", "exponent", "times"), rows)
 
 
 def areas_figure(areas: Mapping[str, FloatArray], settings: Settings) -> Figure:
