@@ -5,22 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock, get_ident
 from typing import Any
 
-
-@dataclass
-class _Limited:
-    """A library with one thread: the number that it had before, and how many hold the limit."""
-
-    before: int
-    holders: int = 0
-
-
 _lock = Lock()
-_limited: dict[tuple[str, int], _Limited] = {}
+# By library: the threads that it had before each holder of the limit came. The last to go restores the first number.
+_before: dict[tuple[str, int], list[int]] = {}
 
 
 @contextmanager
@@ -32,17 +23,16 @@ def one_blas_thread() -> Iterator[None]:
     libraries = _libraries()  # others may be loaded meanwhile, which are not this holder's to release
     with _lock:
         for library in libraries:
-            _limited.setdefault(_key(library), _Limited(library.num_threads)).holders += 1
+            _before.setdefault(_key(library), []).append(library.num_threads)
             _set_threads(library, 1)
     try:
         yield
     finally:
         with _lock:
             for library in libraries:
-                limited = _limited[_key(library)]
-                limited.holders -= 1
-                if not limited.holders:
-                    _set_threads(library, _limited.pop(_key(library)).before)
+                number = _before[_key(library)].pop()
+                if not _before[_key(library)]:
+                    _set_threads(library, number)
 
 
 def _key(library: Any) -> tuple[str, int]:

@@ -37,7 +37,7 @@ _PAUSE = 1.0  # seconds to do without the file after its lock was not released i
 _DIGEST = 16  # bytes
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}  # the last of other tables
-_HEADERS = b"", b"SQLite format 3\0"
+_HEADERS = b"", b"SQLite format 3\0"  # a file that was made, and nothing written to it, is empty
 _SELECT = "SELECT content FROM kept WHERE key = ?"
 # Not WITHOUT ROWID: SQLite would read the whole content of every row that a search for another key compares with.
 _CREATE = "CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, content BLOB)"
@@ -54,14 +54,8 @@ class Cache:
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
-        self.path = path
-        self._private, self._lock, self._resume, self._writable, self._warned = (
-            private,
-            threading.Lock(),
-            0.0,
-            True,
-            False,
-        )
+        self.path, self._private, self._lock = path, private, threading.Lock()
+        self._resume, self._writable, self._warned = 0.0, True, False
 
     def load(self, key: bytes) -> Any:
         """Load the value of a key, or None."""
@@ -94,6 +88,7 @@ class Cache:
 
     def _attempt(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """Return the result of `work` in one transaction, or None if it failed."""
+        # Threads of this process wait for each other here: in SQLite they would find the file busy, and pause.
         with self._lock:
             if time.monotonic() < self._resume or not self._is_usable():
                 return None
@@ -101,6 +96,7 @@ class Cache:
                 # A connection for each call: those of SQLite belong to one thread, and a kept one would hold the file
                 # open for ever.
                 with closing(sqlite3.connect(self.path, timeout=_WAIT)) as store, store:
+                    # What damage has turned into text is compared with its checksum, too.
                     store.text_factory = bytes
                     return work(store)
             except sqlite3.Error as error:
@@ -210,6 +206,7 @@ class WorkLog:
 
     def _write(self) -> bool:
         """Write the results that wait; return whether they are kept."""
+        # Forgotten even if they cannot be written: they would pile up in memory.
         waiting, self._waiting, self._written = self._waiting, {}, time.monotonic()
         is_kept = bool(waiting) and self._cache.insert([(name, content) for name, (_, content) in waiting.items()])
         self._counts.update(step for step, _ in waiting.values() if is_kept)

@@ -35,6 +35,7 @@ class _Loop:
     def __call__(self, *arguments: Any) -> Any:
         if self._dispatcher is None:
             with _lock:
+                # None if another thread has compiled them while this one waited for the lock.
                 loops = _waiting.pop(self.__module__, ())
                 # Seen by other threads only once none of the module's functions calls a loop that is not compiled.
                 for loop, dispatcher in [(loop, loop._dispatch()) for loop in loops]:

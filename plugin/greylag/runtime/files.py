@@ -81,6 +81,7 @@ def read_text_blocks(path: str | Path, faults: Faults, size: int | None = None) 
             continue
         if blank:
             raise FormatError(path, None, "is empty; check how it was written")
+        # What follows the last end of a line begins the next block.
         end = part.rindex(b"\n") + 1 if part else 0
         parts[-1] = part[:end]
         if block := b"".join(parts):
@@ -147,7 +148,7 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
 
 def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
     """Decompress content if its first bytes are those of gzip or bzip2."""
-    head = file.peek(10)
+    head = file.peek(10)  # a pipe cannot be rewound
     if head.startswith(GZIP_MAGIC):
         return cast(IO[bytes], gzip.GzipFile(fileobj=file))
     return bz2.BZ2File(file) if head.startswith(b"BZh") and head[4:10] == BZIP2_BLOCK else file
@@ -302,6 +303,7 @@ def file_digest(path: str | Path) -> str:
     return _digest(os.path.realpath(path), file_stamp(path))
 
 
+# By the stamp, too, so that a changed file is read again.
 @lru_cache
 def _digest(path: str, _: Stamp) -> str:
     with open(path, "rb") as file:
@@ -333,9 +335,11 @@ def open_atomically(path: str | Path, *, binary: bool = False) -> Iterator[IO[An
         sweep(target.parent)
         with claimed(target) as (part, _):
             with _open(part, "xb", path, binary) as file:
+                # Before the first byte is written: no one may read a private file meanwhile.
                 with suppress(FileNotFoundError):
                     shutil.copymode(target, part)
                 yield file
+            # First the content: after a power loss the name would else stand for an empty file.
             sync(part)
             os.replace(part, target)
             sync(target.parent)

@@ -74,7 +74,7 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
         with suppress(OSError):  # the next process that takes the lock removes the rest
             if not foreign:
                 _recover(target)
-            path.unlink()
+            path.unlink()  # before the release, after which it may be another process's lock
         lock.release()
 
 
@@ -111,6 +111,7 @@ def make_folder(
                     sync(Path(below, name))
             if os.path.lexists(target):
                 _check_marked(target)
+                # No call replaces a folder that has files; `_recover` undoes this half.
                 target.rename(old)
             part.rename(target)
             # The names, too: after a power loss the folder would else not be there.

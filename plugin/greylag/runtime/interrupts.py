@@ -45,5 +45,6 @@ def _press(_: int, __: FrameType | None) -> None:
         _pressed.append(now)
         raise KeyboardInterrupt
     if now - _pressed[0] > IGNORED_SECONDS:  # the first was lost in C code, or cleaning up hangs
+        # By no exception, which C code would lose again, and no print, which may be what was interrupted.
         os.write(2, b"greylag: interrupted\n")
         os._exit(130)

@@ -40,11 +40,12 @@ Compute = Callable[[Items, progress.Step], Iterator[Numbered]]
 
 WINDOW = 256
 """Items a worker gets, at most, before the results of all of them are taken. Larger uses more memory."""
-_MAX_WINDOW = 4096
+_MAX_WINDOW = 4096  # of a cluster of many workers, whose results would fill memory
 WAITING_SECONDS = 10
 """Seconds to wait for the first or another worker of a cluster."""
 BATCH_SECONDS = 0.2
 """Seconds that a batch of a cluster's calls should take, at least."""
+# Not the process id, which a worker on another machine may have, too.
 _PROCESS = uuid.uuid4().hex
 _log = logging.getLogger("greylag")
 
@@ -64,6 +65,7 @@ class _Position:
         return f"{self.path}/{self.maps}"
 
 
+# Of a context, as threads of one process are at different positions.
 _current: ContextVar[_Position | None] = ContextVar("position in the work", default=None)
 
 
@@ -279,6 +281,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
                 elif time.monotonic() - reached > WAITING_SECONDS:
                     raise TimeoutError("it has no workers")
                 # Also without a worker: an adaptive cluster starts one for the first calls.
+                # Two batches per thread, so that none waits for the next one to arrive.
                 while items and len(running) < max(1, 2 * threads):
                     future = _submit(client, _batch, call, items[:size], *sent)
                     running[future], items = items[:size], items[size:]
@@ -308,6 +311,7 @@ def _cluster(call: _Call, shared: tuple[Any, ...], client: Any) -> Compute:
 def _submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        # Not pure: to find equal calls, Dask would hash all arguments.
         return client.submit(function, *arguments, pure=False)
 
 
@@ -347,6 +351,7 @@ class _Call:
         self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
 
     def __getstate__(self) -> dict[str, Any]:
+        # The content is an argument of every call, which backends recognise; here it would be sent with each.
         return {**vars(self), "content": None}
 
     def __call__(self, content: Any, number: int, item: Any, *shared: Any) -> tuple[Numbered, list[logging.LogRecord]]:

@@ -37,7 +37,7 @@ class Step:
         if self.is_part:
             text = f"{self.what} {done:,}" + ("" if self.total is None else f"/{self.total:,}")
             self.bar.set_postfix_str(text, refresh=False)
-            self.bar.update(0)
+            self.bar.update(0)  # draws, but no oftener than the bar is drawn
         else:
             self.bar.update(done - self.bar.n)
 

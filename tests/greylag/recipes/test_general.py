@@ -215,17 +215,3 @@ def test_weights_and_values_are_those_that_the_study_measured(texts, weights, sc
     ranked = ModelRanker(model, index, transfer=True).scores(ranking)
     assert hashlib.sha256(spelt.encode()).hexdigest()[:16] == weights
     assert ranked.tolist() == pytest.approx(scores, abs=1e-9)
-
-
-def test_only_unknown_documents_stay_as_they_are():
-    ranking = Ranking("q", "w1x", ("x", "y"), np.array([2.0, 1.0]))
-    assert GeneralRanker(INDEX)(ranking).docids == ("x", "y")
-
-
-def test_ranks_turned_round_are_scores_as_others():
-    """As in runs whose scores are 1000, 999, 998, ...: only their order and distances count."""
-    ranking = ranked("w1x w2x")
-    turned = Ranking("q", ranking.query, ranking.docids, np.arange(1000.0, 970.0, -1))
-    first, second = (GeneralRanker(INDEX)(one) for one in (turned, ranking))
-    assert first.docids == second.docids
-    assert first.scores == pytest.approx(second.scores)

@@ -27,6 +27,7 @@ from greylag.recipes.learned_fusion import learn_fusion
 from greylag.recipes.union import FusionWeights
 from greylag.trec import read_run, write_run
 from greylag.trec.runs import JoinedRuns, RunFile, write_rankings
+from tests.refusals import refuses
 
 ONE = Ranking("q", "tea", ("a", "b", "c"), [10.0, 5.0, 0.0])
 TWO = Ranking("q", "tea", ("d", "b"), [4.0, 2.0])
@@ -278,12 +279,9 @@ def test_model_files(tmp_path):
     model.save(tmp_path / "fusion.json")
     assert RankingModel.load(tmp_path / "fusion.json") == model
     assert "fused:combsum(run0)" in model.summary()
-    with pytest.raises(ParameterError, match=r"run0, run1.* 2 rankings"):
-        FusionRanker(model)([ONE])
-    with pytest.raises(ModelError, match="run0, run1"):
-        ModelRanker(model)
-    with pytest.raises(ModelError, match="fuses none"):
-        FusionRanker(replace(model, runs=()))
+    refuses(lambda: FusionRanker(model)([ONE]), ParameterError, "run0, run1| 2 rankings", "|")
+    refuses(lambda: ModelRanker(model), ModelError, "run0, run1", "|")
+    refuses(lambda: FusionRanker(replace(model, runs=())), ModelError, "none")
     for change in ({"runs": ("a", "a")}, {"runs": ("run0",)}, {"features": (FeatureSpec("FI", "term", "LM"),) * 4}):
         with pytest.raises(ModelError):
             replace(model, **change)
