@@ -631,10 +631,7 @@ def _text(text: Any, key: Any) -> str:
 def _finite(score: Any, key: Any) -> float:
     if type(score) is float and math.isfinite(score):
         return score
-    number = foreign.number(score, f"passage {key}")
-    if not math.isfinite(number):
-        raise ParameterError(f"the score of passage {key} is {number}: it must be finite")
-    return number
+    return foreign.number(score, f"the score of passage {key}")
 
 
 def _by_bm25(query: str, docids: tuple[str, ...], index: PositionalIndex) -> Ranking:

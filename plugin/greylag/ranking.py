@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,8 +130,8 @@ class Ranking(Printed):
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
         """Build a ranking from Pyserini's hits, with ``docid`` and ``score``, or pairs (docid, score), best first."""
         check_ids(hits=hits)
-        pairs = [hit if _is_pair(hit) else (str(hit.docid), float(hit.score)) for hit in hits]
-        return cls(qid, query, tuple(docid for docid, _ in pairs), np.array([score for _, score in pairs]))
+        pairs = [hit if _is_pair(hit) else (hit.docid, float(hit.score)) for hit in hits]
+        return cls(qid, query, tuple(str(docid) for docid, _ in pairs), np.array([score for _, score in pairs]))
 
     @classmethod
     def sort(cls, qid: str, query: str, docids: Sequence[str], scores: ArrayLike) -> Ranking:
@@ -234,8 +234,8 @@ def unit_range(values: FloatArray) -> FloatArray:
 
 def _is_pair(value: Any) -> bool:
     """Return whether a value is a docid with a score."""
-    pair = isinstance(value, tuple | list) and len(value) == 2
-    return pair and isinstance(value[0], str) and isinstance(value[1], Real) and not isinstance(value[1], bool)
+    pair = isinstance(value, tuple | list) and len(value) == 2 and not any(isinstance(one, bool) for one in value)
+    return pair and isinstance(value[0], str | Integral) and isinstance(value[1], Real)
 
 
 def is_scored(value: Any) -> bool:
@@ -262,7 +262,7 @@ def as_run(value: Any, topics: Mapping[str, str] | None = None) -> Run:
     if isinstance(value, Run):
         return value
     value = foreign.listed(value)
-    if found := foreign.scored(value):
+    if found := foreign.scored(value, texts=topics is None):
         scores, texts = foreign.scores_of(found.rows).items(), found.texts if topics is None else topics
         rankings = (Ranking.sort(q, foreign.topic(q, texts), [*by], [*by.values()]) for q, by in scores)
         return Run(tuple(rankings), found.tag)
@@ -322,6 +322,7 @@ class Run(Printed, Mapping[str, Ranking]):
         ----------
         scores : mapping of qid to docid to float, or to a list of pairs (docid, score)
             Scores by docid are sorted, and ties keep the order of the mapping. Lists begin with the best document.
+            Identifiers that are integers are converted.
         topics : mapping of qid to str, optional
             The texts of the queries, which stages and features read.
         tag : str, default "greylag"
@@ -332,18 +333,16 @@ class Run(Printed, Mapping[str, Ranking]):
         >>> Run.from_dict({"1": {"d2": 0.4, "d1": 0.9}})["1"].docids
         ('d1', 'd2')
         """
-        texts, rankings = {} if topics is None else topics, []
-        for qid, by in scores.items():
-            by_docid = isinstance(by, Mapping) and all(isinstance(docid, str) for docid in by)
-            if not (isinstance(qid, str) and (by_docid or is_scored(by))):
-                raise ParameterError(f"query {shown(qid)} has {shown(by)}: pass scores by qid and docid, both str")
-            # Lists are in the order of ranks: sorting would hide a mistake in them.
+        texts, rankings = foreign.by_id(topics or {}, "query"), []
+        for qid, by in foreign.by_id(scores, "query").items():
             query = texts.get(qid, "")
-            rankings.append(
-                Ranking.sort(qid, query, [*by], [*by.values()])
-                if isinstance(by, Mapping)
-                else Ranking.from_hits(qid, query, by)
-            )
+            if isinstance(by, Mapping):
+                by_docid = foreign.by_id(by, "document")
+                rankings.append(Ranking.sort(qid, query, [*by_docid], [*by_docid.values()]))
+            elif is_scored(by):  # in the order of ranks: sorting would hide a mistake
+                rankings.append(Ranking.from_hits(qid, query, by))
+            else:
+                raise ParameterError(f"query {qid} has {shown(by)}: pass scores by qid and docid")
         return cls(tuple(rankings), tag)
 
     def to_dict(self) -> dict[str, dict[str, float]]:

@@ -186,7 +186,6 @@ ROWS = {"a": 2.0, "b": 1.0}
         (lambda: fuse_runs([[("a", 1.0), ("b", 2.0)]]), "rank 2 minus"),
         (lambda: fuse_runs([[("a", 1.0), ("a", 0.5)]]), "duplicate 'a'"),
         (lambda: fuse_runs([[("a", 1.0)], ONE]), "list Run {qid: [(docid, score), ...]}"),
-        (lambda: fuse_runs([[(1, 1.0)]]), "list"),
         (lambda: fuse_runs([("a", 1.0)]), "tuple"),
         (lambda: fuse_runs([{"1": [("a", "high")]}]), "dict"),
         (lambda: fuse_runs({"1": ROWS, "2": ROWS}), "dict {qid: {docid: score}}"),  # a run alone

@@ -5,6 +5,7 @@ Identifiers, grades, scores and texts are checked on the way. No other package i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -33,13 +34,16 @@ class Scored(NamedTuple):
     tag: str = "greylag"
 
 
-def scored(value: Any) -> Scored | None:
-    """Return the run in a frame, a ``ranx.Run`` or scored documents of ir_measures; None of anything else."""
+def scored(value: Any, *, texts: bool = True) -> Scored | None:
+    """Return the run in a frame, a ``ranx.Run`` or scored documents of ir_measures; None of anything else.
+
+    Without `texts`, a frame's column of queries is not read.
+    """
     if isinstance(value, Scored):
         return value
     # A frame without documents has topics.
     if is_frame(value):
-        return None if column_name(value, "docno") is None else frame_run(value)
+        return None if column_name(value, "docno") is None else frame_run(value, texts)
     if _is_of_ranx(value, "Run"):
         return Scored(_flat(value.to_dict()), tag=value.name or "ranx")
     if _are_items(value, "query_id", "doc_id", "score"):
@@ -56,6 +60,8 @@ def as_qrels(value: Any) -> dict[str, dict[str, int]]:
         return qrels_of(_flat(value.to_dict()))
     if _are_items(value, "query_id", "doc_id", "relevance"):
         return qrels_of(((item.query_id, item.doc_id, item.relevance) for item in value), highest=True)
+    if isinstance(value, Mapping):
+        value = {q: by_id(of, "document") if isinstance(of, Mapping) else of for q, of in by_id(value, "query").items()}
     check_qrels(value)
     judged: dict[str, dict[str, int]] = value
     return judged
@@ -87,10 +93,10 @@ def as_topics(value: Any) -> Mapping[Any, Any]:
         return texts_of(qids_of(value), column_of(value, "topic"))
     if not isinstance(value, Mapping):
         raise ParameterError(f"topics are {shown(value)}: {remedy(value) or 'pass a path, or texts by qid'}")
-    wrong = next((text for pair in value.items() for text in pair if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise ParameterError(f"topics have {shown(wrong)}: {remedy(value) or 'qids and texts are strings'}")
-    return value
+    wrong = [text for text in value.values() if not isinstance(text, str)]
+    if wrong:
+        raise ParameterError(f"topics have {shown(wrong[0])}: {remedy(value) or 'texts are strings'}")
+    return by_id(value, "query")
 
 
 def listed(value: Any) -> Any:
@@ -100,6 +106,10 @@ def listed(value: Any) -> Any:
 
 def is_frame(value: Any) -> bool:
     """Return whether a value is a data frame of pandas or polars, by its columns."""
+    if hasattr(value, "collect"):  # of polars, Spark
+        raise ParameterError(
+            f"a {type(value).__name__} has no rows yet: pass its .collect(), or .toPandas() of Spark's"
+        )
     return hasattr(value, "columns")
 
 
@@ -114,19 +124,28 @@ def column_of(frame: Any, column: str) -> list[Any]:
     if name is None:
         wanted, there = " or ".join(COLUMN_NAMES[column]), ", ".join(map(str, frame.columns)) or "none"
         raise ParameterError(f"the frame has no column {wanted}; its columns are {there}: rename one")
-    values: list[Any] = frame[name].to_list()
-    return values
+    return _column(frame, name)
 
 
-def frame_run(frame: Any) -> Scored:
+def _column(frame: Any, name: str) -> list[Any]:
+    values = frame[name]
+    if hasattr(values, "columns"):
+        raise ParameterError(f"the frame has several columns {name}: drop or rename all but one")
+    return values.to_list()  # type: ignore[no-any-return]
+
+
+def frame_run(frame: Any, texts: bool) -> Scored:
     """Return the run in a frame; ties are in the order of the column ``rank``, if there is one, or of the rows."""
     qids = qids_of(frame)
     rows = list(zip(qids, column_of(frame, "docno"), column_of(frame, "score"), strict=True))
     if "rank" in frame.columns:  # equal scores keep the order of rows
-        ranks, places = frame["rank"].to_list(), {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
+        places = {qid: place for place, qid in enumerate(dict.fromkeys(qids))}
+        ranks = [
+            number(rank, f"the rank in row {row} of the frame") for row, rank in enumerate(_column(frame, "rank"), 1)
+        ]
         rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: (places[qids[i]], ranks[i]))]
-    has_texts = column_name(frame, "query") is not None
-    return Scored(rows, texts_of(qids, column_of(frame, "query")) if has_texts else None)
+    texts = texts and column_name(frame, "query") is not None
+    return Scored(rows, texts_of(qids, column_of(frame, "query")) if texts else None)
 
 
 def qids_of(frame: Any) -> list[str]:
@@ -148,8 +167,12 @@ def _is_of_ranx(value: Any, kind: str) -> bool:
 
 
 def _are_items(value: Any, *attributes: str) -> bool:
-    first = value[0] if isinstance(value, list | tuple) and value else None
-    return first is not None and all(hasattr(first, name) for name in attributes)
+    items = value if isinstance(value, list | tuple) else ()
+    lacking = [place for place, item in enumerate(items) if not all(hasattr(item, name) for name in attributes)]
+    if lacking and lacking[0]:
+        place, kind, names = lacking[0], type(items[0]).__name__, ", ".join(attributes)
+        raise ParameterError(f"[{place}] is {shown(items[place])}: it must have {names}, as the {kind} before it")
+    return bool(items) and not lacking
 
 
 def _flat(table: Mapping[Any, Mapping[Any, Any]]) -> Rows:
@@ -175,15 +198,17 @@ def grade(value: Any, what: str) -> int:
 
 
 def number(value: Any, what: str) -> float:
-    """Check that a score is a number, and return it."""
+    """Check that a score or rank is a finite number, and return it."""
     try:
         if hasattr(value, "__float__") and type(value).__name__ not in ("bool", "bool_"):  # NumPy's, too
-            return float(value)
+            if math.isfinite(found := float(value)):
+                return found
+            raise ParameterError(f"{what} is {found}: it must be finite")
     except TypeError:  # an array of one number
         pass
     except OverflowError:
-        raise ParameterError(f"the score of {what} is beyond the range of floats: it must be finite") from None
-    raise ParameterError(f"the score of {what} is {shown(value)}: it must be a number; convert scores with float()")
+        raise ParameterError(f"{what} is beyond the range of floats: it must be finite") from None
+    raise ParameterError(f"{what} is {shown(value)}: it must be a number; convert it with float()")
 
 
 def text(value: Any, what: str) -> str:
@@ -195,6 +220,13 @@ def text(value: Any, what: str) -> str:
         how = "; take its .text" if isinstance(getattr(value, "text", None), str) else how
         raise ParameterError(f"the text of {what} is {shown(value)}: it must be a string{how}")
     return value
+
+
+def by_id(values: Mapping[Any, Any], what: str) -> Mapping[str, Any]:
+    """Convert a mapping's keys, the identifiers of queries or documents, to strings."""
+    if all(isinstance(key, str) for key in values):
+        return values
+    return unique(((identifier(key, f"a {what}'s identifier"), value) for key, value in values.items()), what)
 
 
 def unique(pairs: Iterable[tuple[str, Any]], what: str) -> dict[str, Any]:
@@ -226,7 +258,7 @@ def scores_of(rows: Rows) -> dict[str, dict[str, float]]:
         of_query = scores.setdefault(qid, {})
         if docid in of_query:
             raise ParameterError(f"query {qid}: document {docid!r} occurs twice")
-        of_query[docid] = number(score, f"document {docid!r}")
+        of_query[docid] = number(score, f"the score of document {docid!r}")
     return scores
 
 

@@ -48,3 +48,4 @@ def test_the_text_of_a_hit_is_no_query_and_given_topics_come_first():
     assert read_run(frame)["1"].query == ""
     assert read_run(frame, {"1": "cat"})["1"].query == read_run(frame.assign(query="dog"), {"1": "cat"})["1"].query
     assert read_run(frame.assign(query="dog"))["1"].query == "dog"
+    assert read_run(frame.assign(query=[None]), {"1": "cat"})["1"].query == "cat"

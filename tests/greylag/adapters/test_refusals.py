@@ -1,6 +1,7 @@
 """Values, data and names that adapters refuse: the call, the error, and what its message has."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from greylag import adapters, read_qrels, read_run, read_topics
@@ -32,8 +33,9 @@ TWICE = {"qid": ["q"] * 2, "docno": ["a"] * 2}
         (read_run, RUN | {"score": [True]}, "score|'a'|bool"),
         (read_run, RUN | {"docno": [None]}, "document's identifier"),
         (read_run, RUN | {"score": ["high"]}, "score|'a'|'high'"),
-        (read_run, RUN | {"score": [float("nan")]}, "nan is not finite"),
+        (read_run, RUN | {"score": [float("nan")]}, "score|'a'|nan"),
         (read_run, TWICE | {"score": [1, 2]}, "'a' occurs twice"),
+        *[(read_run, RUN | {"rank": [value]}, f"rank in row 1|{value}") for value in ("10", None, float("nan"), True)],
         (read_topics, {"qid": ["q", "q"], "query": ["a", "b"]}, "query q|'a' and 'b'"),
         (read_topics, {"qid": ["q"], "title": ["a"]}, "query or text"),
         (read_qrels, GRADED, "grade|'a'|query q|str"),
@@ -45,6 +47,15 @@ def test_frames(read, columns, parts, library):
     with pytest.raises(ParameterError) as caught:
         read(frame)
     assert all(part in str(caught.value) for part in parts.split("|"))
+
+
+def twice(column, **more):
+    frame = pd.DataFrame(RUN | more)
+    return pd.concat([frame, frame[[column]]], axis=1)
+
+
+def lazy():
+    return pytest.importorskip("polars").LazyFrame(RUN)
 
 
 def irds(name):
@@ -80,6 +91,10 @@ SCORE_MISSING = [None, *SCORED[1:]]
 @pytest.mark.parametrize(
     ("call", "error", "parts"),
     [
+        *[(lambda c=c: read_run(twice(c, rank=[1])), ParameterError, f"several columns {c}") for c in (*RUN, "rank")],
+        (lambda: read_qrels(twice("label", label=[1])), ParameterError, "several columns label"),
+        *[(lambda r=r: r(lazy()), ParameterError, "LazyFrame|collect()") for r in (read_run, read_topics, read_qrels)],
+        (lambda: read_run(pd.DataFrame(RUN | {"rank": [pd.NA]})), ParameterError, "rank in row 1|<NA>"),
         (lambda: imported("no_such_package", "no-such-package"), DependencyError, "pip install no-such-package"),
         (lambda: adapters.topics_to_frame({}, "spark"), ParameterError, "'spark'|'pandas' or 'polars'"),
         (lambda: topics_from(TOPICS, field="narrative"), ParameterError, "topic 301|'narrative'|title, desc"),

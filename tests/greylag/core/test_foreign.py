@@ -104,6 +104,18 @@ def test_judgements_of_another_package(form):
     assert evaluate(RUN, JUDGEMENTS[form](), "nDCG@10").means.tolist() == [1.0]
 
 
+def test_integers_are_identifiers():
+    scores, pairs = {1: {5: 1.0, 7: 2.0}}, {np.int64(1): [(7, 2.0), (np.int64(5), 1.0)]}
+    for given in (scores, pairs):
+        assert read_run(given, {1: "cat"}).rankings == (Ranking("1", "cat", ("7", "5"), np.array([2.0, 1.0])),)
+        assert (
+            evaluate(given, {1: {5: 1}}).by_measure == evaluate({"1": {"5": 1.0, "7": 2.0}}, {"1": {"5": 1}}).by_measure
+        )
+    assert fuse_runs([scores, pairs])["1"].docids == ("7", "5")
+    assert fuse_runs([pairs[1], pairs[1]])["query"].docids == ("7", "5")
+    assert Run.from_dict(scores, {1: "cat"})["1"].query == "cat"
+
+
 def test_texts_come_with_a_frame_or_with_topics(tmp_path):
     texts = Frame(**{name: RESULTS[name] for name in RESULTS.columns}, query=["cat", "cat", "dog"])
     (tmp_path / "topics.tsv").write_text("1\tcat\n2\tdog\n")
@@ -128,10 +140,15 @@ def test_equal_scores_of_a_frame_go_by_rank():
         (lambda: evaluate(of_ranx("Qrels", QRELS), of_ranx("Run", SCORES)), "Qrels run before"),
         (lambda: evaluate(QRELS, SCORES), "grades integers run before"),
         (lambda: evaluate(Frame(qid=["1"], docno=["a"], label=[1]), RESULTS), "frame score"),
-        (lambda: evaluate({1: HITS["1"]}, QRELS), "int 1 list qid docid, str"),
+        (lambda: evaluate({"1": None}, QRELS), "dict run"),
+        (lambda: Run.from_dict({"1": None}), "query 1 NoneType qid docid"),  # type: ignore[dict-item]
+        (lambda: evaluate({1.5: SCORES["1"]}, QRELS), "query's float 1.5"),
+        (lambda: evaluate({1: SCORES["1"], "1": {}}, QRELS), "query '1' twice"),
+        (lambda: evaluate([*SCORED, ("3", "a", 1.0)], QRELS), "[3] tuple doc_id ScoredDoc"),
+        (lambda: evaluate(SCORES, [*JUDGED, None]), "[2] NoneType relevance Qrel"),
         (lambda: evaluate([ScoredDoc("1", "a", 1.0)] * 2, QRELS), "1: 'a' twice"),
         (lambda: read_run(7), "int Run"),
-        (lambda: read_topics({301: {"title": "cat"}}), "int 301: topics_from_pyserini"),
+        (lambda: read_topics({301: {"title": "cat"}}), "dict topics_from_pyserini"),
         (lambda: read_topics([("1", "cat")]), "list path, qid"),
         (lambda: train(RUN, QRELS, None, object()), "object --model"),  # type: ignore[arg-type]
         (lambda: learn_fusion({"a": SCORES, "b": SCORED}, iter(JUDGED)), "topics"),  # type: ignore[dict-item, arg-type]
