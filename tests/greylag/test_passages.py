@@ -69,8 +69,9 @@ def test_aspects_of_passages(method):
         found = rerank("cat", PASSAGES, SCORED, method=method, aspects=aspects)
         assert [new.position for new in found] == expected
     texts = ["the cat", "a dog ran"]
-    found = rerank("cat", PASSAGES, SCORED, method=method, aspects=texts)
-    assert [new.position for new in found] == positions(kind(INDEX, {"q": texts})(RANKING))
+    found = [rerank("cat", PASSAGES, SCORED, method=method, aspects=[*texts, *none]) for none in ([], [""])]
+    expected = [kind(INDEX, {"q": [*texts, *none]})(RANKING) for none in ([], ["zebra"])]
+    assert [[new.position for new in one] for one in found] == [*map(positions, expected)]
 
 
 def test_embeddings_in_place_of_words():

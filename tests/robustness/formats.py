@@ -113,7 +113,7 @@ def make_subtopic_qrels(rng):
 
 
 def subtopics_oracle(text):
-    found = {}
+    text, found = without_comments(text), {}
     for qid, subtopic, docid, grade in rows(text, 4):
         need(re.fullmatch(r"-?[0-9]+", grade))
         judged = found.setdefault(qid, {})
@@ -145,7 +145,7 @@ def read_plain_run(path):
 
 
 def run_oracle(text):
-    found = {}
+    text, found = without_comments(text), {}
     with suppress(RefusedError):  # MS MARCO's
         ranks = [(qid, docid, int(rank)) for qid, docid, rank in rows(text, 3) if need(rank.isdigit()) is None]
         lines = [[qid, "Q0", docid, str(rank), repr(1 / rank), "file"] for qid, docid, rank in ranks]
@@ -394,7 +394,7 @@ def read_linear_model(path):
 
 def linear_model_oracle(text):
     content = read_json(decoded(text))
-    names = [row["feature"].strip() for row in content["features"]]
+    names = [re.sub("^(?=[0-9]+$)", "column:", row["feature"].strip()) for row in content["features"]]
     weights = [float(row["weight"]) for row in content["features"]]
     return names, weights, DEFAULTS | content["parameters"], content["fingerprint"]
 

@@ -33,6 +33,7 @@ RULES = [
         ("--all-pairs", "--test", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
+    Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
 

@@ -121,6 +121,8 @@ def as_latex(table: Table, label: str = "") -> str:
     head, *rows = (f"{' & '.join(map(cell, row))} \\\\" for row in (table.header, *table.rows))
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
     caption += [f"\\label{{{label}}}"] if label and caption else []
+    # What follows the end of a row would be its argument.
+    rows = [re.sub(r"^(?=[*\[])", "{}", row) for row in rows]
     body = "\n".join(["\\toprule", head, "\\midrule", *rows, "\\bottomrule"])
     tabular = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
     return "\n".join(["\\begin{table}", "\\centering", *caption, tabular, "\\end{table}"]) + "\n"

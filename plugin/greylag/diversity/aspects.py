@@ -94,7 +94,8 @@ class AspectStage(GreedyStage):
         assert self.index is not None
         # One extractor for all texts, which share what it has read of the index.
         bm25 = FeatureExtractor(self.index, (FeatureSpec("FI", "term", "BM25"),))
-        return [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in texts]
+        known = (" " if text == "" else text for text in texts)  # "" would be a text that is unknown
+        return [bm25(Ranking(candidates.qid, text, candidates.docids, candidates.scores))[:, 0] for text in known]
 
 
 def _looked_up(by_aspect: Mapping[Any, Mapping[str, float]], candidates: Ranking) -> list[list[float]]:

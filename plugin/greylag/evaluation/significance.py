@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, get_args
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from greylag.core.checks import check_choice, check_positive, check_sequences
 from greylag.core.guidance import guided
+from greylag.core.hints import shown
 from greylag.core.tables import Cell, Library, Marked, Printed, Table, table_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
@@ -545,12 +546,20 @@ def as_array(**values: ArrayLike) -> FloatArray:
     return np.asarray(array, dtype=np.float64)
 
 
+def check_run_names(names: Iterable[Any]) -> None:
+    """Raise `ParameterError` unless each run's name is text of one line, which rows of tables can have."""
+    for name in names:
+        if not isinstance(name, str) or name.splitlines() != [name]:
+            raise ParameterError(f"{shown(name)} is no name of a run: give text of one line")
+
+
 def check_comparable(scores: Mapping[str, Scores], baseline: str | None = None) -> None:
     """Raise `ParameterError` for anything but scores by name, on the same queries and by the same measures."""
     if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
         raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
     if not scores:
         raise ParameterError("no scores: give at least one run's")
+    check_run_names(scores)
     name, first = next(iter(scores.items()))
     for other, run in scores.items():
         if (run.qids, run.measures) != (first.qids, first.measures):

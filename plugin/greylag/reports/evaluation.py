@@ -29,6 +29,7 @@ from greylag.evaluation.significance import (
     Significance,
     Test,
     check_comparable,
+    check_run_names,
     compare_collections,
     comparison_table,
     narrow_table,
@@ -214,7 +215,7 @@ def compare(
     baseline : str, optional
         The name of the run that the others are compared with.
     all_pairs : bool, default False
-        Compare every run with every other.
+        Compare every run with every other, without a baseline.
     test, correction, margin
         See `compare_scores`.
     unjudged : bool, default False
@@ -228,6 +229,9 @@ def compare(
     named = isinstance(runs, Mapping) and not isinstance(runs, Run)
     if not runs or not named or any(isinstance(run, Scores) for run in runs.values()):
         raise ParameterError("runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores")
+    check_run_names(runs)
+    if baseline is not None and all_pairs:
+        raise ParameterError(f"all_pairs has no baseline: leave one of the two out, all_pairs or {baseline!r}")
     if baseline is not None and baseline not in runs:
         raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(runs)}")
     if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):

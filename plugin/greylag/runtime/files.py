@@ -14,6 +14,7 @@ import json
 import logging
 import math
 import os
+import re
 import shutil
 import stat
 import zlib
@@ -34,6 +35,7 @@ BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 NUMERIC_COLUMNS = {"rank", "score", "grade", "value"}
 """The names of columns that have numbers."""
+_MARKED_LINE = re.compile("^\ufeff+", re.MULTILINE)
 _BLOCK_BYTES = 1 << 20
 _log = logging.getLogger("greylag")
 
@@ -116,6 +118,11 @@ def _as_utf8(content: bytes, faults: Faults, before: int) -> bytes:
         line = before + content.count(b"\n", 0, error.start) + 1
         faults.repair(line, f"byte 0x{content[error.start]:02x} is not {codec.upper()}", "reads the file as Latin-1")
         text = content.decode("latin-1")
+    # Where files were joined, or marked twice, the mark would be a part of the first name.
+    if found := _MARKED_LINE.search(text):
+        line = before + text.count("\n", 0, found.start()) + 1
+        faults.repair(line, "begins with a byte-order mark, as where files were joined", "removes it")
+        text = _MARKED_LINE.sub("", text)
     return text.encode()
 
 

@@ -90,6 +90,9 @@ JUDGED = {"1": {"a": 1}, "2": {"b": 1}}
 SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
 
 
+ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
+
+
 @pytest.mark.parametrize(
     ("call", "parts"),
     [
@@ -101,6 +104,9 @@ SUBTOPICS = {"1": {"s": {"a": 1}}, "2": {"s": {"a": 1}}}
         (lambda: compare(TWO, JUDGED, {"AP"}), ("measures", "set")),
         (lambda: compare({"a": "no.run", "b": RUN}, JUDGED, baseline="c"), ("'c'", "a, b")),  # before runs are read
         (lambda: compare({"a": RUN}, JUDGED, all_pairs=True), ("'a'",)),
+        (lambda: compare(TWO, JUDGED, baseline="a", all_pairs=True), ("all_pairs", "'a'")),
+        *((lambda name=name: compare({name: "no.run", "b": RUN}, JUDGED), (repr(name), "line")) for name in ODD_NAMES),
+        (lambda: Evaluation({1: evaluate(RUN, JUDGED)}), ("int 1",)),  # type: ignore[dict-item]
         (lambda: compare(TWO, JUDGED, test="z"), ("test", "'z'")),
         (lambda: compare(TWO, JUDGED, all_pairs=True, margin=0), ("margin",)),
         (lambda: compare(TWO, JUDGED, ["alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),

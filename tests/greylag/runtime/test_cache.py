@@ -26,6 +26,7 @@ from greylag.runtime import cache
 from greylag.runtime.cache import Cache, WorkLog, beside, is_array, resuming
 from greylag.runtime.encoding import decode, encode
 from greylag.runtime.parallel import keeping, parallel_map
+from tests.processes import python
 
 COUNTS = np.arange(24, dtype=np.int64).reshape(2, 3, 4)
 KEYS = [bytes([number]) * 32 for number in range(40)]
@@ -80,6 +81,13 @@ def test_values_come_back_as_they_were(value):
     again = decode(encode(value))
     assert again == value
     assert type(again) is type(value)
+
+
+def test_records_come_back_where_their_module_is_not_loaded():
+    """As in a command that goes on from what another has kept."""
+    content = encode(FeatureSpec.parse("SD/ordered/LM-O-4"))
+    code = f"from greylag.runtime.encoding import decode; print(decode({content!r}))"
+    assert python("-c", code, check=True).stdout == "SD/ordered/LM-O-4\n"
 
 
 def test_arrays_come_back_in_their_layout():

@@ -30,21 +30,29 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (lambda text: text.encode("utf-16"), 1),
+        (lambda text: b"\xfe\xff" + text.encode("utf-16-be"), 1),
+        (lambda text: ("\ufeff\ufeff" + text).encode(), 1),
+        (lambda text: "\n".join("\ufeff" + line for line in text.splitlines()).encode(), 2),  # as joined files
+    ],
+)
 @pytest.mark.parametrize("reader", READERS)
-def test_encodings_are_refused_and_leniently_repaired(*, reader, codec, tmp_path, caplog):
+def test_encodings_and_marks_are_refused_and_leniently_repaired(*, reader, spoil, line, tmp_path, caplog):
     clean, spoilt = tmp_path / "clean", tmp_path / "spoilt"
     clean.write_bytes(READERS[reader])
-    spoilt.write_bytes((b"" if codec == "utf-16" else b"\xfe\xff") + READERS[reader].decode().encode(codec))
+    spoilt.write_bytes(spoil(READERS[reader].decode()))
     with pytest.raises(FormatError) as error:
         reader(spoilt)
-    assert error.value.line == 1
+    assert error.value.line == line
     assert "--lenient" in str(error.value)
     assert not caplog.records
     assert reader(spoilt, lenient=True) == reader(clean)
     [record] = caplog.records
     assert (record.name, record.levelno) == ("greylag", logging.WARNING)
-    assert record.getMessage().startswith(f"{spoilt}:1: ")
+    assert record.getMessage().startswith(f"{spoilt}:{line}: ")
     assert record.getMessage().endswith("(1 in total)")
 
 
