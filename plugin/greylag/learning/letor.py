@@ -10,7 +10,6 @@ from functools import partial
 from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.column import Column
 from greylag.learning.data import MAX_FEATURE, Judgements, RankingData, positive_grades
 from greylag.ranking import FloatArray, IntArray, Ranking, Run
+from greylag.runtime.archives import read_arrays
 from greylag.runtime.files import (
     Faults,
     check_names,
@@ -250,11 +250,10 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
     if Path(path).suffix != ".npz":
         data = read_features(path)
         return {qid: [*data.docids[first:end]] for qid, (first, end) in data.spans.items()}
-    try:
-        with np.load(path) as arrays:
-            pairs = [*zip(arrays["qids"].tolist(), arrays["docids"].tolist(), strict=True)]
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise FormatError(path, None, f"is not a file of `greylag features`: {error}") from None
+    qids, docids = read_arrays(path, qids=("U", 1), docids=("U", 1))
+    if len(qids) != len(docids):
+        raise FormatError(path, None, f"has {len(qids)} qids for {len(docids)} docids: write it with greylag features")
+    pairs = [*zip(qids.tolist(), docids.tolist(), strict=True)]
     # A query that comes back would replace its documents: the sum tells.
     found = {qid: [docid for _, docid in group] for qid, group in groupby(pairs, key=lambda pair: pair[0])}
     if sum(map(len, found.values())) != len(pairs):

@@ -12,15 +12,13 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from importlib import import_module
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from greylag.runtime.archives import unpack
+
 _PACKAGES = ("greylag", "greylag_papers")
-# NumPy reads the header of an array by Python's parser. In Python 3.11 that may end in a SystemError about recursion if
-# several threads do so at once.
-_PARSING = Lock()
 _SCALARS = (type(None), bool, int, float, str)
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
@@ -37,8 +35,7 @@ def encode(value: Any) -> bytes:
 def decode(content: bytes) -> Any:
     """Decode such bytes; `ValueError` if they are something else."""
     try:
-        with _PARSING, np.load(io.BytesIO(content), allow_pickle=False) as file:
-            text, *arrays = (file[name] for name in file.files)
+        text, *arrays = unpack(io.BytesIO(content))
         return _decoded(json.loads(text.tobytes()), arrays)
     except Exception as error:  # whatever zipfile, NumPy and the constructors of records raise
         raise ValueError(f"not a result: {error}") from None

@@ -18,7 +18,7 @@ from greylag import FormatError
 from greylag.manifold import Graph, affinity_graph, degrees, rank
 from greylag.ranking import FloatArray, IntArray
 from greylag.reports import Figure, Panel, Section, line_figure
-from greylag.runtime import parallel_map
+from greylag.runtime import parallel_map, read_arrays
 from greylag.studies import Context, Experiment, InputFile, Outcome, Positive, Seed, Study
 from greylag_papers.contrasts import contrasts
 from greylag_papers.texts import read_texts
@@ -81,16 +81,13 @@ class Settings(Experiment):
 def read_images(settings: Settings, context: Context) -> tuple[FloatArray, IntArray]:
     """Read the selected images: rescaled X, shape (n, 256), and digits, shape (n,)."""
     path = settings.path(settings.images)
-    try:
-        with np.load(path) as arrays:
-            X, digits = arrays["X"].astype(np.float64), arrays["y"].astype(np.int64)
-    except FileNotFoundError:
+    if not path.exists():
         reason = "no such file; set GREYLAG_DATA to the folder that holds the collections"
-        raise FormatError(path, None, reason) from None
-    except (KeyError, ValueError) as error:
-        raise FormatError(path, None, f"not an .npz file with X and y: {error}") from None
+        raise FormatError(path, None, reason)
+    pixels, digits = read_arrays(path, X=("fiu", 2), y=("iu", 1))
     chosen = np.isin(digits, settings.digits)
-    return settings.black + (settings.white - settings.black) * X[chosen], digits[chosen]
+    X = settings.black + (settings.white - settings.black) * pixels[chosen].astype(np.float64)
+    return X, digits[chosen].astype(np.int64)
 
 
 def run(settings: Settings, images: tuple[FloatArray, IntArray], context: Context) -> Outcome:

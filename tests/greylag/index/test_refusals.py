@@ -60,11 +60,6 @@ def archive(folder, ids, vectors):
     return read_vectors(folder / "v.npz")
 
 
-def broken(folder):
-    (folder / "v.npz").write_bytes(b"not an archive")
-    return read_vectors(folder / "v.npz")
-
-
 def faiss(folder, docids=(), *, ids=False, content=None):
     """A folder of FAISS with 200 vectors, and these docids; or with this content."""
     package = pytest.importorskip("faiss")
@@ -151,13 +146,11 @@ def beyond(kind):
         (lambda folder: lines(folder, '{"id": "a b", "vector": [1]}'), FormatError, "'a b'"),
         (lambda folder: lines(folder, '{"id": "a", "vector": [1e999]}'), FormatError, "v.jsonl"),
         (lambda folder: archive(folder, ["a"], None), FormatError, "ids and vectors"),
-        (lambda folder: archive(folder, ["a"], np.zeros(3)), FormatError, "1 ids, and vectors of shape"),
+        (lambda folder: archive(folder, ["a"], np.zeros(3)), FormatError, "vectors|shape (3,)"),
         (lambda folder: archive(folder, ["a", "b"], np.zeros((1, 2))), FormatError, "2 ids, and vectors of shape"),
         (lambda folder: archive(folder, ["a"], [["x"]]), FormatError, "type <U1"),
-        (lambda folder: archive(folder, np.array(["a"], dtype=object), ROWS[:1]), FormatError, "NumPy archive"),
         (lambda folder: archive(folder, ["a"], [[np.nan]]), FormatError, "'a'|not finite"),
         (lambda folder: archive(folder, ["a"], [[np.longdouble("1e400")]]), FormatError, "'a'|not finite"),
-        (broken, FormatError, "NumPy archive"),
         (lambda folder: pytest.importorskip("faiss") and FaissVectors(folder), CollectionError, "FAISS|'index'"),
         (lambda folder: faiss(folder, ["d0", *(f"d{i}" for i in range(199))]), CollectionError, "200|199"),
         (lambda folder: faiss(folder, ids=True), CollectionError, "ids of its own"),

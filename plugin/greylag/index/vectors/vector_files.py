@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,16 @@ import numpy as np
 
 from greylag.errors import FormatError
 from greylag.index.vectors.dense import ArrayVectors, Dense
+from greylag.runtime.archives import read_arrays
 from greylag.runtime.files import is_name, read_json_lines
-
-MAX_ARCHIVE_BYTES, MAX_EXPANSION = 1 << 30, 100
-"""An archive larger than so many bytes may unpack to so many times its size; vectors do not shrink as much."""
 
 
 def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     """Read vectors and their identifiers.
 
-    A file that ends in ``.npz`` is a NumPy archive with the arrays ``ids``, n strings, and ``vectors``, n x m numbers.
-    Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as ``contents``, are
-    ignored.
+    A file that ends in ``.npz`` is a NumPy archive with the arrays ``ids``, n strings or integers, and ``vectors``, n x
+    m numbers. Any other is JSON lines, possibly gzipped, with ``id`` and ``vector`` in each; other keys, such as
+    ``contents``, are ignored.
 
     Parameters
     ----------
@@ -38,9 +35,13 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
     FormatError
         If the file is not such a file of finite vectors of one length.
     """
-    ids, vectors = _archive(path) if str(path).endswith(".npz") else _lines(path)
-    if vectors.ndim != 2 or len(vectors) != len(ids) or vectors.dtype.kind not in "fiu" or not vectors.size:
-        raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape} and type {vectors.dtype}")
+    if str(path).endswith(".npz"):
+        names, vectors = read_arrays(path, ids=("Uiu", 1), vectors=("fiu", 2))
+        ids = tuple(map(str, names.tolist()))
+    else:
+        ids, vectors = _lines(path)
+    if len(vectors) != len(ids) or not vectors.size:
+        raise FormatError(path, None, f"{len(ids)} ids, and vectors of shape {vectors.shape}: give one for each id")
     for identifier in ids:
         if not is_name(identifier):
             raise FormatError(path, None, f"id {identifier!r:.60} is empty or has white space")
@@ -59,19 +60,6 @@ def read_vectors(path: str | Path) -> tuple[tuple[str, ...], Dense]:
 def open_vectors(path: str | Path) -> ArrayVectors:
     """Open the vectors of documents in a file."""
     return ArrayVectors(*read_vectors(path))
-
-
-def _archive(path: str | Path) -> tuple[tuple[str, ...], Any]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            size = sum(member.file_size for member in archive.zip.infolist())
-            if size > max(MAX_ARCHIVE_BYTES, MAX_EXPANSION * Path(path).stat().st_size):
-                raise FormatError(path, None, f"unpacks to {size:,} bytes: save it without compression")
-            return tuple(map(str, archive["ids"].tolist())), archive["vectors"]
-    except KeyError as error:
-        raise FormatError(path, None, f"not an archive with the arrays ids and vectors: {error.args[0]}") from None
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise FormatError(path, None, f"cannot be read as a NumPy archive: {error}") from None
 
 
 def _lines(path: str | Path) -> tuple[tuple[str, ...], Any]:
