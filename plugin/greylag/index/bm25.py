@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greylag.core.checks import check_counts
-from greylag.errors import ParameterError
-from greylag.index.tables import Int32Array
+from greylag.errors import CollectionError, ParameterError
+from greylag.index.tables import DAMAGE_ERROR, Int32Array
 from greylag.pipeline import Source
 from greylag.ranking import IntArray, Query, Ranking
 
@@ -63,6 +63,10 @@ class PositionalBM25(Source):
     def _places(self) -> Int32Array:
         """The place of each document in the ascending order of docids, shape (N,)."""
         order: Int32Array = self.index.docid_order
+        # As unsigned numbers, the negative ones are too large. A number that occurs twice leaves a gap.
+        counts = np.bincount(order[order.view(np.uint32) < len(order)], minlength=len(order))
+        if not counts.all():
+            raise CollectionError(DAMAGE_ERROR)
         places = np.empty_like(order)
         places[order] = np.arange(len(places), dtype=places.dtype)
         return places

@@ -184,7 +184,11 @@ class PositionalIndex(Tables):
     @cached_property
     def n_tokens(self) -> int:
         """C, the number of indexed tokens in the collection."""
-        return int(self.collection_frequencies.sum())
+        tokens = int(self.collection_frequencies.sum())
+        # Lengths have the same sum: one flipped bit of either array makes a difference.
+        if tokens != int(self.document_lengths.sum()):
+            raise CollectionError(DAMAGE_ERROR)
+        return tokens
 
     @cached_property
     def average_length(self) -> float:

@@ -162,7 +162,10 @@ class Tables:
     @cached_property
     def document_frequencies(self) -> IntArray:
         """Document frequency df of each term, shape (V,)."""
-        return np.diff(self.postings_offsets)
+        df = np.diff(self.postings_offsets)
+        if ((df < 0) | (df > self.collection_frequencies)).any():
+            raise CollectionError(DAMAGE_ERROR)
+        return df
 
     def docids_of(self, documents: IntArray) -> list[str]:
         """Return the docids of documents with these numbers."""
@@ -188,7 +191,10 @@ def _texts(text: Bytes, starts: IntArray, numbers: IntArray | Int32Array) -> lis
     if ((first < 0) | (sizes < 0) | (first + sizes > len(text))).any():
         raise CollectionError(DAMAGE_ERROR)
     joined, bounds = text[ranges(first, sizes)].tobytes(), offsets(sizes).tolist()
-    return [joined[begin:end].decode() for begin, end in pairwise(bounds)]
+    try:
+        return [joined[begin:end].decode() for begin, end in pairwise(bounds)]
+    except UnicodeDecodeError:
+        raise CollectionError(DAMAGE_ERROR) from None
 
 
 def find(text: Bytes, offsets: IntArray, order: Int32Array, wanted: Bytes, wanted_offsets: IntArray) -> IntArray:

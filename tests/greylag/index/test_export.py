@@ -163,15 +163,21 @@ def test_a_flipped_bit_is_found_even_if_the_time_of_modification_is_not_changed(
     assert file.read_bytes() == content
 
 
-def test_a_copied_export_is_checked_once(index, tmp_path, monkeypatch, caplog):
+def test_a_large_copied_export_is_checked_once(index, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(array_folder, "CHECKED_BYTES", 0)
     PositionalIndex.from_lucene(index)
     for name in ("index", "index.greylag"):
         shutil.copytree(index.with_name(name), tmp_path / "copy" / name)
     PositionalIndex.from_lucene(tmp_path / "copy" / "index")
     compared = []
-    monkeypatch.setattr(array_folder, "_checksum", lambda path: compared.append(path.name))
+    checksum = array_folder._checksum
+    monkeypatch.setattr(array_folder, "_checksum", lambda path: compared.append(path) or checksum(path))
     PositionalIndex.from_lucene(tmp_path / "copy" / "index")
     assert not compared
+    sizes = sorted(path.stat().st_size for path in exports(tmp_path / "copy" / "index")[0].glob("*.npy"))
+    monkeypatch.setattr(array_folder, "CHECKED_BYTES", sum(sizes[:5]))
+    PositionalIndex.from_lucene(tmp_path / "copy" / "index")
+    assert [path.stat().st_size for path in compared] == sizes[:5]
     assert not caplog.records
 
 

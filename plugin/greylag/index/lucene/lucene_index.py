@@ -26,7 +26,7 @@ from greylag.core.guidance import guided, refuse_attribute
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.languages import ENGLISH, WHITESPACE, language_code, warn_of_other_language
 from greylag.index.lucene import bulk_calls
-from greylag.index.lucene.jvm import calls_java, java_class, pyjnius, reason
+from greylag.index.lucene.jvm import java_class, pyjnius, reason
 from greylag.index.lucene.open_index import (
     POSITIONS_REMEDY,
     Statistics,
@@ -36,6 +36,7 @@ from greylag.index.lucene.open_index import (
     folders,
     newest_commit,
     open_reader,
+    reads_index,
 )
 from greylag.pipeline import Source
 from greylag.ranking import Query, Ranking
@@ -122,7 +123,7 @@ class LuceneIndex:
         if self._of_searcher:
             raise ParameterError(f"{self.name} has a searcher's analyzer, which other processes lack: use threads")
         if not (self._distinct or self._closed):
-            calls_java(self._reader)()  # compares docids here, and not in every process
+            reads_index(self._reader)()  # compares docids here, and not in every process
         return _reopened, (tuple(map(os.path.abspath, self.paths)), self.fingerprint, self._given), self._distinct
 
     def __setstate__(self, distinct: bool) -> None:
@@ -134,7 +135,7 @@ class LuceneIndex:
             # Only the first of several calls gets the reader.
             reader, self._closed = None if self._closed else self._opened, True
         if reader is not None:  # closed without the lock, which the thread that calls Java may wait for
-            calls_java(lambda: reader.close())()  # noqa: PLW0108 - or it would be looked up outside `calls_java`
+            reads_index(lambda: reader.close())()  # noqa: PLW0108 - or it would be looked up outside `reads_index`
         for shard in self._shards:
             shard.close()
 
@@ -148,7 +149,7 @@ class LuceneIndex:
         """Return the source that ranks by `QueryLikelihood`."""
         return QueryLikelihood(self, k=k, mu=mu)
 
-    @calls_java
+    @reads_index
     def analyze(self, text: str) -> list[str]:
         """Analyse `text` into index terms, in order, by the analyzer of the index's language, or of its searcher."""
         return list(
@@ -158,7 +159,7 @@ class LuceneIndex:
     @cached_property
     def language(self) -> str:
         """The language that `build_index` was given; of an index that another program made, the one given, or "en"."""
-        recorded = str(calls_java(_language)(self.paths))
+        recorded = str(reads_index(_language)(self.paths))
         if self._given in (None, recorded):
             return recorded
         if any((path / MARK_FILE).is_file() for path in self.paths):
@@ -177,7 +178,7 @@ class LuceneIndex:
         made = all((path / MARK_FILE).is_file() for path in self.paths)
         return self.is_plainly_english and self._given is None and not made
 
-    @calls_java
+    @reads_index
     def texts_of(self, documents: Iterable[int]) -> list[str]:
         """Return the texts of documents by Lucene's numbers; none if they are not stored."""
         reader, field, read = self._reader(), self._text_field, bulk_calls.stored
@@ -189,7 +190,7 @@ class LuceneIndex:
         if self.is_assumed_english:
             warn_of_other_language(self.texts_of(range(100)), ENGLISH)
 
-    @calls_java
+    @reads_index
     def statistics(self) -> Statistics:
         """Return the index's totals, as Lucene keeps them."""
         reader, terms = self._reader(), self._terms("contents")
@@ -200,7 +201,7 @@ class LuceneIndex:
             postings=int(terms.getSumDocFreq()),
         )
 
-    @calls_java
+    @reads_index
     def check_exportable(self) -> None:
         """Raise `CollectionError` if the index has no positions or has deleted documents."""
         if not self._terms("contents").hasPositions():
@@ -209,12 +210,12 @@ class LuceneIndex:
             )
         self._refuse_deletions()
 
-    @calls_java
+    @reads_index
     def check_integrity(self) -> None:
         """Raise `CollectionError` if a file of the index does not have the checksum that Lucene recorded."""
         check_integrity(self.name, self._reader())
 
-    @calls_java
+    @reads_index
     def docids(self) -> list[str]:
         """Return the docid of every document, in the order of Lucene's document numbers."""
         numbered = [pair for docids, docs in self.docid_blocks() for pair in zip(docs.tolist(), docids, strict=True)]
@@ -232,9 +233,9 @@ class LuceneIndex:
         CollectionError
             If a docid is missing (after the last block) or duplicated, or the index has deleted documents.
         """
-        calls_java(self._refuse_deletions)()
+        reads_index(self._refuse_deletions)()
         # A document without an id, or with two, would shift all numbers after it.
-        counts = np.zeros(calls_java(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document
+        counts = np.zeros(reads_index(lambda: self._reader().maxDoc())(), dtype=np.int32)  # docids of each document
         for block in self._blocks("id"):
             if (block.df != 1).any():
                 at = int(np.argmax(block.df))
@@ -255,18 +256,18 @@ class LuceneIndex:
         It is the stored field ``contents`` or, without one, ``contents`` of the JSON that the stored field ``raw`` has,
         as Anserini's ``-storeRaw`` keeps the documents of a JsonCollection.
         """
-        calls_java(self._refuse_deletions)()
-        number, field = calls_java(lambda: self._reader().maxDoc())(), self._text_field or "contents"
+        reads_index(self._refuse_deletions)()
+        number, field = reads_index(lambda: self._reader().maxDoc())(), self._text_field or "contents"
         with step("reading texts", number) as current:
             for first in range(0, number, bulk_calls.BLOCK_TEXTS):
                 count = min(bulk_calls.BLOCK_TEXTS, number - first)
-                block = calls_java(bulk_calls.texts)(self._reader(), field, first, count)
+                block = reads_index(bulk_calls.texts)(self._reader(), field, first, count)
                 yield from map(self._contents_of, block) if field == "raw" else block
                 current.reach(first + count)
 
     @cached_property
     def _text_field(self) -> str | None:
-        stored = calls_java(bulk_calls.stored)
+        stored = reads_index(bulk_calls.stored)
         if stored(self._reader(), "contents") is not None:
             return "contents"
         raw = stored(self._reader(), "raw")
@@ -286,8 +287,8 @@ class LuceneIndex:
 
     def _blocks(self, field: str) -> Iterator[bulk_calls.PostingsBlock]:
         """Yield the postings of a field; other threads call Java between the blocks."""
-        blocks = bulk_calls.postings_blocks(calls_java(self._terms)(field))
-        while (block := calls_java(next)(blocks, None)) is not None:
+        blocks = bulk_calls.postings_blocks(reads_index(self._terms)(field))
+        while (block := reads_index(next)(blocks, None)) is not None:
             yield block
 
     def _refuse_deletions(self) -> None:
@@ -375,7 +376,7 @@ class _Retriever(Source, ABC):
         """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
         return self.search(query)
 
-    @calls_java
+    @reads_index
     def search(
         self, query: Query | str, *, weights: Mapping[str, float] | None = None, k: int | None = None
     ) -> Ranking:
@@ -466,7 +467,7 @@ class QueryLikelihood(_Retriever):
         return java_class("org.apache.lucene.search.similarities.LMDirichletSimilarity")(self.mu)
 
 
-@calls_java
+@reads_index
 def _weighted_terms(weights: Mapping[str, float]) -> Any:
     """Make the Lucene query for documents with any of the terms, weighted."""
     term, term_query, boost = [

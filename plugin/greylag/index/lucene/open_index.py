@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from greylag.core.checks import check_sequences
 from greylag.errors import CollectionError, ParameterError
@@ -21,6 +22,23 @@ MAX_CHECKED_BYTES = 1 << 26
 
 POSITIONS_REMEDY = "build it with greylag index (or Anserini's -storePositions -storeContents -optimize)"
 TEXTS_REMEDY = "build it with greylag index, without --no-texts (or Anserini's -storeContents)"
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def reads_index(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a function as `calls_java` does; what Java raises, as in a damaged index, becomes `CollectionError`."""
+
+    @calls_java
+    @wraps(function)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except pyjnius().JavaException as error:
+            raise CollectionError(f"the index cannot be read ({reason(error)}): build it again") from error
+
+    return wrapper
 
 
 class Statistics(NamedTuple):
