@@ -1,5 +1,7 @@
 """Texts, names, parameters and vectors that are refused: the call, the error, and what its message has."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from greylag.index.expansion import RM3Search
 from greylag.index.tables import numbered
 from greylag.index.vectors import ArrayVectors, FaissVectors, FunctionVectors, TfidfVectors, read_vectors
 from greylag.manifold import ManifoldRanker
+from greylag.ranking import Query
 from tests.greylag.index.samples import from_shards, split
 
 ROWS = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
@@ -27,6 +30,11 @@ BM25 = [{"k": 0}, {"k1": -1}, {"k1": np.nan}, {"b": 1.5}, {"b": np.nan}]
 NAMES = ["xx", "", "germanic", "-de"]  # of languages
 FORMS = [{}, {"first_sentence": 1, "stop_words": ""}, {"first_sentence": True, "stop_words": ["the"]}]
 OUTSIDE = [np.array([0, entry], dtype=np.int32) for entry in (-1, 3)]
+FLIPS = [
+    ("collection_frequencies", 4), ("document_lengths", 1), ("document_lengths", 1 << 40), ("postings_offsets", 2),
+    ("postings_offsets", 1 << 40), ("docid_order", 1), ("docid_order", 1 << 30), ("docids", 128),
+    ("docid_offsets", 1 << 40),
+]  # fmt: skip
 UNORDERED = [{*IDS}, dict.fromkeys(IDS), "abcd"]
 UNFIT = [np.ones((1, 3)), np.ones(2), [["a"], ["b"]]]
 STAGES = [MMR, ManifoldRanker]
@@ -76,6 +84,19 @@ def faiss(folder, docids=(), *, ids=False, content=None):
     return FaissVectors(folder)
 
 
+def flipped(name, value):
+    """Uses of a bit that is another in an array of tables: of one index, and of merged ones."""
+    for index in PARTED:
+        array = getattr(index, name).copy()
+        array[0] ^= value
+        damaged = replace(index, **{name: array})
+        yield lambda _, damaged=damaged: (
+            damaged.docids_of(np.arange(2)),
+            damaged.idf,
+            damaged.bm25()(Query("1", "york")),
+        )
+
+
 def beyond(kind):
     """Reads of a document beyond the last of two."""
     terms = [index.term_numbers(["york"]) for index in PARTED]
@@ -101,6 +122,7 @@ def beyond(kind):
         (lambda _: INDEX.knows({"b-2", "a-1"}), ParameterError, "docids: set"),
         (lambda _: INDEX.term_numbers("york"), ParameterError, "terms: str 'york'"),
         *beyond("tf"), *beyond("stream"), *beyond("frequencies"),
+        *[(use, CollectionError, "damaged") for flip in FLIPS for use in flipped(*flip)],
         (lambda _: from_shards([{"a": "x", "b": "y"}, {"c": "z"}, {"b": "y"}]), CollectionError, "'b'|shard 0|shard 2"),
         *[(lambda _, o=o: INDEX.bm25(**o), ParameterError, "must be") for o in BM25],
         (lambda _: RM3Search(None, fb_terms=0), ParameterError, "fb_terms|0"),
