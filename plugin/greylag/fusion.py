@@ -168,9 +168,10 @@ class RRF(FusionRule):
 
 @dataclass(frozen=True, kw_only=True)
 class CombSUM(FusionRule):
-    """Rank documents by the sum of w_i s_i(d), with s_i the scores of a ranking, scaled to [0, 1]; 0 where it has none.
+    """Rank documents by the sum of w_i s_i(d), with s_i the scores of ranking i, scaled to [0, 1].
 
-    A ranking whose scores are equal adds nothing.
+    s_i(d) = (x - min) / (max - min) for the score x; 0.5 if all scores are equal, as for a single document; and 0 for a
+    document that the ranking lacks.
 
     Parameters
     ----------

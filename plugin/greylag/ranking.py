@@ -224,11 +224,14 @@ def near_one(values: FloatArray) -> FloatArray:
 
 
 def unit_range(values: FloatArray) -> FloatArray:
-    """Scale each row linearly to [0, 1], shape (..., n); all 0 if its values are equal."""
+    """Scale each row to [0, 1], shape (..., n): (x - min) / (max - min), or 0.5 if its values are equal.
+
+    Equal values, and a single one, are both the best and the worst, so that they are halfway.
+    """
     values = near_one(values)
     lowest = values.min(axis=-1, keepdims=True, initial=np.inf)
     spread = values.max(axis=-1, keepdims=True, initial=-np.inf) - lowest
-    scaled: FloatArray = np.divide(values - lowest, spread, out=np.zeros(values.shape), where=spread > 0)
+    scaled: FloatArray = np.divide(values - lowest, spread, out=np.full(values.shape, 0.5), where=spread > 0)
     return scaled
 
 

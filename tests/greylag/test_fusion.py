@@ -26,11 +26,15 @@ def by_docid(fused):
     return dict(zip(fused.docids, fused.scores, strict=True))
 
 
-def test_ties_go_to_the_earlier_ranking_and_equal_scores_add_nothing():
+def test_ties_go_to_the_earlier_ranking_and_equal_scores_are_halfway():
     assert RRF()([ranking("ab"), ranking("ba")]).docids == ("a", "b")
     assert RRF()([ranking("ba"), ranking("ab")]).docids == ("b", "a")
     assert RRF()([ranking("a"), ranking("b")]).docids == ("a", "b")
-    assert CombSUM()([Ranking("q", "", ("a", "b"), [3.0, 3.0])]).scores.tolist() == [0.0, 0.0]
+    assert CombSUM()([Ranking("q", "", ("a", "b"), [3.0, 3.0])]).scores.tolist() == [0.5, 0.5]
+    only, dense = [("manual", 9.0)], [("faq", 0.9), ("other", 0.85), ("manual", 0.8), ("last", 0.4)]
+    found = by_docid(CombSUM()([only, dense]))
+    assert found == pytest.approx({"manual": 0.5 + 0.8, "faq": 1.0, "other": 0.9, "last": 0.0})
+    assert by_docid(CombSUM()([[("new", 9.0)], dense]))["new"] == 0.5, "above what neither run has"
 
 
 def test_order_and_scale_of_the_rankings_do_not_matter():

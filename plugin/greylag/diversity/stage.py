@@ -59,7 +59,7 @@ class DiversityStage(Stage, ABC):
         if not self.min_relevance or not len(top):
             return top
         relevance = unit_range(top.scores)
-        # Equal scores are all scaled to 0, though none is less relevant than another.
+        # The best is a candidate, though equal scores are all scaled to 0.5.
         return top.head(int(np.count_nonzero(relevance >= min(self.min_relevance, relevance[0]))))
 
     def scored(self, ranking: Ranking) -> Ranking:

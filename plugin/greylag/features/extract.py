@@ -150,8 +150,8 @@ class FeatureExtractor:
     A document outside the index is given, in every feature, the value of the query's other documents (0 if there are
     none) that adds least to the score: the least value, or the greatest one if the feature's weight is negative. The
     others are treated as if it were not there. A document of the index that a feature has no value for, because a run
-    did not retrieve it or it is beyond a stage's depth, is given the least value, after any normalisation; 0 if none
-    has one.
+    did not retrieve it or it is beyond a stage's depth, is given the least value, after any normalisation (0 after
+    ``@minmax``); 0 if none has one.
 
     Parameters
     ----------

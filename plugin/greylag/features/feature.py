@@ -266,9 +266,9 @@ class Normalised(Feature):
     feature : Feature
         Any feature that is not normalised yet.
     method : "minmax", "z" or "rank"
-        "minmax": scaled to [0, 1]; 0 if all values are equal. "z": less the mean and divided by the standard deviation
-        (of the population); 0 if all values are equal. "rank": the share of the other documents with a lower value, an
-        equal value counting as half.
+        "minmax": (x - min) / (max - min); 0.5 if all values are equal. "z": less the mean and divided by the standard
+        deviation (of the population); 0 if all values are equal. "rank": the share of the other documents with a lower
+        value, an equal value counting as half.
     """
 
     form: ClassVar[str] = "{feature}@{method}"
@@ -312,8 +312,10 @@ def derive(feature: Feature, values: FloatArray) -> FloatArray:
     """Derive a feature of one query's documents, shape (n,), from its `base`; NaN becomes the least value, or 0."""
     known, out = ~np.isnan(values), np.zeros(len(values))
     if known.any():
-        out[known] = NORMALISATIONS[feature.method](values[known]) if isinstance(feature, Normalised) else values[known]
-        out[~known] = out[known].min()
+        method = feature.method if isinstance(feature, Normalised) else None
+        out[known] = NORMALISATIONS[method](values[known]) if method else values[known]
+        # A run's only hit is halfway, and the documents that the run lacks are at the lower end.
+        out[~known] = 0.0 if method == "minmax" else out[known].min()
     return out
 
 

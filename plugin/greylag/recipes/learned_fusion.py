@@ -1,7 +1,7 @@
 """Learned fusion: weights for runs, learned from judged topics. It needs no index.
 
-With m_j(d) the score of document d in run j, scaled to [0, 1] over the documents that the run has for the topic, and
-r_j(d) its rank there, from 1,
+With m_j(d) the score of document d in run j, scaled to [0, 1] over the documents that the run has for the topic
+(`greylag.ranking.unit_range`), and r_j(d) its rank there, from 1,
 
     score(d) = sum over runs j of a_j m_j(d) + b_j / (60 + r_j(d)),
 

@@ -277,6 +277,7 @@ def test_group_limit_equals_its_formula(limit, decay):
 def test_a_cap_moves_the_surplus_behind_all_others():
     ranking = Ranking("q", "", tuple("abcdef"), np.arange(6.0, 0, -1))
     groups = {"a": "x", "b": "x", "c": "x", "d": "y", "f": "y"}
+    assert "".join(GroupLimit(groups, decay=0.5)(Ranking("q", "", tuple("abdf"), np.ones(4))).docids) == "adbf"
     assert "".join(GroupLimit(groups)(ranking).docids) == "adebcf"  # e is in no group
     assert "".join(GroupLimit(groups, max_per_group=2)(ranking).docids) == "abdefc"
     assert "".join(GroupLimit({})(ranking).docids) == "abcdef"

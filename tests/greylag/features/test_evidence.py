@@ -130,6 +130,8 @@ def test_scores_of_another_run(tmp_path, caplog):
         f"query p: 2 of 2 documents of 1 queries are of queries not in {path}, such as a (query p, with 2 of 2): "
         f"feature run:{path} is the same for all documents",
     ]
+    alone = Ranking("q", "cat", ("b", "x"), np.zeros(2))
+    assert extractor(alone).T.tolist() == [[-0.5, -0.5], [0.5, 0.0]], "the only document of the run is above x"
 
 
 DOCUMENTS = {"a": [3.0, 4.0], "b": [-1.0, 0.5], "z": [0.0, 0.0]}

@@ -47,4 +47,4 @@ def test_units_of_scores_do_not_count():
 
 def test_rankings_of_one_document_or_of_empty_ones_have_values():
     assert np.isfinite(extract(ranking(3).head(1))).all()
-    np.testing.assert_array_equal(extract(Ranking.sort("q", "w1", ["empty"], [1.0])), [0.0])
+    np.testing.assert_array_equal(extract(Ranking.sort("q", "w1", ["empty"], [1.0])), [0.5])

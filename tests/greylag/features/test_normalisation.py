@@ -35,7 +35,7 @@ def test_values_of_any_magnitude_are_normalised(row):
     z = [math.copysign(math.sqrt((value - mean) ** 2 / variance), value - mean) for value in exact]
     found = np.array([row, [0.0] * len(row), [row[0]] * len(row)])
     np.testing.assert_allclose(unit_range(found[0]), ranges, rtol=1e-15, atol=1e-15)
-    np.testing.assert_allclose(unit_range(found), [ranges, [0.0] * len(row), [0.0] * len(row)], rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(unit_range(found), [ranges, [0.5] * len(row), [0.5] * len(row)], rtol=1e-15, atol=1e-15)
     np.testing.assert_allclose(z_scores(found), [z, [0.0] * len(row), [0.0] * len(row)], rtol=1e-14, atol=1e-14)
 
 

@@ -207,7 +207,7 @@ def test_other_implementations_agree(values):
     x = np.array(values)
     lower = [sum(other < own for other in values) + 0.5 * (values.count(own) - 1) for own in values]
     assert normalise(x, "rank").tolist() == pytest.approx([count / (len(x) - 1) for count in lower])
-    assert normalise(x, "minmax") == pytest.approx(minmax_scale(x))
+    assert normalise(x, "minmax") == pytest.approx(np.full(len(x), 0.5) if np.ptp(x) == 0 else minmax_scale(x))
     assert normalise(x, "z") == pytest.approx(np.zeros(len(x)) if np.ptp(x) == 0 else zscore(x))
 
 
@@ -221,7 +221,7 @@ def test_order_is_kept_and_scale_and_origin_do_not_matter(values, scale, origin)
         assert normalise(scale * x + origin, method) == pytest.approx(found, abs=1e-9)
 
 
-@pytest.mark.parametrize(("method", "constant"), [("minmax", 0.0), ("z", 0.0), ("rank", 0.5)])
+@pytest.mark.parametrize(("method", "constant"), [("minmax", 0.5), ("z", 0.0), ("rank", 0.5)])
 def test_equal_values(method, constant):
     assert normalise(np.full(3, 0.1), method).tolist() == [constant] * 3
     assert normalise(np.full(1, 0.1), method).tolist() == [constant]

@@ -67,7 +67,8 @@ def test_is_the_closed_form_and_a_permutation(seed, n, alpha, depth, confidence,
     )
     top = scores[:depth]
     spread = np.ptp(top) if n else 0
-    y = (top - top.min()) / spread if confidence == "scores" and spread else np.zeros(len(top))
+    y = (top - top.min()) / spread if spread else np.full(len(top), 0.5)
+    y = y if confidence == "scores" else np.zeros(len(top))
     X = vectors(texts, query, list(docids[:depth]))
     check(stage(ranking), ranking, closed_form(X @ X.T, np.array([1.0, *y]), alpha)[1:], depth)
 
