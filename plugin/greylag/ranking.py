@@ -130,6 +130,8 @@ class Ranking(Printed):
     def from_hits(cls, qid: str, query: str, hits: Iterable[Any]) -> Ranking:
         """Build a ranking from Pyserini's hits, with ``docid`` and ``score``, or pairs (docid, score), best first."""
         check_ids(hits=hits)
+        if not is_scored(hits := [*hits]):
+            raise ParameterError(f"query {qid}: {shown(hits)}: hits are pairs (docid, score), or have docid and score")
         pairs = [hit if _is_pair(hit) else (hit.docid, float(hit.score)) for hit in hits]
         return cls(qid, query, tuple(str(docid) for docid, _ in pairs), np.array([score for _, score in pairs]))
 
@@ -175,15 +177,19 @@ class Ranking(Printed):
     def first(self, picked: Sequence[int] | IntArray) -> Ranking:
         """Return the documents at the 0-based positions `picked`, all different, then the others; scores n, ..., 1."""
         check_sequences(picked=picked)
-        positions = np.asarray(picked, dtype=np.int64)
-        rest = np.ones(len(self), dtype=bool)
+        positions, rest = np.asarray(picked, dtype=np.int64).tolist(), np.ones(len(self), dtype=bool)
+        if len({*positions}) < len(positions) or not all(0 <= position < len(self) for position in positions):
+            raise ParameterError(f"query {self.qid}: positions must be different, and below {len(self)}")
         rest[positions] = False
-        front = map(self.docids.__getitem__, positions.tolist())
+        front = map(self.docids.__getitem__, positions)
         return self._with((*front, *compress(self.docids, rest.tolist())), np.arange(len(self), 0.0, -1.0))
 
     def select(self, chosen: BoolArray) -> Ranking:
         """Select the documents where `chosen`, shape (n,), is true, in the same order and with their scores."""
         check_sequences(chosen=chosen)
+        chosen = np.asarray(chosen)
+        if chosen.shape != (len(self),) or (len(self) and chosen.dtype != bool):  # numbers would be positions of scores
+            raise ParameterError(f"query {self.qid}: chosen is {shown(chosen)}: give a bool for each document")
         docids = tuple(docid for docid, is_chosen in zip(self.docids, chosen, strict=True) if is_chosen)
         return self._with(docids, self.scores[chosen])
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from greylag.core.checks import check_ids, check_sequences
+from greylag.core.checks import check_ids, check_non_negative, check_sequences
 from greylag.errors import ParameterError
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
@@ -26,6 +26,7 @@ def _check_folds(folds: Sequence[Collection[str]]) -> None:
 def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]:
     """Split queries at random into `n_folds` folds whose sizes differ by at most one, each in the original order."""
     check_ids(qids=qids)
+    check_non_negative(seed=seed)
     if not 2 <= n_folds <= len(qids):
         raise ParameterError(f"{len(qids)} queries cannot be split into {n_folds} folds")
     # The remainder of a permutation deals queries out, so that sizes differ by one at most.

@@ -52,8 +52,8 @@ class FusedRuns(Evidence):
         check_sequences(runs=self.runs)
         if self.method not in FUSIONS or not self.runs:
             raise ParameterError(f"feature {self}: use fused:METHOD(FILE,...) with a method of {', '.join(FUSIONS)}")
-        if wrong := [name for name in self.runs if not re.fullmatch(r"[^,()\n]+", name)]:
-            raise ParameterError(f"feature {self}: {wrong[0]!r} cannot name a run here; rename it")
+        if wrong := [run for run in self.runs if not (isinstance(run, str) and re.fullmatch(r"[^,()\n]+", run))]:
+            raise ParameterError(f"feature fused:{self.method}: {wrong[0]!r} cannot name a run here; rename it")
 
     def __str__(self) -> str:
         return f"fused:{self.method}({','.join(self.runs)})"

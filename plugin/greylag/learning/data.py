@@ -134,7 +134,7 @@ class RankingData:
         """The number of documents of each query, shape (q,)."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the features, in the order of columns."""
         return tuple(map(str, self.specs))
@@ -177,8 +177,11 @@ class RankingData:
 
     def columns_of(self, names: Iterable[str]) -> list[int]:
         """Return the numbers of the columns with these names, which the data has."""
-        numbers = {name: number for number, name in enumerate(self.names)}
-        return [numbers[name] for name in names]
+        return [self._numbers[name] for name in names]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
     def select_queries(self, qids: Sequence[str]) -> RankingData:
         """Select the data of `qids`, in their order, without those that the data lacks; an error if none is left."""

@@ -131,7 +131,7 @@ class IndexFreeRecipe(Recipe):
             recipe, _, data = self.read_runs(qrels)
             return partial(recipe.learn, data)
         if self.data is not None:
-            named = self.data.select_features([self.data.specs.index(feature) for feature in self.features])
+            named = self.data.select_features(self.data.columns_of(map(str, self.features)))
             return partial(self.learn, with_relevant(named, self.measure.rel))
         extractor = FeatureExtractor(None, self.features)
         data = training_data(rankings, at_level(qrels, self.measure.rel), extractor, n_jobs=n_jobs)

@@ -134,7 +134,9 @@ class FusionWeights:
 
     def weigh(self, data: RankingData, names: tuple[str, ...]) -> Fitted:
         """Fit to the data of these runs; of few topics, there is no choice."""
-        penalty, objective = self.penalty or (5.0 if len(names) < 4 else 30.0), Objective.parse(self.objective)
+        penalty, objective = self.penalty, Objective.parse(self.objective)
+        if penalty is None:
+            penalty = 5.0 if len(names) < 4 else 30.0
         learner = ListwiseRegression(objective, penalty=penalty)
         fixed = {
             **{name: FusedRuns("rrf", (name,)) for name in names},  # as it would rank: others' documents follow its own

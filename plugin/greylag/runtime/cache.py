@@ -178,7 +178,7 @@ class WorkLog:
 
     def __init__(self, path: Path, depends: Callable[[], str]) -> None:
         self.path, self._cache, self._depends, self._scope = path, Cache(path, private=True), depends, b""
-        self._was_there, self._written = os.path.lexists(path), time.monotonic()
+        self._was_there, self._written, self._resumed = os.path.lexists(path), time.monotonic(), False
         self._counts: Counter[str] = Counter()
         self._waiting: dict[bytes, tuple[str, bytes]] = {}  # the step and sealed content of each key
 
@@ -190,6 +190,9 @@ class WorkLog:
         waiting = self._waiting.get(name)
         result = self._cache.load(name) if waiting is None else _unseal(name, waiting[1])
         self._counts[_step(key)] += result is not None
+        if self._was_there and result is not None and not self._resumed:
+            self._resumed = True
+            _log.info("going on from %s, which an interrupted command left", self.path)
         return result
 
     def save_result(self, key: str, result: Any) -> bool:
