@@ -21,6 +21,7 @@ from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
 from greylag.runtime.compilation import unannounced
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
+from greylag.trec.scan import scan
 
 _TEXTS = {
     "1": "heat flow in a boundary layer of heated air",
@@ -53,7 +54,10 @@ def steps() -> Iterator[tuple[str, float]]:
     # Numba compiles a function for the types of its arguments, and mapped arrays are read-only. So all is used
     # twice, on arrays of both kinds.
     index = PositionalIndex.from_texts(_TEXTS)
-    work: list[tuple[str, Callable[[], Any]]] = [("reranking of passages", _passages)]
+    work: list[tuple[str, Callable[[], Any]]] = [
+        ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
+        ("reranking of passages", _passages),
+    ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
         work += [(f"{name} of {where}", partial(use, kind)) for name, use in _USES.items()]
     for name, use in work:

@@ -21,17 +21,17 @@ def check_agreement(run: Run, judgements: Mapping[str, Mapping[str, Any]]) -> li
     documents = set[str]().union(*judged.values())
     # Documents that are named like queries: the columns are exchanged, or queries are documents themselves. Of these,
     # the judged ones are queries of the run.
-    named_like_queries = sum(docid in run for docid in documents)
+    named_like_queries = sum(qid in documents for qid in run)
     if documents and named_like_queries >= NEARLY_ALL * len(documents) and 2 * len(common) < len(judgements):
         raise ParameterError(
             f"the judgements' documents, such as {min(documents)!r}, are queries of the run, and their queries, as "
             f"{next(qid for qid in judgements if qid not in run)!r}, are not: query and document look exchanged"
         )
     # A judged document anywhere is enough: runs of another pool may have few.
-    ranked = [(docid, qid) for qid in common for docid in run[qid].docids]
-    if ranked and not any(docid in judged[qid] for docid, qid in ranked):
+    ranked = next((run[qid].docids[0] for qid in common if run[qid].docids), None)
+    if ranked is not None and all(judged[qid].isdisjoint(run[qid].docids) for qid in common):
         raise ParameterError(
-            f"no document of the run is judged ({ranked[0][0]!r} against {min(documents, default='none')!r}): check "
+            f"no document of the run is judged ({ranked!r} against {min(documents, default='none')!r}): check "
             "that run and judgements have the same identifiers of documents"
         )
     without = len(judgements) - len(common)
@@ -79,6 +79,8 @@ def check_levels(measures: Sequence[Measure], judgements: Mapping[str, Mapping[s
 
 def document_grades(of_query: Mapping[str, Any]) -> dict[str, int]:
     """Return the grades by docid; judgements by subtopic give each document its highest grade."""
+    if set(map(type, of_query.values())) == {int}:  # as most are; the loop takes ten times as long
+        return dict(of_query)
     grades: dict[str, int] = {}
     for name, value in of_query.items():
         for docid, grade in value.items() if isinstance(value, Mapping) else ((name, value),):

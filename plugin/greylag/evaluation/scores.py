@@ -266,8 +266,11 @@ def _grade_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) -> dict[
     # ERR has one scale for all queries, or a query with low grades would gain by them.
     top_grade = max((grade for grades in qrels.values() for grade in grades.values()), default=0)
     columns = {measure: np.zeros(len(qrels)) for measure in measures}
+    # Rankings may be a thousand times as long as what a measure of the top 10 looks at.
+    whole = any(measure.judged_only or measure.cutoff is None for measure in measures)
+    depth = None if whole else max((measure.cutoff or 0 for measure in measures), default=0)
     for row, (qid, docids) in enumerate(_ranked(run, qrels) if measures else ()):
-        grades = [qrels[qid].get(docid, UNJUDGED) for docid in docids]
+        grades = [qrels[qid].get(docid, UNJUDGED) for docid in docids[:depth]]
         judged = [grade for grade in grades if grade >= 0]
         ideal = sorted((grade for grade in qrels[qid].values() if grade > 0), reverse=True)
         for measure in measures:

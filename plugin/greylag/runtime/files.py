@@ -18,7 +18,7 @@ import re
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain
@@ -162,10 +162,10 @@ def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
 
 
 def read_rows(
-    path: str | Path, columns: str, faults: Faults, *others: str, comments: bool = False, further: bool = False
+    path: str | Path, columns: str, faults: Faults, *others: str, **options: Any
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Read the number, from 1, and the columns of each line; see `split_rows`."""
-    return split_rows(read_text_blocks(path, faults), columns, faults, *others, comments=comments, further=further)
+    return split_rows(read_text_blocks(path, faults), columns, faults, *others, **options)
 
 
 def split_rows(
@@ -175,31 +175,38 @@ def split_rows(
     *others: str,
     comments: bool = False,
     further: bool = False,
-) -> Iterator[tuple[int, list[bytes]]]:
+    scan: Callable[[bytes], Any] | None = None,
+) -> Iterator[tuple[int, Any]]:
     """Split each line that is not blank at ASCII white space, as trec_eval; yield its number, from 1, and columns."""
     # `columns` are names, separated by spaces; if the first line has as many columns as one of the `others`, all must.
     # With `further`, there may be more. With `comments`, lines that begin with # are left out, as by trec_eval. One
     # with all columns is a fault if no other line has its name without the #, since its query may be meant.
     width, seen, doubtful = len(columns.split()), set[bytes](), list[tuple[int, list[bytes]]]()
-    forms = (columns, *others)
-    lines = chain.from_iterable(map(io.BytesIO, blocks))
-    for number, line in enumerate(lines, 1):
-        row = line.split()
-        if not row:
+    forms, before = (columns, *others), 0
+    for block in blocks:
+        # What `scan` makes of a whole block with the first form stands for its rows; None leaves them to this loop.
+        if scan and columns == forms[0] and (found := scan(block)):
+            yield before + 1, found
+            before, others = before + found.lines, ()
+            seen.update(found.qids)
             continue
-        if comments and line.startswith(b"#"):
-            if any(_is_line(row, form) for form in ((columns,) if seen else forms)):
-                doubtful.append((number, row))
-            continue
-        if others:
-            columns = next((other for other in others if len(other.split()) == len(row)), columns)
-            width, others, further = len(columns.split()), (), further and columns == forms[0]
-        if len(row) == width or (further and len(row) > width):
-            seen.add(row[0])
-            yield number, row
-        else:
-            unit = "column" if len(row) == 1 else "columns"
-            faults.repair(number, f"{len(row)} {unit} instead of {width}: {columns}", "skips the line")
+        for number, line in enumerate(io.BytesIO(block), before + 1):
+            before, row = number, line.split()
+            if not row:
+                continue
+            if comments and line.startswith(b"#"):
+                if any(_is_line(row, form) for form in ((columns,) if seen else forms)):
+                    doubtful.append((number, row))
+                continue
+            if others:
+                columns = next((other for other in others if len(other.split()) == len(row)), columns)
+                width, others, further = len(columns.split()), (), further and columns == forms[0]
+            if len(row) == width or (further and len(row) > width):
+                seen.add(row[0])
+                yield number, row
+            else:
+                unit = "column" if len(row) == 1 else "columns"
+                faults.repair(number, f"{len(row)} {unit} instead of {width}: {columns}", "skips the line")
     for number, row in doubtful:
         if row[0].lstrip(b"#") not in seen:
             reason = f"begins with # as a comment, but has {len(row)} columns: {columns}"

@@ -209,6 +209,8 @@ def _judgements(rows: Iterator[tuple[int, list[bytes]]], faults: Faults) -> Iter
 
 
 def _grade(text: bytes, line: int, faults: Faults) -> int | None:
+    if text.isdigit() and len(text) < 5:
+        return int(text)
     number = parse_number(text)
     # 1e2 would be 1 for trec_eval, which reads up to the e.
     usable = abs(number) <= GRADE_LIMIT and b"e" not in text.lower()

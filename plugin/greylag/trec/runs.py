@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import logging
 import math
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from io import BytesIO
 from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ from greylag.runtime.files import (
 )
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.parts import Part
+from greylag.trec.scan import Lines, Scan, scanner
 from greylag.trec.topics import read_topics
 
 Float32Array = NDArray[np.float32]
@@ -94,10 +98,10 @@ def read_run(
     with Faults(path, lenient) as faults:
         notes = _Notes(path)
         tag, groups = _read(path, topics, faults, notes, whole=True)
-        queries = dict(groups)
+        texts = topics or {}
+        rankings = tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in groups)
     notes.log(tag)
-    texts = topics or {}
-    return Run(tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in queries.items()), tag)
+    return Run(rankings, tag)
 
 
 class RunFile:
@@ -403,14 +407,15 @@ def _read(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
 ) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
     """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
-    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True)
+    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scanner(path))
     first = next(iter(rows))
     # MS MARCO's form has no tag: the file's name stands for it.
     rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"
     if len(first[1]) == len(MSMARCO_COLUMNS.split()):
         notes.of_ranks, rows = True, _scored(rows, faults)
     else:
-        tag = first[1][5].decode()
+        row = first[1].block.split(None, 6) if isinstance(first[1], Scan) else first[1]
+        tag = row[5].decode()
     return tag, _known(_groups(rows, faults, notes, whole=whole), topics, notes)
 
 
@@ -434,8 +439,8 @@ class _Lines:
     """The lines of a query."""
 
     scores: dict[str, float] = field(default_factory=dict)
-    ranks: list[int] = field(default_factory=list)  # in the order of the scores
-    numbers: list[int] = field(default_factory=list)  # of the lines, in that order
+    ranks: array[int] = field(default_factory=partial(array, "q"))  # in the order of the scores
+    numbers: array[int] = field(default_factory=partial(array, "q"))  # of the lines, in that order
     duplicate: bool = False
     last: float = math.inf
     rise: tuple[int, str] | None = None  # the first line whose score is above the one before it, and the reason
@@ -464,6 +469,19 @@ class _Lines:
             self.numbers.append(line)
             self.ranks.append(int(rank) if rank.isdigit() and len(rank) < 10 else 0)
 
+    def add_scanned(self, lines: Lines, faults: Faults, notes: _Notes) -> None:
+        """Add the documents of lines that are in order and have no fault, at once; others line by line."""
+        scores = dict(zip(lines.docids, lines.scores.tolist(), strict=True))
+        falls = lines.scores[0] <= self.last and (lines.scores[1:] <= lines.scores[:-1]).all()
+        within = lines.scores[0] < FLOAT32_LIMIT and lines.scores[-1] > -FLOAT32_LIMIT
+        if falls and within and len(scores) == len(lines.docids) and self.scores.keys().isdisjoint(scores):
+            self.scores = self.scores | scores if self.scores else scores
+            self.last = float(lines.scores[-1])
+            self.ranks.frombytes(lines.ranks.tobytes())
+            self.numbers.frombytes(np.arange(lines.number, lines.number + len(scores)).tobytes())
+        else:
+            self.add(enumerate(map(bytes.split, BytesIO(lines.text)), lines.number), faults, notes)
+
     def check_order(self, faults: Faults) -> None:
         """Check that lines in another order than scores have ranks in that order, so that all programs agree."""
         # trec_eval sorts by score; other programs by rank, or keep the order of lines.
@@ -482,19 +500,35 @@ def _groups(rows: Rows, faults: Faults, notes: _Notes, *, whole: bool) -> Iterat
     """Yield the lines of each query: after all lines if `whole`, else at once, when they must not be apart."""
     # Nearly all files have the lines of a query together, and then memory for a single query is enough.
     queries, none = dict[bytes, _Lines](), _Lines()
-    for qid, group in groupby(rows, key=lambda row: row[1][0]):
+    for qid, parts in groupby(_parts(rows), key=itemgetter(0)):
         apart, lines = qid in queries, queries.get(qid, _Lines())
         if apart and not whole:
             raise _ApartError
         queries[qid] = lines if whole else none  # a query at a time keeps the names alone
-        lines.add(group, faults, notes)
+        for _, part in parts:
+            if isinstance(part, Lines):
+                lines.add_scanned(part, faults, notes)
+            else:
+                lines.add(part, faults, notes)
         if not apart:
             lines.check_order(faults)
         if not whole:
             yield qid.decode(), lines
-    for qid, lines in queries.items() if whole else ():
+    while whole and queries:  # a ranking takes the place of its lines
+        qid, lines = next(iter(queries.items()))
+        del queries[qid]
         lines.check_order(faults)
         yield qid.decode(), lines
+
+
+def _parts(rows: Rows) -> Iterator[tuple[bytes, Rows | Lines]]:
+    """Yield successive lines of a query with its qid, as rows or as they were scanned; one query may have several."""
+    for scanned, some in groupby(rows, key=lambda row: isinstance(row[1], Scan)):
+        if scanned:
+            for number, found in some:
+                yield from found.parts(number)  # type: ignore[attr-defined]
+        else:
+            yield from groupby(some, key=lambda row: row[1][0])
 
 
 def _known(
