@@ -314,7 +314,8 @@ def json_documents_oracle(text):
         for record in value if isinstance(value, list) else [value]:
             need(type(record["id"]) in (str, int) and isinstance(record["contents"], str))
             title = record.get("title")
-            found.append((str(record["id"]), "\n".join(filter(None, (title, record["contents"])))))
+            text = "\n".join(filter(None, (title, record["contents"])))
+            found.append((str(record["id"]), text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")))
     return found
 
 

@@ -327,10 +327,11 @@ def _document(name: Path, line: int, record: Mapping[str, Any], key: str, fields
     texts = [record[field] for field in fields if record.get(field) is not None]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise FormatError(name, line, f"document {docid}: {' and '.join(fields)} must be strings")
-    text = "\n".join(filter(None, texts))
-    if len(text.encode("utf-16-le", "replace")) > 2 * MAX_TEXT:
+    text = "\n".join(filter(None, texts)).encode("utf-16-le", "surrogatepass")
+    if len(text) > 2 * MAX_TEXT:
         raise FormatError(name, line, f"document {docid} has more than {MAX_TEXT:,} characters: split it")
-    return str(docid), text
+    # Of a text that was cut within a character beyond 16 bits, such as an emoji, Lucene would index nothing.
+    return str(docid), text.decode("utf-16-le", "replace")
 
 
 def _trec_documents(docs: Path) -> Iterator[Document]:

@@ -108,6 +108,9 @@ def test_forms(tmp_path, files, collection, goose):
         ({"plain.gz": TREC}, {}, ["T1", "T2"]),
         ({"readme.trec": TREC}, {}, ["T1", "T2"]),
         ({".hidden.trec": TREC}, {}, ["T1", "T2"]),
+        # Texts that were cut within an emoji
+        ({"a.json": r'{"id": "1", "contents": "goose \ud83e"}', "b.json": r'{"id": "2", "contents": "goose\udd86"}'},
+         {}, ["1", "2"]),
     ],
 )  # fmt: skip
 def test_forms_of_other_collections(tmp_path, files, options, goose):
