@@ -57,7 +57,10 @@ def pyserini_module(name: str) -> Any:
     try:
         return import_module(f"pyserini.{name}")
     except ImportError as error:
-        raise DependencyError(f"pyserini.{name} is not usable here ({error}): {INSTALL_PYSERINI}") from error
+        # Installed without its requirements, as README has it, Pyserini may lack a package for its names alone.
+        lacks = error.name and not error.name.startswith("pyserini")
+        remedy = f"pip install {error.name}" if lacks else INSTALL_PYSERINI
+        raise DependencyError(f"pyserini.{name} is not usable here ({error}): {remedy}") from error
     except Exception as error:
         if type(error).__name__ != "OpenAIError":
             raise
