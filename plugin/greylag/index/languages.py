@@ -58,7 +58,10 @@ def language_code(name: str) -> str:
     codes = {language.lower(): code for code, language in NAMES.items()} | {code: code for code in (*NAMES, WHITESPACE)}
     if code not in codes:
         known = ", ".join(f"{language} ({code})" for code, language in NAMES.items())
-        raise ParameterError(f"language is {name!r}: it must be whitespace, which keeps words as they are, or {known}")
+        raise ParameterError(
+            f"language {name!r} has no analysis: split and lower-case words yourself, in documents and topics, "
+            f"and give whitespace, which keeps them; or give {known}"
+        )
     return codes[code]
 
 

@@ -42,9 +42,9 @@ def write_features(
 
     LETOR text has a line ``GRADE qid:QID 1:VALUE 2:VALUE ... # DOCID`` for each document, with all digits of the
     values. The names of the features, ``1=NAME 2=NAME ...``, follow the first docid, since not all programs accept
-    comment lines. LightGBM and scikit-learn accept only numbers as qids: another qid is numbered from 900000001, and
-    follows the docids as ``qid=QID``. A .npz file has the arrays ``features`` (n, f), ``names`` (f,), ``qids``,
-    ``docids`` and ``grades`` (n,).
+    comment lines. LightGBM and scikit-learn accept only numbers as qids: another qid, and a larger number, is numbered
+    from 900000001, and follows the docids as ``qid=QID``. A .npz file has the arrays ``features`` (n, f), ``names``
+    (f,), ``qids``, ``docids`` and ``grades`` (n,).
 
     Parameters
     ----------
@@ -84,10 +84,6 @@ def _letor_lines(
         if not _is_number(ranking.qid):
             numbered += 1
             number, named = str(FIRST_NAMED_QID + numbered), f" qid={ranking.qid}"
-        elif int(number) > FIRST_NAMED_QID:
-            raise ParameterError(
-                f"query {number!r}: above {FIRST_NAMED_QID} are the numbers of qids that are none: rename it"
-            )
         for docid, values in zip(ranking.docids, features.tolist(), strict=True):
             cells = " ".join(f"{column}:{value!r}" for column, value in enumerate(values, 1))
             yield f"{grades.get(docid, 0)} qid:{number} {cells} # {docid}{named}{legend}\n"
@@ -95,9 +91,9 @@ def _letor_lines(
 
 
 def _is_number(qid: str) -> bool:
-    """Return whether the qid is written as other programs write the number that they read."""
-    # Below 2^63, and without zeros in front: 007 would be read as 7, which may be another query.
-    return qid.isascii() and qid.isdigit() and len(qid) < 19 and str(int(qid)) == qid
+    """Return whether other programs write the qid as it stands, and no other qid gets its number."""
+    # Without zeros in front: 007 would be read as 7, which may be another query.
+    return qid.isascii() and qid.isdigit() and len(qid) < 10 and str(int(qid)) == qid and int(qid) <= FIRST_NAMED_QID
 
 
 def _write_npz(
@@ -127,7 +123,9 @@ class _Block(NamedTuple):
 
 # Bytes that are parsed at once. Memory of arrays of about this size is given back when they are freed.
 BLOCK_BYTES = 1 << 26
-FIRST_NAMED_QID = 900_000_000  # qids that are no numbers are numbered after it
+FIRST_NAMED_QID = (
+    900_000_000  # qids that are no numbers, or larger ones, are numbered after it; below 2^31 for all readers
+)
 MAX_VALUES = 1 << 32  # documents times features, of 8 bytes each
 MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 
@@ -232,7 +230,8 @@ def read_scores(path: str | Path, features: str | Path) -> Run:
                 raise FormatError(path, line, f"score {row[-1].decode()!r:.60} is not a finite number")
             if len(row) == 3 and len(scores) <= len(expected):
                 (qid, place), given = expected[len(scores) - 1], row[0].decode()
-                if row[1] != b"%d" % place or (given != qid and given in by_query):  # it may be the number of a qid
+                # It may be the number of another qid.
+                if row[1] != b"%d" % place or (given != qid and given in by_query and _is_number(given)):
                     reason = f"document {row[1].decode()!r:.20} of query {given!r} instead of {place} of {qid!r}"
                     raise FormatError(path, line, f"{reason}, as in {features}: sort it as that file")
     if len(scores) != len(expected):

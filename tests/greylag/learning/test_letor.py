@@ -136,7 +136,7 @@ def test_more_values_than_fit_in_memory_are_refused(tmp_path):
 
 
 def test_names_that_cannot_be_read_back_are_refused(tmp_path):
-    for qid, docid, name in (("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f"), (NUMBER, "d", "f")):
+    for qid, docid, name in (("a b", "d", "f"), ("1", "", "f"), ("1", "d", "f g"), ("#", "d", "f")):
         rows = [(Ranking(qid, "x", (docid,), np.ones(1)), np.ones((1, 1)))]
         refuses(lambda: write_features(tmp_path / "f.txt", [name], rows), "rename it", ParameterError)  # noqa: B023
     assert not list(tmp_path.iterdir())
@@ -200,7 +200,7 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
     """scikit-learn, an independent reader, takes the file; greylag has the names back."""
     from sklearn.datasets import load_svmlight_file
 
-    qids = ["q-1", "7", "PLAIN-2", "007", "9" * 20, "é"]
+    qids = ["q-1", "7", "PLAIN-2", "007", "9" * 20, "é", NUMBER, "900000000", "2147483648"]
     rows = [
         (Ranking(qid, "", ("a", "b"), [2.0, 1.0]), np.array([[i + 0.5, 1.0], [0.0, 2.0]])) for i, qid in enumerate(qids)
     ]
@@ -209,7 +209,12 @@ def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
     assert (data.qids, data.names, data.docids) == (tuple(qids), ("one", "two"), ("a", "b") * len(qids))
     values, _, numbers = load_svmlight_file(str(tmp_path / "f.txt"), query_id=True)
     np.testing.assert_array_equal(values.toarray(), data.features)
-    assert numbers.tolist() == np.repeat([int(NUMBER), 7, *(int(NUMBER) + np.arange(1, 5))], 2).tolist()
+    given = [1, None, 2, 3, 4, 5, 6, None, 7]
+    expected = [int(qid) if n is None else 900_000_000 + n for qid, n in zip(qids, given, strict=True)]
+    assert numbers.tolist() == np.repeat(expected, 2).tolist()
+    scores = "".join(f"{qid}\t{i}\t{3 - i}\n" for qid in expected for i in range(2))  # as RankLib writes them
+    (tmp_path / "scores").write_text(scores)
+    assert [ranking.qid for ranking in read_scores(tmp_path / "scores", tmp_path / "f.txt").rankings] == qids
 
 
 @pytest.fixture(params=["features.txt", "features.npz"])
