@@ -358,7 +358,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     """Parse a measure, as greylag (``nDCG@10``), trec_eval (``ndcg_cut_10``), ir_measures and ranx (``mrr``) spell it.
 
     Names are case-insensitive, but for trec_eval's ``rbp`` and ir_measures' ``RBP``; ``-`` and ``_`` are
-    interchangeable. A cut-off, any positive integer, follows ``@``, ``_`` or ``.``. ``AP(rel=2)``,
+    interchangeable. A cut-off, any positive integer, follows ``@``, ``_``, ``_at_`` or ``.``. ``AP(rel=2)``,
     ``nDCG(judged_only=True)@10``, ``RBP(rel=2,p=0.95)@10`` and ``Coverage(importance=vital)@20`` give the parameters of
     `Measure`; ``map-l2`` is ranx's spelling of a level. Names that greylag lacks, such as ``SetP(relative=True)``, and
     measure objects are ir_measures', which computes the measure unless greylag defines it alike. Measures of
@@ -376,7 +376,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
         return _from_ir_measures(measure, rel)
     name, (text, parameters) = measure, _split_parameters(measure.strip())
     # Names such as iprec_at_recall_0.10 end like a cut-off.
-    cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"[@._]([0-9]+)$", text)
+    cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"(?:(?i:_at_)|[@._])([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
     family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
     if family is None:
@@ -410,15 +410,21 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
 
 
 def parse_measures(measures: Iterable[Measure | str | Any] | str | Measure) -> tuple[Measure, ...]:
-    """Parse the names among `measures`, or the only name, and drop duplicates."""
+    """Parse names among `measures`, or the only name, once each; ``iprec_at_recall`` is all eleven levels."""
     # A string is a sequence of letters, each of which would be refused as a measure.
     if isinstance(measures, str | Measure):
         measures = [measures]
     check_sequences(measures=measures)
-    parsed = dict.fromkeys(map(parse_measure, measures))
+    parsed = dict.fromkeys(one for measure in measures for one in _levels(measure) or [parse_measure(measure)])
     if not parsed:
         raise ParameterError("no measures given; name at least one, such as AP")
     return tuple(parsed)
+
+
+def _levels(measure: Measure | str | Any) -> list[Measure]:
+    """Return the measures that trec_eval prints for a name that stands for several levels of recall."""
+    several = isinstance(measure, str) and _normalise(measure.strip()) in ("iprec", "iprec_at_recall")
+    return [Measure(_at_recall(recall)) for recall in RECALL_LEVELS] if several else []
 
 
 def _named_in_ir_measures(name: str) -> Any:

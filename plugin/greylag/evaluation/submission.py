@@ -7,6 +7,7 @@ all there, no document twice, a depth, ranks that count up, scores that do not r
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import re
 from collections.abc import Callable, Collection
@@ -79,6 +80,9 @@ class _Checks:
     def read(self, number: int, line: bytes) -> None:
         """Look at a line."""
         row = line.split()
+        if b"\r" in line:
+            self.refuse("format", number, "has a carriage return; end lines with a line feed")
+            return
         if len(row) != 6:
             comment = "; leave comments out: --metadata writes them" if line.startswith(b"#") else ""
             self.refuse("format", number, f"{len(row)} columns instead of 6{comment}")
@@ -128,7 +132,7 @@ def check_submission(
     check_counts(depth=depth)
     checks, number = _Checks(Path(path), dict.fromkeys(topics), depth), 0
     for block in read_text_blocks(path, Faults(path, lenient=None)):
-        for line in block.splitlines():
+        for line in io.BytesIO(block):
             number += 1
             if line.strip():
                 checks.read(number, line)

@@ -31,6 +31,8 @@ from greylag.runtime.folders import claimed, sweep, sync, why
 Stamp = tuple[int, int, int, int]
 
 GZIP_MAGIC = b"\x1f\x8b"
+OTHER_MAGICS = {b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "unzip"}
+"""The first bytes of compressed files that are not read, and the program for them."""
 BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 NUMERIC_COLUMNS = {"rank", "score", "grade", "value"}
@@ -154,8 +156,12 @@ def read_blocks(path: str | Path) -> Iterator[bytes]:
 
 
 def unpacked(file: io.BufferedReader[Any]) -> IO[bytes]:
-    """Decompress content if its first bytes are those of gzip or bzip2."""
+    """Decompress content if its first bytes are gzip's or bzip2's; `FormatError` if they are another packer's."""
     head = file.peek(10)  # a pipe cannot be rewound
+    if program := next((program for magic, program in OTHER_MAGICS.items() if head.startswith(magic)), ""):
+        raise FormatError(
+            file.name, None, f"is compressed, not text: unpack it first with {program}; gzip and bzip2 are read"
+        )
     if head.startswith(GZIP_MAGIC):
         return cast(IO[bytes], gzip.GzipFile(fileobj=file))
     return bz2.BZ2File(file) if head.startswith(b"BZh") and head[4:10] == BZIP2_BLOCK else file
@@ -194,6 +200,8 @@ def split_rows(
             before, row = number, line.split()
             if not row:
                 continue
+            if b"\r" in line:
+                raise FormatError(faults.path, number, "has a carriage return; end lines with a line feed")
             if comments and line.startswith(b"#"):
                 if any(_is_line(row, form) for form in ((columns,) if seen else forms)):
                     doubtful.append((number, row))

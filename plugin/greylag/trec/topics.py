@@ -37,7 +37,8 @@ _CACM = re.compile(r"\s*<DOCNO>([^<>]*)</DOCNO>(.*)", re.IGNORECASE | re.DOTALL)
 _MORE = re.compile(r"</?DOC", re.IGNORECASE)
 _ENCODING = re.compile(r"""\s*<\?xml\b[^>]*\bencoding\s*=\s*["']([^"']*)""")
 
-_QID_KEYS, _TEXT_KEYS = ("_id", "id", "qid", "query_id"), ("text", "query", "title")
+_QID_KEYS = "_id", "id", "qid", "query_id", "topic_id"
+_TEXT_KEYS = "text", "query", "title", "topic_title"
 _HEADERS = {*product((*_QID_KEYS, "query-id", "topic"), (*_TEXT_KEYS, "topic", "question"))}  # of a table's columns
 _log = logging.getLogger("greylag")
 
@@ -79,6 +80,8 @@ def read_topics(path: str | Path | Any, *, field: str = "title", lenient: bool =
         start = text.lstrip()[:1]
         tag = _FORM.search(text) if start == "<" else None
         form = tag[1].lower() if tag else start
+        if start == "[" and "\t" not in text.partition("\n")[0]:
+            raise FormatError(path, 1, "begins a JSON array: write one object per line, as jq -c '.[]' does")
         read = {"top": _trec, "doc": _cacm, "topic": _xml, "{": _json}.get(form, _table)
         for line, qid, words in read(path, text, field, faults):
             query = " ".join(words.split())
@@ -116,6 +119,10 @@ def _table(path: str | Path, text: str, field: str, faults: Faults) -> Iterator[
 def _json(path: str | Path, text: str, field: str, _: Faults) -> Iterator[Topic]:
     for line, record in split_json_lines(text.encode(), path):
         texts = {key: value for key, value in record.items() if isinstance(value, str)}
+        if isinstance(record.get("topics"), list):  # NeuCLIR's
+            reason = "nests the topic's texts of several languages under 'topics'"
+            jq = "jq -c '{topic_id} + (.topics[] | select(.lang == \"eng\"))'"
+            raise FormatError(path, line, f"{reason}: choose one, as {jq} does, and see --field for its parts")
         qid = next((record[key] for key in _QID_KEYS if key in record), None)
         if isinstance(qid, bool) or not isinstance(qid, str | int):
             keys = " or ".join(_QID_KEYS)

@@ -12,7 +12,7 @@ import pytrec_eval
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
-from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank
+from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank, parse_measures
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Ranking, Run
 from greylag.trec import at_level
@@ -58,7 +58,8 @@ from tests.refusals import refuses
         ("map-ia MAP_IA", "MAP-IA", "MAP-IA"),
         ("subtopic-loss@20 subtopic_loss@20", "subtopic-loss@20", "subtopic-loss@20"),
         ("mrr MRR", "RR", "recip_rank"),
-        ("mrr@10 MRR@10", "RR@10", "RR@10"),
+        ("mrr@10 MRR@10 mrr_at_10", "RR@10", "RR@10"),
+        ("ndcg_at_10 NDCG_AT_10", "nDCG@10", "ndcg_cut_10"),
         ("precision@10", "P@10", "P_10"),
         ("precision", "SetP", "set_P"),
         ("recall", "SetR", "set_recall"),
@@ -73,6 +74,12 @@ from tests.refusals import refuses
 def test_names(spellings, usual, trec):
     measures = {parse_measure(spelling) for spelling in [*spellings.split(), usual, trec]}
     assert [(str(measure), measure.trec_name) for measure in measures] == [(usual, trec)]
+
+
+def test_one_name_of_trec_eval_for_eleven_levels():
+    # Its values are trec_eval's own, in test_trec_eval.
+    names = [f"iprec_at_recall_{level / 10:.2f}" for level in range(11)]
+    assert [measure.trec_name for measure in parse_measures("iprec_at_recall")] == names
 
 
 def test_every_family_parses_from_its_own_spellings():

@@ -61,6 +61,7 @@ def put(line, column, text):
     ("rule", "change", "place"),
     [
         ("format", lambda lines: [*lines, "1 Q0 d5 5"], "run:13: 4 columns"),
+        ("format", lambda lines: [*lines, "1 Q0 d5 5 1 my-run_1.0\r1 Q0 d6 6 1 my-run_1.0"], "run:13: has a carriage"),
         ("format", lambda lines: ["# ir_metadata.start", *lines], "run:1: 2 columns instead of 6; leave comments out"),
         ("Q0", put(5, 1, "0"), "run:6: the second column is '0'"),
         ("tag", put(5, 5, "other"), "run:6: tag 'other' after 'my-run_1.0'"),

@@ -138,6 +138,12 @@ LENIENT = [
     (read_topics, "<DOC><DOCNO>1</DOCNO>x</DOC>\n<DOC DOC><DOCNO 2</DOCNO>x</DOC>", "2", "<DOCNO>", None),
     (read_topics, "<DOC><DOCNO>1</DOCNO>x</DOC>\n<DOC>\n<DOC><DOCNO>2</DOCNO>x</DOC>", "2", "<DOCNO>", None),
     (read_topics, "<DOC><DOCNO>1</DOCNO> x <DOCNO>2</DOCNO> y</DOC>", "1", "<DOCNO>", None),
+    (read_topics, '[{"number": 1, "title": "x"},\n{"number": 2}]\n', "1", "array: write one object per line", None),
+    (read_topics, '{"topic_id": "1", "topics": [{"lang": "eng", "topic_title": "x"}]}\n', "1", "jq -c", None),
+    (docids, "1 Q0 a 1 3 t\r1 Q0 b 2 2 t\r", "1", "carriage return", None),
+    (read_qrels, "1 0 a 1\n1 0 b 1\r1 0 c 2\n", "2", "carriage return", None),
+    (read_topics, "\xfd7zXZ\0", "", "unpack it first with xz", None),
+    (read_topics, "\x28\xb5\x2f\xfd\4", "", "unpack it first with zstd", None),
 ]  # fmt: skip
 """The reader, a text, the number of the line, a part of the reason, and what lenient reading gives, if anything."""
 
@@ -145,7 +151,7 @@ LENIENT = [
 @pytest.mark.parametrize(("read", "text", "line", "part", "repaired"), LENIENT)
 def test_faults_and_their_repair(read, text, line, part, repaired, tmp_path, caplog):
     path = tmp_path / "file"
-    path.write_text(text)
+    path.write_text(text, "latin-1" if part.startswith("unpack") else None)
     with pytest.raises(FormatError) as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}:{line}: " if line else f"{path}: ")

@@ -72,8 +72,9 @@ def test_a_header_is_no_topic(tmp_path, caplog):
 
 
 def test_json_topics(tmp_path):
-    path = write(tmp_path, '{"query_id": 7, "title": "goose", "narrative": "Grey ones."}\n{"id": "b", "query": "x"}\n')
-    assert read_topics(path) == {"7": "goose", "b": "x"}
+    rows = '{"query_id": 7, "title": "goose", "narrative": "Grey ones."}', '{"id": "b", "query": "x"}'
+    path = write(tmp_path, "\n".join((*rows, '{"topic_id": "c", "topic_title": "y"}')))
+    assert read_topics(path) == {"7": "goose", "b": "x", "c": "y"}
 
 
 def test_trec_format(tmp_path):
