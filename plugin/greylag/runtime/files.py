@@ -196,12 +196,11 @@ def split_rows(
             before, others = before + found.lines, ()
             seen.update(found.qids)
             continue
+        _check_line_ends(block, faults.path, before)
         for number, line in enumerate(io.BytesIO(block), before + 1):
             before, row = number, line.split()
             if not row:
                 continue
-            if b"\r" in line:
-                raise FormatError(faults.path, number, "has a carriage return; end lines with a line feed")
             if comments and line.startswith(b"#"):
                 if any(_is_line(row, form) for form in ((columns,) if seen else forms)):
                     doubtful.append((number, row))
@@ -221,6 +220,13 @@ def split_rows(
             faults.repair(number, reason, "skips the line")
     if not seen:
         raise FormatError(faults.path, None, f"no line has the {width} columns {columns}; is this the right file?")
+
+
+def _check_line_ends(block: bytes, path: str | Path, before: int) -> None:
+    """Refuse carriage returns alone: they would be white space, and make one line of many."""
+    if b"\r" in block:
+        line = before + block.count(b"\n", 0, block.index(b"\r")) + 1
+        raise FormatError(path, line, "has a carriage return; end lines with a line feed")
 
 
 def _is_line(row: list[bytes], columns: str) -> bool:
