@@ -129,3 +129,8 @@ def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(tmp_p
     refuses(lambda: read_arrays(path, a=("f", 1)), FormatError, "unpacks 8,000,")
     np.savez(path, a=np.zeros(10**6))
     assert read_arrays(path, a=("f", 1))[0].shape == (10**6,)
+
+
+@pytest.mark.parametrize("name", [".", "absent.npz", "nul\0.npz"])
+def test_what_is_no_file_is_refused(name, tmp_path):
+    refuses(lambda: read_arrays(tmp_path / name, ids=("U", 1)), FormatError, str(tmp_path))
