@@ -1,6 +1,7 @@
-"""``kill -9`` at a random point of every long command: the same command then ends as if nothing had happened.
+"""``kill``, most often ``-9``, at random points of every long command: it then ends as if nothing had happened.
 
-The output is that of a command that was never killed, to the byte, and no work is done again that was kept.
+The output is that of a command that was never killed, to the byte, no work is done again that was kept, and the command
+names what it goes on from.
 """
 
 import os
@@ -140,7 +141,7 @@ def try_kill(name, folder, made, rng, expected, seconds):
             wait_for(process, folder / "keys", rng.randrange(len(expected.keys)))
         else:
             time.sleep(rng.uniform(0.1, 1.0) * seconds)
-        process.send_signal(signal.SIGKILL)
+        process.send_signal(rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
         process.communicate(timeout=SECONDS)
         before = kept(folder, before)
     again = finish(start(words(name, made, rng.choice([1, 2])), folder), folder)
