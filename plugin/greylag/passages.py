@@ -17,7 +17,7 @@ from greylag.core import foreign
 from greylag.core.checks import check_counts, check_sequences, naming
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
-from greylag.core.spelling import nearest, parameters, read_call, read_options
+from greylag.core.spelling import meant, nearest, parameters, read_call, read_options
 from greylag.core.tables import imported
 from greylag.errors import ParameterError
 from greylag.index.languages import ENGLISH, language_code
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Method = str | Callable[["PositionalIndex"], Callable[[Ranking], Ranking]]
 Encoder = Callable[[list[str]], Any]
 """From texts to their vectors, shape (n, m), as ``encode`` of sentence-transformers."""
-_OF_CALL = "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
+_OF_CALL = "method", "top_k", "language", "background", "scores", "vectors", "query_vector", "aspects", "groups"
 _QID = "rerank"  # of the one query of a call, by which stages look up its aspects and vector
 DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
@@ -578,9 +578,20 @@ def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]
     with naming(f"method {name!r}"):
         every = [key for key in stage_parameters(stage) if key not in of_query]
         for key in [key for key in others if key not in every]:
-            raise ParameterError(f"{name} has no option {key!r}: {nearest(key, [*_OF_CALL, *every])}")
+            raise ParameterError(f"{name} has no option {key!r}: {_instead(key, [*_OF_CALL, *every])}")
         options = {key: value.item() if isinstance(value, np.generic) else value for key, value in spelt.items()}
         return others | read_options(name, {**parsed, **options}, parameters(stage, *of_query, *others))
+
+
+def _instead(key: str, known: Sequence[str]) -> str:
+    """Return the end of the error of an unknown option: what may be meant, also of the methods that have the option."""
+    found = nearest(key, known)
+    if found.startswith("use "):
+        for method in registered_stages():
+            options = parameters(find_stage(method), "index", *DATA)
+            if ours := key if key in options else meant(key, options):
+                return f"it is {ours} of method {method!r}"
+    return found
 
 
 def _language(language: str | None, background: PositionalIndex | None) -> str:

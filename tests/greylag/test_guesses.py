@@ -13,7 +13,7 @@ import greylag
 from greylag import MMR, GeneralRanker, ModelRanker, PositionalIndex, Query, Ranking, Run
 from greylag.core.hints import remedy, shown
 from greylag.errors import ParameterError
-from greylag.features import FeatureExtractor, parse_features
+from greylag.features import FeatureExtractor, PythonFeature, parse_features
 from greylag.fusion import GivenRun
 from greylag.index.bm25 import PositionalBM25
 from greylag.learning import training_data
@@ -165,6 +165,8 @@ EXTRACTOR = FeatureExtractor(INDEX, MODEL.features)
         (lambda: RUN["1"][:1], "slice|head(k)"),
         (lambda: ANY.train(RUN, QRELS, INDEX, "LambdaMART"), "write lambdamart"),
         (lambda: ANY.train(SCORES, QRELS, INDEX), "query 1|no text"),
+        (lambda: ANY.train(RUN, QRELS, "index"), "index is str 'index'|PositionalIndex"),
+        (lambda: PythonFeature(len), "name a feature|PythonFeature('bert', score)"),
         (lambda: ANY.rerank("cat", [("a cat", 0.5)]), "passage 0|tuple|string"),
         (lambda: PositionalIndex.from_texts(["a cat"]), "str 'a cat'|mapping"),
         (lambda: PositionalIndex.from_texts({1.5: "a cat"}), "float 1.5"),

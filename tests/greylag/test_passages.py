@@ -179,7 +179,7 @@ NO_ORDER = set("abcde"), frozenset("abcde"), b"abcde"
         ({"method": "mmr>>group-limit"}, "groups="),
         ({"method": "mmr>>group-limit", "k": 3}, "'mmr>>group-limit'|'mmr(k=3)'"),
         ({"method": "svmdiv"}, "model=FILE"),
-        ({"method": "mrr"}, "'mrr'|mrf or mmr"),
+        ({"method": "mrr"}, "'mrr'|mmr or mrf"),
         ({"method": "coverage", "vectors": ROWS}, "no vectors|dpp, manifold, mmr, msd"),
         ({"method": "manifold", "vectors": ROWS}, "'manifold'|query_vector="),
         ({"method": "manifold", "vectors": ROWS, "query_vector": {1.0, 2.0}}, "query 'rerank'|set"),

@@ -63,8 +63,8 @@ class _Command(TyperCommand):
             if unknown := getattr(error, "option_name", ""):
                 from greylag.cli.options import nearest_spelling
 
-                if ours := nearest_spelling(unknown, self.params):
-                    raise _UsageError(f"No such option: {unknown}; write {ours}", ctx) from None
+                ours = nearest_spelling(unknown, self.params)
+                raise _UsageError(f"No such option: {unknown}{f'; write {ours}' if ours else ''}", ctx) from None
             raise
         order: list[Any] = self.make_parser(ctx).parse_args(args=words)[2]
         for option in order:
@@ -103,6 +103,14 @@ class _Commands(TyperGroup):
         command: Any = typer.main.get_command(app)
         command.params += [_after_command(option) for option in self.params if option.opts[0] in SHARED]
         return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; refuse an unknown one with those that may be meant."""
+        if args[0] in COMMANDS:
+            return super().resolve_command(ctx, args)
+        from greylag.core.spelling import nearest
+
+        raise _UsageError(f"No such command {args[0]!r}: {nearest(args[0], COMMANDS)}", ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""

@@ -56,7 +56,9 @@ def explain(
     top: Annotated[str, typer.Option("--top", help="Number of features to show, or all, with all cliques.")] = "5",
     form: Annotated[
         Literal["text", "json", "html"],
-        typer.Option("--format", help="Format of the breakdown. JSON has everything, HTML is a page."),
+        typer.Option(
+            "--format", metavar="[text|json|html]", help="Format of the breakdown. JSON has everything, HTML is a page."
+        ),
     ] = "text",
     run: Annotated[
         Path | None,

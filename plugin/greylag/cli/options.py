@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from greylag.core.spelling import GUESSES, Parameter, spell
+from greylag.core.spelling import GUESSES, Parameter, close, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.measures import parse_measures as parsed
@@ -259,18 +259,24 @@ def nearest_spelling(option: str, parameters: Iterable[Any]) -> str | None:
     for ours in (name, *GUESSES.get(name, ())):
         for one in known:  # the long name of -m is its last, and an argument has its name
             if one.opts[-1].lstrip("-").replace("-", "_") == ours:
-                is_option = one.param_type_name == "option"
-                return str(one.opts[-1]) if is_option else f"{one.metavar or ours.upper()} without an option"
+                if one.param_type_name != "option":
+                    return f"{one.metavar or ours.upper()} without an option"
+                if ours != "format":
+                    return str(one.opts[-1])
+                if name in re.findall(r"\w+", one.metavar):
+                    return f"--format {name}"
         for one in known:
             kinds: Mapping[str, Any] = vars(one.callback or object).get("kinds", {})
             for kind, described in kinds.items():
                 spelt = getattr(described, "prefix", "") + kind
                 if kind == ours:
                     return f"{one.opts[-1]} {spelt}"
-                if ours in described.options and ours not in kinds:
+                if ours in described.options and ours not in (*kinds, "k"):  # which many have, for many things
                     return f'{one.opts[-1]} "{spelt}({ours}=VALUE)"'
     is_stage = option.strip("-") in registered_stages() and any(one.opts[-1] == "--stage" for one in known)
-    return f"--stage {option.strip('-')}" if is_stage else None
+    longest = {one.opts[-1].lstrip("-"): one.opts[-1] for one in known if one.param_type_name == "option"}
+    like = [f"--stage {option.strip('-')}"] if is_stage else [longest[ours] for ours in close(option[2:], longest)]
+    return " or ".join(like) or None
 
 
 def _described(parameter: Parameter) -> tuple[str, str]:

@@ -7,13 +7,13 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, NoReturn, TypeVar
 
-from greylag.core.spelling import meant
+from greylag.core.spelling import ATTRIBUTES, meant
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def guided(named: _F) -> _F:
-    """Decorate a function, or a class for its ``__init__``: errors of wrong arguments name the call."""
+    """Decorate a function, or a class for its ``__init__`` and its makers: errors of wrong arguments name the call."""
     decorated: Any = named
     function = decorated.__init__ if isinstance(named, type) else decorated
 
@@ -30,6 +30,9 @@ def guided(named: _F) -> _F:
     if not isinstance(named, type):
         return call  # type: ignore[return-value]
     decorated.__init__ = call
+    for name, maker in list(vars(decorated).items()):
+        if isinstance(maker, classmethod) and not name.startswith("_"):
+            setattr(decorated, name, classmethod(guided(maker.__func__)))
     return named
 
 
@@ -58,6 +61,6 @@ def _call(name: str, named: Any) -> str:
 def refuse_attribute(value: Any, name: str) -> NoReturn:
     """Raise the `AttributeError` of a missing attribute, as ``__getattr__``, with the call of the one that is meant."""
     kind = type(value)
-    ours = meant(name, dir(kind))
-    call = f": the call is {_call(f'{kind.__name__}.{ours}', getattr(kind, ours))}" if ours else ""
+    ours = ATTRIBUTES.get(name, "")
+    call = f": the call is {_call(f'{kind.__name__}.{ours}', getattr(kind, ours))}" if hasattr(kind, ours) else ""
     raise AttributeError(f"{kind.__name__} has no attribute {name!r}{call}", name=name, obj=value)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from inspect import cleandoc
@@ -30,35 +29,43 @@ _COMMA = re.compile(r",(?![^\[]*\])")  # outside brackets
 GUESSES = {
     guess: ours.split()
     for guesses, ours in {
-        "k rrf_k": "rank_constant top_k k n_hits hits",
+        "k": "rank_constant top_k k n_hits hits",
+        "rrf_k": "rank_constant",
         "top_n top_k n num_results num_hits hits": "top_k k n_hits hits",
         "lambda lambda_ lambda_mult lambda_param theta": "relevance_weight",
         "embedding embeddings": "vectors",
         "weight": "weights",
         "fetch_k rerank_depth": "depth",
         "max_per_source": "max_per_group",
-        "docs documents texts input run": "passages docs run documents runs",
-        "corpus": "background run documents",
+        "docs documents texts": "passages docs documents",
+        "input": "passages docs run documents runs",
+        "run": "runs",
+        "corpus": "background docs documents index",
         "query queries": "topics",
         "qrel judgements judgments": "qrels",
         "metric metrics scoring": "measures measure",
         "q": "per_query",
-        "json csv tsv latex html": "format",
+        "json tsv latex html": "format",
         "cv n_splits n_folds kfold kcv": "folds",
         "estimator model": "recipe",
-        "load ranker learner method": "model stage",
+        "ranker learner": "recipe model",
+        "method": "stage recipe model",
         "lang": "language",
         "name run_name": "tag",
         "o output out_path save": "path out",
         "threads n_threads workers num_workers n_jobs": "n_jobs threads jobs",
-        "search batch_search set_bm25": "bm25",
-        "set_qld": "ql",
-        "transform predict": "run",
         "es": "elasticsearch",
+        "validate": "check",
     }.items()
     for guess in guesses.split()
 }
 """What users of other packages write, and what they may mean here, the likeliest first."""
+ATTRIBUTES = {
+    **dict.fromkeys(("search", "batch_search", "set_bm25"), "bm25"),
+    **dict.fromkeys(("transform", "predict"), "run"),
+    "set_qld": "ql",
+}
+"""Methods of classes of other packages, and those that do the same here."""
 _WORDS = {bool: "true or false", int: "an integer below 2^31", float: "a number", str: "a word"}
 
 
@@ -197,16 +204,39 @@ def read_options(of: str, options: Mapping[str, Value], known: Mapping[str, Para
 
 def meant(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that another package calls so; None if there is none."""
-    return next((ours for ours in GUESSES.get(name, ()) if ours in known), None)
+    known, proposed = set(known), GUESSES.get(name, [])
+    if "latent" not in known:  # xQuAD's lambda weighs diversity, whereas that of methods of vectors weighs relevance
+        proposed = [ours for ours in proposed if ours != "relevance_weight"]
+    return next((ours for ours in proposed if ours in known), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the end of an error about an unknown name: similar names, or all if there are none."""
     known = list(known)
-    similar = [ours] if (ours := meant(name, known)) else get_close_matches(name, known, n=3, cutoff=0.5)
+    similar = [ours] if (ours := meant(name, known)) else close(name, known)
     if not known:
         return "there are none"
     return f"did you mean {' or '.join(similar)}?" if similar else f"use {', '.join(known)}"
+
+
+def close(name: str, known: Iterable[str]) -> list[str]:
+    """Return the three closest known names, if few letters differ; json is not close to jobs, nor stages to scale."""
+    few = 1 if len(name) <= 5 else 2
+    distances = {ours: _distance(name, ours) for ours in known if abs(len(ours) - len(name)) <= few}
+    return sorted((ours for ours, n in distances.items() if n <= few), key=distances.__getitem__)[:3]
+
+
+def _distance(name: str, ours: str) -> int:
+    """Count the letters to insert, delete, replace or swap with their neighbours."""
+    rows = [list(range(len(ours) + 1))]
+    for i, letter in enumerate(name, 1):
+        row = [i]
+        for j, other in enumerate(ours, 1):
+            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != other)))
+            if i > 1 < j and name[i - 2 : i] == ours[j - 1] + ours[j - 2]:
+                row[j] = min(row[j], rows[-2][j - 2] + 1)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def _alternatives(annotation: Any) -> list[Any]:

@@ -32,13 +32,13 @@ TEXTS = {"runid": "the run's tag", "relstring": "the grades of the first documen
 RANX_NAMES = {"r_precision": "Rprec", "f1": "SetF", "mrr": "RR", "precision": "SetP", "recall": "SetR"}
 RANX_NAMES_WITH_CUTOFF = {"mrr": "RR", "precision": "P", "hit_rate": "Success"}
 """ranx's names of measures that it defines as greylag does, over the whole ranking and at a cut-off."""
-RANX_ALONE = {
+INSTEAD = {
     "hits": "P@10, which divides it by 10, or num_rel_ret, the sum over all queries",
-    "dcg": "nDCG",
-    "dcg_burges": "nDCG, whose gains are the grades themselves",
-    "ndcg_burges": "nDCG, whose gains are the grades themselves",
+    "dcg": "nDCG{}, which is DCG as a fraction of the ideal ranking's",
+    "dcg_burges": "nDCG(dcg='exp-log2')@10, by ir_measures, which is DCG as a fraction of the ideal ranking's",
+    "ndcg_burges": "nDCG(dcg='exp-log2')@10, by ir_measures",
 }
-"""Measures of ranx that greylag lacks, and what to write instead."""
+"""Measures that greylag lacks, and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,14 +471,18 @@ def _normalise(spelling: str) -> str:
 
 
 def _explain_unknown(name: str, base: str) -> str:
+    quoted = re.sub(r"=([a-z][\w-]*)(?=[,)])", r"='\1'", name)
+    if quoted != name and _named_in_ir_measures(quoted):
+        return f"measure {name!r} is one of ir_measures: write {quoted}"
     if base in _CUTOFF_FAMILIES_BY_NAME:
         return f"measure {name!r} needs a cut-off, as in {_CUTOFF_FAMILIES_BY_NAME[base].name}@10"
     if base in _FAMILIES_BY_NAME:
         return f"measure {name!r} takes no cut-off; write {_FAMILIES_BY_NAME[base].name}" + (
             ", or RBP@10, or RBP(p=0.95)" if base == "rbp" else ""
         )
-    if base in RANX_ALONE:
-        return f"measure {name!r} is one of ranx: write {RANX_ALONE[base]}"
+    if base in INSTEAD:
+        cut = re.search(r"@[0-9]+$", name)
+        return f"measure {name!r} is unknown: write {INSTEAD[base].format(cut[0] if cut else '')}"
     if base in TEXTS:
         return f"{name!r} is no measure, but what trec_eval prints of {TEXTS[base]}: leave it out"
     spellings = {**_FAMILIES_BY_NAME, **_CUTOFF_FAMILIES_BY_NAME}
@@ -486,8 +490,10 @@ def _explain_unknown(name: str, base: str) -> str:
     families = dict.fromkeys(spellings[spelling] for spelling in similar) or FAMILIES
     names = ", ".join(family.name + ("" if family.whole else "@k") for family in families)
     if base == "all_trec" or len(re.split(r"[\s,]+", re.sub(r"\([^)]*\)", "", name.strip()))) > 1:
-        return f"unknown measure {name!r}; give each measure by itself, as in -m AP -m nDCG@10"
-    return f"unknown measure {name!r}; {'did you mean' if similar else 'choose from'} {names}{'?' if similar else ''}"
+        remedy = "give each measure by itself, as in -m AP -m nDCG@10"
+    else:
+        remedy = f"did you mean {names}?" if similar else f"choose from {names}"
+    return f"unknown measure {name!r}; {remedy}"
 
 
 # The usual names, trec_eval's and ndeval's, in one table: no program's spelling has to be declared.

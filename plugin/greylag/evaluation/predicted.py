@@ -27,7 +27,8 @@ MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may diffe
 COLUMNS_NOTE = (
     "people: by their topics alone; predicted: by predicted judgements alone, of all topics; corrected: these without "
     "their bias; low, high: 95 % interval; weight: lambda of prediction-powered inference, 0 where predictions do not "
-    "help; worth: how many topics people would have to judge to get an interval this narrow, at most all."
+    "follow people's scores; worth: how many topics people would have to judge to get an interval this narrow, at most "
+    "all."
 )
 
 
@@ -132,7 +133,8 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
 
     In simulations with n of 8, 10 and 25 and N of 40 and 400, with good, biased and useless predictions, 95 to 96 % of
     the intervals contained the mean if scores were normal; if exponential, 89 to 95 %, no fewer than of Student's by
-    people alone. With useless predictions they were as wide as that.
+    people alone; if 0 or 1 and n is 8, 94 % with a mean of .5, 80 % of .8 and 57 % of .9, about as of Student's (93, 82
+    and 58 %). With useless predictions they were as wide as that.
 
     Parameters
     ----------

@@ -152,9 +152,9 @@ class PythonFeature(Evidence):
     function: Function | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[\w.-]+", self.name, re.ASCII):
+        if not isinstance(self.name, str) or not re.fullmatch(r"[\w.-]+", self.name, re.ASCII):
             raise ParameterError(
-                f"{self.name!r} cannot name a feature: use letters, digits, _, - and ., as in "
+                f"{shown(self.name)} cannot name a feature: use letters, digits, _, - and ., as in "
                 "PythonFeature('bert', score)"
             )
 

@@ -130,7 +130,6 @@ class PositionalIndex(Tables):
         return "; ".join([*map(verify_export, index.shards), *verify_merged(index), *verify_words(index)])
 
     @classmethod
-    @guided
     def from_texts(
         cls, texts: Mapping[str, str] | Iterable[tuple[str, str]], *, language: str = "en"
     ) -> PositionalIndex:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,7 +96,8 @@ class SavedModel(ABC):
                 raise ModelError(f"{path}: the model lacks {place!r}") from None
             message = f"{place} is {first['input']!r:.40}: {first['msg'][:1].lower()}{first['msg'][1:]}"
         except (ValueError, TypeError, ArithmeticError, ModelError) as error:  # values outside their domains
-            message = str(error)
+            known = " is unknown to this version: train the model again, or update greylag"
+            message = re.sub(r"\S+ got an unexpected keyword argument ('.*')", rf"entry \1{known}", str(error))
         raise ModelError(f"{path}: {_line(message)}")
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from greylag import __version__
+from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.tables import Printed, Row, Table
 from greylag.errors import ParameterError
@@ -217,6 +218,7 @@ class CrossValidation(Printed):
         return Table(caption, ("fold", "queries", "model"), rows)
 
 
+@guided
 def cross_validate(
     recipe: Recipe,
     rankings: Rankings,

@@ -187,6 +187,16 @@ def find_learner(name: str) -> Any:
     return kind
 
 
+def described(name: str) -> str:
+    """Describe what a model ranks by; a learner of another package by its docstring's first line, too."""
+    summary = RANKERS[name].summary
+    if name in _RANKERS:
+        return summary
+    kind = find_learner(name)
+    own = (kind.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return summary if own.startswith(f"{kind.__name__}(") or not own else f"{summary} ({own})"
+
+
 def learner_options(name: str) -> dict[str, Parameter]:
     """Return the options of a model without an index."""
     return parameters(find_learner(name), "objective")

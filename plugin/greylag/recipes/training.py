@@ -227,6 +227,10 @@ def train(
         )
     recipe, form, given = recipe or AutomaticRecipe(), query_form or QueryForm(), as_run(rankings)
     qrels = as_qrels(qrels)
+    if not (index is None or isinstance(index, PositionalIndex)):
+        raise ParameterError(
+            f"index is {shown(index)}: give a PositionalIndex, by PositionalIndex.from_lucene(folder), or None"
+        )
     if index is None and recipe.needs_index:
         raise ParameterError(f"{type(recipe).__name__} needs an index: give one, or an IndexFreeRecipe")
     relevant = judged_topics(given, qrels, recipe.measure.rel)

@@ -32,7 +32,7 @@ from greylag.ranking import Ranking, Run
 from greylag.recipes import recipe as training
 from greylag.recipes.index_free import IndexFreeRecipe
 from greylag.recipes.recipe import CrossValidation, Recipe
-from greylag.recipes.spelling import TUNED, model_files, parse_model
+from greylag.recipes.spelling import TUNED, described, model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.recipes.union import FusionWeights, named_runs
 from greylag.reports import Evaluation, to_dict
@@ -234,6 +234,8 @@ def run(settings: Settings, opened: OpenCollection, context: Context) -> Outcome
 def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked:
     """Rank by each system, and score all."""
     first = opened.first.select_queries(opened.tested)
+    name = read_call(settings.model)[0]
+    ranks_by = "the fused rankings of the first stage" if name == FUSION else described(name)
     # Wrong options of stages are refused before any work.
     stages = {name: _pipeline(text, settings.path, opened) for name, text in settings.after}
     before = [first, *_beside(settings.first_stage, opened, context)]
@@ -252,7 +254,7 @@ def rank(settings: Settings, opened: OpenCollection, context: Context) -> Ranked
     if settings.subtopic_qrels is not None:
         subtopics, measures = opened.subtopics, settings.subtopic_measures
         scores["diversity"] = {name: evaluate_by_subtopic(run, subtopics, measures) for name, run in runs.items()}
-    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, {})
+    return Ranked(runs, compared, scores, opened, validated.fitted, validated.folds, validated.run.tag, {}, ranks_by)
 
 
 def compare_steps(ranked: Mapping[str, Ranked]) -> dict[str, dict[str, Significance]]:

@@ -27,8 +27,8 @@ _EFFECTIVENESS = """\
 Parameters of tuned baselines were chosen on the same training queries. p: two-sided paired t-test over queries, with
 Holm's correction over all comparisons of a table, as in `greylag evaluate`."""
 _MODELS = """\
-Each fold's features, with their place in the order of selection and their share: weight times the feature's standard
-deviation within a query, as a percentage of the sum over features. The weights are in the models.
+Each fold's features, in the order of selection if they were added one by one, and their share: weight times the
+feature's standard deviation within a query, as a percentage of the sum over features. The weights are in the models.
 
 SD/unordered/BM25-U-4 means: BM25 of neighbouring query terms (SD; FD: any query terms; FI: single ones) that occur in
 any order (U; O: in the query's) within 4 tokens for each term. LM is query likelihood."""
@@ -59,6 +59,8 @@ class Ranked:
     main: str
     # Of each step, by kind
     tests: Mapping[str, Significance]
+    # What these models rank by, in the words of their recipe or learner
+    ranks_by: str
 
     @property
     def rankers(self) -> list[Fitted]:
@@ -106,10 +108,9 @@ def _summary(ranked: Ranked) -> str:
     collection, fitted, folds = ranked.collection, ranked.fitted[0], len(ranked.folds)
     trained = f"on {len(fitted.queries)} training queries"
     how = f"in {folds}-fold cross-validation over queries" if folds > 1 else trained
-    does = "reranks by features that were selected" if ranked.rankers else "fuses the first stage's rankings"
     return (
         f"{len(collection.tested)} topics over {collection.index.n_documents} documents. {collection.first.tag} "
-        f"retrieves, {ranked.main} {does} to maximise {fitted.model.objective}, {how}."
+        f"retrieves, {ranked.main} ranks by {ranked.ranks_by}; the objective is {fitted.model.objective}, {how}."
     )
 
 
@@ -123,10 +124,11 @@ def _learned(ranked: Ranked) -> Section:
     choice, models = Table("The automatic choice", ("fold", "chosen"), chosen), [fitted.model for fitted in rankers]
     measure, rounds = str(models[0].objective), list[Figure]()
     scores = {f"fold {fold}": model.training_scores for fold, model in enumerate(models, 1)}
-    if all(scores.values()):  # features were added one by one
+    grown = any(len(set(scores_of)) > 1 for scores_of in scores.values())  # not weighted at once
+    if grown and all(scores.values()):
         caption = f"{measure} on the training queries after each feature, a line for each fold"
         rounds = [rounds_chart(caption, measure, scores)]
-    return Section(title, _MODELS, [choice, *rounds, models_table("Order and share of features", models)])
+    return Section(title, _MODELS, [choice, *rounds, models_table("Share of features", models, ordered=grown)])
 
 
 def _changes(ranked: Ranked) -> list[QueryChanges]:

@@ -93,7 +93,7 @@ def test_version(command):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["serch"], "No such command 'serch'. Did you mean 'search'? (see greylag --help)"),
+        (["serch"], "No such command 'serch': did you mean search? (see greylag --help)"),
         (["train", "--index", "no/x"], "Missing option '--out'"),
         (["--tea"], "No such option: --tea"),
         (["search", "--tea"], "No such option: --tea"),

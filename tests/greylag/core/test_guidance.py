@@ -1,7 +1,9 @@
 """Wrong guesses are answered with what works, and other errors pass as they are."""
 
 import inspect
+import os
 import pickle
+import re
 import shlex
 from pathlib import Path
 
@@ -9,15 +11,17 @@ import numpy as np
 import pytest
 
 import greylag
-from greylag import MMR, PositionalIndex, Query, Ranking, Run, rerank
+from greylag import MMR, PositionalIndex, Query, Ranking, Run, evaluate, rerank
 from greylag.core.guidance import guided
-from greylag.core.spelling import GUESSES
+from greylag.core.spelling import ATTRIBUTES, GUESSES
 from greylag.errors import ParameterError
+from greylag.evaluation.measures import INSTEAD, parse_measure
 from greylag.features import parse_features
 from greylag.fusion import parse_fusion
 from greylag.index.bm25 import PositionalBM25
 from greylag.rankers import RankingModel
 from greylag.rankers.export import engine_model
+from greylag.recipes import cross_validate
 from tests.greylag.cli.conftest import Command, Refused, command, refused  # noqa: F401
 
 INDEX = PositionalIndex.from_texts({"d1": "a cat sat", "d2": "a dog ran"})
@@ -46,14 +50,15 @@ PYTHON = [
     ("max_per_source", "max_per_group", lambda name: cited(TEXTS, **BY_GROUP, **{name: 1})),
     ("docs documents texts", "passages", lambda name: ANY.Reranker().rank("cat", **{name: TEXTS})),
     ("corpus", "background", lambda name: cited(TEXTS, **{name: INDEX})),
+    ("run", "runs", lambda name: ANY.fuse_runs(**{name: [RUN, RUN]})),
     ("query queries", "topics", lambda name: ANY.read_run(EXAMPLE, **{name: {"1": "a"}})),
     ("qrel judgements judgments", "qrels", lambda name: ANY.evaluate(RUN, **{name: QRELS})),
     ("metric metrics scoring", "measures", lambda name: ANY.evaluate(RUN, QRELS, **{name: ["AP"]})),
     ("cv n_splits n_folds kfold", "folds", lambda name: ANY.train(RUN, QRELS, INDEX, "bm25", **{name: 2})),
-    ("estimator model", "recipe", lambda name: ANY.train(RUN, QRELS, INDEX, **{name: "bm25"})),
+    ("estimator model learner method", "recipe", lambda name: ANY.train(RUN, QRELS, INDEX, **{name: "bm25"})),
     ("lang", "language", lambda name: ANY.PositionalIndex.from_texts({}, **{name: "de"})),
     ("name run_name", "tag", lambda name: ANY.Run((), **{name: "a"})),
-    ("output out_path save", "path", lambda name: ANY.read_run(**{name: EXAMPLE})),
+    ("output out_path save", "path", lambda name: ANY.write_run(RUN, **{name: os.devnull})),
     ("threads n_threads workers num_workers", "n_jobs", lambda name: SOURCE.run({}, **{name: 2})),
     ("transform predict", "run", lambda name: getattr(SOURCE, name)),
     ("search batch_search set_bm25", "bm25", lambda name: getattr(LUCENE, name)),
@@ -61,22 +66,24 @@ PYTHON = [
     ("es", "elasticsearch", lambda name: engine_model(MODEL, name)),
 ]
 OPTIONS = [
-    ("k rrf_k top_n top_k n num_results num_hits", "--hits", "search {} 9"),
+    ("k top_n top_k n num_results num_hits", "--hits", "search {} 9"),
     ("k rrf_k", '--method "rrf(rank_constant=VALUE)"', "fuse {} 9"),
-    ("input docs documents texts corpus", "--run", "rerank {} x"),
+    ("input", "--run", "rerank {} x"),
+    ("corpus", "--index", "rerank {} x"),
     ("query queries", "--topics", "search {} x"),
     ("qrel judgements judgments", "--qrels", "evaluate {} x"),
     ("metric metrics scoring", "--measure", "evaluate {} AP"),
     ("q", "--per-query", "evaluate {}"),
-    ("json csv tsv latex html", "--format", "evaluate {} tsv"),
+    *((form, f"--format {form}", "evaluate {}") for form in ("json", "tsv", "latex", "html")),
     ("cv n_splits n_folds kfold kcv", "--folds", "train {} 5"),
-    ("load ranker learner", "--model", "train {} mrf"),
-    ("load ranker learner method", "--model", "rerank {} mrf.json"),
+    ("ranker learner method", "--model", "train {} mrf"),
+    ("ranker", "--model", "rerank {} mrf.json"),
+    ("method stages", "--stage", "rerank {} mmr"),
     ("o output out_path save", "--out", "rerank {} x"),
     ("threads n_threads workers num_workers n_jobs", "--jobs", "rerank {} 2"),
     ("name run_name", "--tag", "rerank {} x"),
     ("input run", "RUN... without an option", "evaluate {} x"),
-    ("input documents", "DOCS without an option", "index {} x"),
+    ("input documents corpus", "DOCS without an option", "index {} x"),
     ("k1", '--model "bm25(k1=VALUE)"', "search {} 1"),
     ("fb_docs", '--model "bm25+rm3(fb_docs=VALUE)"', "search {} 1"),
     ("bm25", "--model bm25", "search {}"),
@@ -102,7 +109,57 @@ def test_a_guess_of_an_option(command, refused, guesses, ours, words):  # noqa: 
 
 
 def test_all_guesses_are_tried():
-    assert {guess for guesses, *_ in (*PYTHON, *OPTIONS) for guess in guesses.split()} >= GUESSES.keys()
+    tried = {guess for guesses, *_ in (*PYTHON, *OPTIONS) for guess in guesses.split()} | {"validate"}
+    assert tried >= GUESSES.keys() | ATTRIBUTES.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        *(("validate", "check"), ("evalate", "evaluate"), ("serch", "search"), ("search --topic", "--topics")),
+        *((f"{name} --json", "") for name in ("rerank", "check", "search")),
+        *((f"explain --{form}", "") for form in ("csv", "tsv", "latex")),
+        *(("evaluate --csv", ""), ("features --letor", ""), ("rerank --docs", ""), ("features --transform", "")),
+        *((words, "") for words in ("train --load", "train --top_k", "train --k", "search --rrf_k")),
+        ("dedup", "use index"),
+    ],
+)
+def test_only_what_is_close_is_proposed(refused, words, ours):  # noqa: F811
+    told = refused(words).partition(" (see")[0]
+    assert ours in told
+    assert ours or told.endswith(words.split()[-1]), told
+
+
+@pytest.mark.parametrize("measure", ["hits@10", "DCG", "DCG@10", "dcg_burges@10", "nDCG(dcg=exp-log2)@10", *INSTEAD])
+def test_a_measure_that_is_proposed_is_computed(measure):
+    with pytest.raises(ParameterError) as error:
+        parse_measure(measure)
+    assert evaluate(RUN, QRELS, [re.search(r"write ([^\s,]+)", str(error.value))[1]]).means.tolist()
+
+
+def test_engines_languages_and_methods_that_are_not_close_are_not_proposed():
+    for call, wrong in (
+        (lambda: engine_model(MODEL, "es"), "vespa"),
+        (lambda: cited(TEXTS, method="dedup"), "did you mean"),
+        (lambda: cited(TEXTS, diversity=0.3), "did you mean"),
+        (lambda: cited(TEXTS, method="xquad", lambda_=0.3), "did you mean"),
+        (lambda: cited(TEXTS, stages=["mmr"]), "did you mean scale"),
+    ):
+        with pytest.raises(ParameterError) as error:
+            call()
+        assert wrong not in str(error.value)
+    with pytest.raises(ParameterError, match="it is max_per_group of method 'group-limit'"):
+        cited(TEXTS, max_per_source=1)
+    assert cited(TEXTS, method="group-limit", max_per_group=1, groups=["a", "a"])
+
+
+def test_every_call_of_the_package_names_itself():
+    named = [getattr(greylag, name) for name in greylag.__all__]
+    calls = [one for one in named if callable(one) and one not in (greylag.Stage, greylag.Reranker)]
+    makers = (Ranking.sort, Ranking.from_hits, Run.from_dict, ANY.PositionalIndex.from_texts, cross_validate)
+    for call in (*(one for one in calls if not isinstance(one, type) or not issubclass(one, Exception)), *makers):
+        with pytest.raises(TypeError, match=rf"the call is {call.__name__ if isinstance(call, type) else ''}"):
+            call(nonsense=1)
 
 
 @pytest.mark.parametrize(

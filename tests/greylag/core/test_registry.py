@@ -37,7 +37,7 @@ class Longest(Evidence):
 
 @dataclass(frozen=True)
 class First(GreedySelection):
-    pass
+    """Adds the first features first."""
 
 @dataclass(frozen=True)
 class Counting:
@@ -96,6 +96,8 @@ def test_a_learner_of_another_package_trains():
     assert parsed.learner == learner  # type: ignore[attr-defined]
     assert isinstance(learner, GreedySelection)
     assert type(learner).__name__ == "First"
+    assert spelling.described("first") == "theirs (Adds the first features first)"
+    assert spelling.described("clashing") == "theirs"  # the docstring is dataclass's own
 
 
 def test_a_learner_of_diversity_of_another_package_trains(monkeypatch):

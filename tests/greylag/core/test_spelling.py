@@ -143,7 +143,7 @@ def test_what_is_no_call_and_options_that_have_to_be_given():
 
 def test_the_nearest_names():
     known = dict.fromkeys(("svmdiv", "cssvm", "mrf"))
-    assert nearest("svmdif", known) == "did you mean svmdiv or cssvm?"
+    assert nearest("svmdif", known) == "did you mean svmdiv?"
     assert nearest("mfr", known) == "did you mean mrf?"
     assert nearest("tea", known) == "use svmdiv, cssvm, mrf"
     assert nearest("tea", {}) == "there are none"

@@ -1,12 +1,14 @@
 """The general model: its scores by the definition, odd queries, and its files."""
 
 import hashlib
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from greylag.errors import ModelError
 from greylag.features import FeatureExtractor, parse_features
 from greylag.features.feature import Normalised
 from greylag.features.written import WrittenForm
@@ -147,6 +149,11 @@ def test_models_by_length_survive_their_files(tmp_path):
     model = general_model()
     model.save(tmp_path / "model.json")
     assert RankingModel.load(tmp_path / "model.json") == model
+    content = json.loads(model.as_json())
+    for part in ("by_length", "parameters"):
+        (tmp_path / "later.json").write_text(json.dumps({**content, part: {**content[part], "later": 1}}))
+        with pytest.raises(ModelError, match="entry 'later' is unknown to this version"):
+            RankingModel.load(tmp_path / "later.json")
 
 
 def test_related_collections_are_left_out_together():

@@ -81,7 +81,7 @@ def test_every_model_takes_its_defaults(name):
         ("bm25", {"features": (Score(),)}, "bm25 takes no features"),
         ("automatic(preselect=3)", {}, "automatic has no option 'preselect'"),
         ("automatic(first_sentence=true)", {}, "automatic has no option 'first_sentence'"),
-        ("mrf(restarts=2)", {}, "'restarts': did you mean retrain?"),
+        ("mrf(restarts=2)", {}, "'restarts': use "),
         ("mrf(titles=t)", {}, "'titles'"),
         ("mrf(max_features=0)", {}, "max_features"),
         ("mrf(mu=1,mu=2)", {}, "mu twice"),

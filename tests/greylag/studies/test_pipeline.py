@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,9 +23,10 @@ from greylag.index import RM3Search
 from greylag.rankers import FusionRanker, ModelRanker, RankingModel
 from greylag.ranking import SEEN
 from greylag.recipes import BaselineRecipe, baselines, cross_validate, learn_fusion
-from greylag.recipes.spelling import parse_model
+from greylag.recipes.spelling import RANKERS, described, parse_model
+from greylag.reports.figures import Figure
 from greylag.stages import StageStep
-from greylag.studies import pipeline
+from greylag.studies import pipeline, pipeline_report
 from greylag.studies.collection import FirstStage, open_collection
 from greylag.studies.config import shipped_file
 from greylag.studies.runner import run_study
@@ -66,6 +68,24 @@ def test_expected_scores(done, folder, settings, opened):
     for system, measures in done.scores.items():
         assert f"{system}  " in done.summary
         assert f"{measures['AP']:.4f}" in done.summary
+
+
+def test_a_report_describes_a_model_in_its_own_words(done, folder):
+    words = {name: described(name) for name in RANKERS}
+    assert len(set(words.values())) == len(words)
+    for name, ranks_by in words.items():
+        shared = (0.5, 0.5 if name == "listwise" else 0.6)
+        model = RankingModel(parse_features("FI/term/LM,score"), (0.5, 0.5), training_scores=shared, objective="AP")
+        first, index = SimpleNamespace(tag="bm25"), SimpleNamespace(n_documents=9)
+        collection = SimpleNamespace(tested=("1",), index=index, first=first)
+        fitted = [SimpleNamespace(model=model, queries=("2",), choice=None)]
+        ranked = pipeline_report.Ranked({}, (), {}, collection, fitted, [["1"]], name, {}, ranks_by)  # type: ignore[arg-type]
+        told = pipeline_report._summary(ranked)
+        assert f"{name} ranks by {ranks_by}; the objective is AP" in told
+        assert "selected" not in told
+        grown = [part for part in pipeline_report._learned(ranked).parts if isinstance(part, Figure)]
+        assert bool(grown) == (name != "listwise")  # whose features are weighted at once
+    assert words["mrf"] in (folder / "report.html").read_text()
 
 
 def test_p_is_corrected_over_all_comparisons_as_by_evaluate(done, folder, settings, opened):
@@ -260,7 +280,7 @@ def test_a_union_fused_by_what_other_folds_tell_and_stages_of_ones_own(several, 
     diverse = read_run(out / "xquad.run")
     assert all(diverse[qid].docids[:5] == xquad(ranking).docids[:5] for qid, ranking in fused.items())
     page = (out / "report.html").read_text()
-    assert "fusion fuses the first stage" in page
+    assert "fusion ranks by the fused rankings of the first stage" in page
     assert "The share of each ranking in each fold" in page
 
 
