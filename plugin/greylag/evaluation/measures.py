@@ -381,7 +381,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
     if family is None:
         known = base in _CUTOFF_FAMILIES_BY_NAME or base in _FAMILIES_BY_NAME
-        foreign = None if known else _named_in_ir_measures(measure.strip())
+        foreign = None if known else named_in_ir_measures(measure.strip())
         if foreign is None:
             raise ParameterError(_explain_unknown(name, base))
         return _from_ir_measures(foreign, rel)
@@ -427,7 +427,7 @@ def _levels(measure: Measure | str | Any) -> list[Measure]:
     return [Measure(_at_recall(recall)) for recall in RECALL_LEVELS] if several else []
 
 
-def _named_in_ir_measures(name: str) -> Any:
+def named_in_ir_measures(name: str) -> Any:
     """Return ir_measures' measure of this name; None without ir_measures, or if it has none or numbers as in Python."""
     # It evaluates Python's literals, by which one measure would have many names.
     if re.search(r"=\s*[-+]?(0[xob]|[0-9.]+_)", name, re.IGNORECASE):
@@ -461,7 +461,7 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
         )
     if type(measure.aggregator()).__name__ != "MeanAgg":
         raise ParameterError(f"{name} is not a mean over queries, but a total")
-    if _named_in_ir_measures(name) is None:  # such as RBP(p=inf), from p=1e400
+    if named_in_ir_measures(name) is None:  # such as RBP(p=inf), from p=1e400
         raise ParameterError(f"measure {name!r} has a parameter that ir_measures cannot read")
     return Measure(Family(name, name, from_ir_measures=True))
 
@@ -472,7 +472,7 @@ def _normalise(spelling: str) -> str:
 
 def _explain_unknown(name: str, base: str) -> str:
     quoted = re.sub(r"=([a-z][\w-]*)(?=[,)])", r"='\1'", name)
-    if quoted != name and _named_in_ir_measures(quoted):
+    if quoted != name and named_in_ir_measures(quoted):
         return f"measure {name!r} is one of ir_measures: write {quoted}"
     if base in _CUTOFF_FAMILIES_BY_NAME:
         return f"measure {name!r} needs a cut-off, as in {_CUTOFF_FAMILIES_BY_NAME[base].name}@10"

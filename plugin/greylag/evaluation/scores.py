@@ -17,7 +17,15 @@ from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.agreement import document_grades, few_names
-from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
+from greylag.evaluation.measures import (
+    IMPORTANCES,
+    RECIPROCAL_RANK,
+    UNJUDGED,
+    Graded,
+    Measure,
+    named_in_ir_measures,
+    parse_measures,
+)
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
@@ -322,7 +330,11 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
         # At once: it groups measures by the program that computes them.
         metrics = list(ir_measures.iter_calc([*theirs.values()], grades, order))
     except Exception as error:  # of any of the programs that ir_measures calls
-        raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error
+        cut = [f"{measure}@10" for measure in measures if "@" not in str(measure)]
+        programs: Any = ir_measures.DefaultPipeline
+        works = [name for name in cut if (one := named_in_ir_measures(name)) and programs.supports(one)]
+        how = f"write {works[0]}, with a cut-off" if works else str(error)
+        raise ParameterError(f"ir_measures cannot compute {names}: {how}") from error
     values = {(metric.measure, metric.query_id): metric.value for metric in metrics}
     return {
         measure: np.array([values.get((theirs[measure], qid), theirs[measure].DEFAULT) for qid in qrels], np.float64)

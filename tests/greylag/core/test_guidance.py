@@ -15,7 +15,7 @@ from greylag import MMR, PositionalIndex, Query, Ranking, Run, evaluate, rerank
 from greylag.core.guidance import guided
 from greylag.core.spelling import ATTRIBUTES, GUESSES
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import INSTEAD, parse_measure
+from greylag.evaluation.measures import INSTEAD
 from greylag.features import parse_features
 from greylag.fusion import parse_fusion
 from greylag.index.bm25 import PositionalBM25
@@ -130,10 +130,12 @@ def test_only_what_is_close_is_proposed(refused, words, ours):  # noqa: F811
     assert ours or told.endswith(words.split()[-1]), told
 
 
-@pytest.mark.parametrize("measure", ["hits@10", "DCG", "DCG@10", "dcg_burges@10", "nDCG(dcg=exp-log2)@10", *INSTEAD])
+@pytest.mark.parametrize(
+    "measure", ["hits@10", "DCG", "DCG@10", "dcg_burges@10", "nDCG(dcg=exp-log2)@10", "nDCG(dcg='exp-log2')", *INSTEAD]
+)
 def test_a_measure_that_is_proposed_is_computed(measure):
     with pytest.raises(ParameterError) as error:
-        parse_measure(measure)
+        evaluate(RUN, QRELS, [measure])
     assert evaluate(RUN, QRELS, [re.search(r"write ([^\s,]+)", str(error.value))[1]]).means.tolist()
 
 
