@@ -17,7 +17,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.reports.evaluation import FORMS, compare
-from greylag.trec.runs import run_tag
+from greylag.trec.runs import RunParts, run_tag
 
 _log = logging.getLogger("greylag")
 RULES = [
@@ -133,7 +133,7 @@ def evaluate(
         margin=margin,
         unjudged=unjudged,
         predicted=predicted and shared.qrels(predicted, topics=topics),
-        read=lambda path: shared.run(path, topics),
+        read=lambda path: RunParts(path, topics and shared.topics(topics), lenient=shared.lenient),
     )
     if out_figure is not None and found.significance:
         from greylag.reports.charts import changes_figure

@@ -33,6 +33,7 @@ from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets
 
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
+TOP = 10
 NO_DOCUMENT = "-greylag-no-document-"
 
 
@@ -148,6 +149,58 @@ def evaluate(
     columns = _trec_eval_columns(run, qrels, others) | _ir_measures_columns(run, qrels, foreign)
     columns |= _grade_columns(run, qrels, [measure for measure in parsed if measure.family.from_grades])
     return _assemble(run, tuple(qrels), {measure: columns[measure] for measure in parsed})
+
+
+class PartsScores:
+    """The scores of a run that is read in parts of whole queries, whose rankings are not kept.
+
+    Parameters
+    ----------
+    qrels : mapping of qid to docid to int
+    measures : sequence of Measure
+        See `by_query_alone`.
+    parts : iterable of Run
+    """
+
+    def __init__(self, qrels: Qrels, measures: Sequence[Measure], parts: Iterable[Run]) -> None:
+        self._qrels, self._measures, self._values = qrels, tuple(measures), dict[str, FloatArray]()
+        tops, keys, tag = list[Ranking](), set[tuple[str, int]](), ""
+        for part in parts:
+            judged = {qid: qrels[qid] for qid in part if qid in qrels}
+            if judged:
+                self._values.update(zip(judged, evaluate(part, judged, measures).values, strict=True))
+            keys |= ranking_keys(part)
+            tops += [_top(ranking, qrels.get(ranking.qid, {})) for ranking in part.rankings]
+            tag = part.tag
+        self.tops = Run(tuple(tops), tag)
+        """The first ten documents of each ranking, and the first judged one."""
+        self.keys = frozenset(keys)
+        """A value that is equal for equal rankings."""
+
+    def scores(self) -> Scores:
+        """Return what `evaluate` returns for the whole run."""
+        # But for values, the first documents show all, such as a run of other topics, which is refused.
+        found = evaluate(self.tops, self._qrels, self._measures)
+        rows = [self._values.get(qid, row) for qid, row in zip(found.qids, found.values, strict=True)]
+        return replace(found, values=np.array(rows).reshape(found.values.shape))
+
+
+def ranking_keys(run: Run) -> frozenset[tuple[str, int]]:
+    """Make a value that is equal for equal rankings, whatever their scores."""
+    return frozenset((ranking.qid, hash(ranking.docids)) for ranking in run.rankings)
+
+
+def by_query_alone(measures: Sequence[Measure]) -> bool:
+    """Return whether a query's scores by these measures depend on no other query's judgements."""
+    # The scale of ERR is that of all judgements.
+    return not any(measure.family.name == "ERR" or measure.family.from_ir_measures for measure in measures)
+
+
+def _top(ranking: Ranking, grades: Mapping[str, int]) -> Ranking:
+    """Return the first ten documents, and the first judged one."""
+    judged = next((place for place, docid in enumerate(ranking.docids) if docid in grades), 0)
+    kept = [*range(min(TOP, len(ranking))), *([judged] if judged >= TOP else [])]
+    return Ranking(ranking.qid, ranking.query, tuple(ranking.docids[place] for place in kept), ranking.scores[kept])
 
 
 def evaluate_by_subtopic(run: Run, qrels: SubtopicQrels, measures: Sequence[Measure | str | Any]) -> Scores:

@@ -6,8 +6,9 @@ import json
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,16 @@ from greylag.evaluation.agreement import check_agreement, check_levels, few_name
 from greylag.evaluation.holes import Holes, compare_with_holes, holes_sentences, holes_table, score_holes
 from greylag.evaluation.measures import Measure, parse_measures
 from greylag.evaluation.predicted import Corrections, check_coverage, check_predictions, evaluate_with_predictions
-from greylag.evaluation.scores import DEFAULT_MEASURES, Scores, check_judged, evaluate, evaluate_by_subtopic
+from greylag.evaluation.scores import (
+    DEFAULT_MEASURES,
+    PartsScores,
+    Scores,
+    by_query_alone,
+    check_judged,
+    evaluate,
+    evaluate_by_subtopic,
+    ranking_keys,
+)
 from greylag.evaluation.significance import (
     COLUMNS_NOTE,
     Correction,
@@ -45,7 +55,8 @@ from greylag.reports.scores import (
     unjudged_note,
 )
 from greylag.runtime.software import TREC_EVAL, versions
-from greylag.trec import read_qrels, read_run
+from greylag.trec import read_qrels
+from greylag.trec.runs import RunParts
 
 SUBTOPIC_MEASURES = "alpha-nDCG@10", "ERR-IA@10", "S-recall@10"
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
@@ -201,7 +212,7 @@ def compare(
     margin: float | None = None,
     unjudged: bool = False,
     predicted: Any = None,
-    read: Callable[[Any], Run] = read_run,
+    read: Callable[[Any], Run | RunParts] = RunParts,
 ) -> Evaluation:
     """Score runs and, with a baseline or for all pairs, test their differences, as ``greylag evaluate`` does.
 
@@ -223,8 +234,10 @@ def compare(
     predicted : path or judgements, optional
         Predicted judgements, such as a language model's, of the topics of `qrels` and of others: means and differences
         are corrected by people's judgements (`evaluate_with_predictions`), with intervals of their own.
-    read : callable, default `read_run`
-        Reads the paths among the runs.
+    read : callable, optional
+        Reads the paths among the runs, such as `read_run`. By default, a run is scored as it is read, and not kept in
+        memory, if the lines of its queries are together, and if nothing looks at all runs or all topics at once:
+        `unjudged`, `predicted`, judgements by subtopic, ERR and measures of ir_measures.
     """
     named = isinstance(runs, Mapping) and not isinstance(runs, Run)
     if not runs or not named or any(isinstance(run, Scores) for run in runs.values()):
@@ -248,17 +261,18 @@ def compare(
     warnings = check_levels(parsed, guesses)
 
     opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
+    rankings = dict[str, Hashable]()  # by documents alone: equal rankings may have other scores and tags
+    once = not (by_subtopic or unjudged or predicted is not None) and by_query_alone(parsed)
     for name, run in runs.items():
         try:
-            opened[name] = one = read(run) if isinstance(run, str | Path) else as_run(run)
+            one = read(run) if isinstance(run, str | Path) else as_run(run)
+            opened[name], rankings[name], scored = _opened(one, judged, parsed, score, once=once)
             with naming(name):
-                warnings += [f"{name}: {warning}" for warning in check_agreement(one, guesses)]
-                scores[name] = score(one, judged, parsed)
+                warnings += [f"{name}: {warning}" for warning in check_agreement(opened[name], guesses)]
+                scores[name] = scored()
         except GreylagError as error:
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
     _refuse(faults, len(runs))
-    # By documents alone: equal rankings may have other scores and tags.
-    rankings = {name: frozenset((qid, one.docids) for qid, one in run.items()) for name, run in opened.items()}
     warnings += identical(rankings)
     shares, tests, holes, corrections = None, None, None, None
     if predicted is not None:
@@ -279,6 +293,17 @@ def compare(
     for warning in warnings:
         _log.warning("%s", warning)
     return Evaluation(scores, tests, shares, holes, corrections, tuple(warnings))
+
+
+def _opened(
+    run: Run | RunParts, qrels: Any, measures: Sequence[Measure], score: Callable[..., Scores], *, once: bool
+) -> tuple[Run, Hashable, Callable[[], Scores]]:
+    """Return a run, or its first documents if it is read `once`, a key of its rankings, and a function that scores."""
+    if isinstance(run, RunParts) and once:  # it may be larger than memory
+        parts = run.apply(partial(PartsScores, qrels, measures))
+        return parts.tops, parts.keys, parts.scores
+    run = run.whole() if isinstance(run, RunParts) else run
+    return run, ranking_keys(run), partial(score, run, qrels, measures)
 
 
 def _judgements(qrels: Any) -> tuple[Any, bool]:

@@ -23,7 +23,7 @@ from io import BytesIO
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,13 @@ from greylag.trec.topics import read_topics
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
 """Numbers of lines, from 1, with their columns."""
+Columns = tuple[str, Sequence[str], FloatArray]
+"""A query's qid, docids and scores."""
+
+T = TypeVar("T")
 
 ALL_TOPICS = Part()
+PART_DOCUMENTS = 50_000
 COLUMNS = "qid Q0 docid rank score tag"
 MSMARCO_COLUMNS = "qid docid rank"
 _log = logging.getLogger("greylag")
@@ -99,9 +104,49 @@ def read_run(
         notes = _Notes(path)
         tag, groups = _read(path, topics, faults, notes, whole=True)
         texts = topics or {}
-        rankings = tuple(_ranking(qid, texts.get(qid, ""), scores) for qid, scores in groups)
+        rankings = tuple(_ranking(qid, texts.get(qid, ""), docids, scores) for qid, docids, scores in groups)
     notes.log(tag)
     return Run(rankings, tag)
+
+
+class RunParts:
+    """A run in a file that is read once, in parts of whole queries, so that it need not fit in memory.
+
+    Parameters
+    ----------
+    path, topics, lenient
+        As for `read_run`.
+    """
+
+    def __init__(
+        self, path: str | Path, topics: Mapping[str, str] | str | Path | None = None, *, lenient: bool = False
+    ) -> None:
+        self._path, self._lenient = path, lenient
+        self._topics = None if topics is None else read_topics(topics)
+
+    def whole(self) -> Run:
+        """Read the run with `read_run`."""
+        return read_run(self._path, self._topics, lenient=self._lenient)
+
+    def apply(self, use: Callable[[Iterable[Run]], T]) -> T:
+        """Return `use(parts)`; `use` is called again, with the whole run, if the lines of a query are apart."""
+        if is_file(self._path) and not self._lenient:
+            with suppress(_ApartError):
+                return use(self._parts())
+        return use([self.whole()])
+
+    def _parts(self) -> Iterator[Run]:
+        notes, part, documents = _Notes(self._path), list[Ranking](), 0
+        tag, groups = _read(self._path, self._topics, Faults(self._path, lenient=False), notes, whole=False)
+        for qid, docids, scores in groups:
+            part.append(_ranking(qid, (self._topics or {}).get(qid, ""), docids, scores))
+            documents += len(scores)
+            if documents >= PART_DOCUMENTS:
+                yield Run(tuple(part), tag)
+                part, documents = [], 0
+        notes.log(tag)
+        if part:
+            yield Run(tuple(part), tag)
 
 
 class RunFile:
@@ -112,7 +157,7 @@ class RunFile:
         # The first pass checks every line and keeps the qids alone; `rankings` then reads a query at a time.
         notes = _Notes(self.path)
         self.tag, groups = self._read(notes)
-        self._qids = [qid for qid, _ in groups]
+        self._qids = [qid for qid, _, _ in groups]
         self._check_unchanged()
         notes.log(self.tag)
 
@@ -126,12 +171,12 @@ class RunFile:
     def rankings(self) -> Iterator[Ranking]:
         """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
         texts = self._topics or {}
-        for qid, scores in self._read(_Notes(self.path))[1]:
+        for qid, docids, scores in self._read(_Notes(self.path))[1]:
             self._check_unchanged()
-            yield _ranking(qid, texts.get(qid, ""), scores)
+            yield _ranking(qid, texts.get(qid, ""), docids, scores)
         self._check_unchanged()
 
-    def _read(self, notes: _Notes) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
+    def _read(self, notes: _Notes) -> tuple[str, Iterator[Columns]]:
         return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=False)
 
     def _check_unchanged(self) -> None:
@@ -374,11 +419,11 @@ class _Notes:
     several: int = 0  # queries with several documents
     equal: int = 0  # those of them that have one score for all
 
-    def count(self, scores: Mapping[str, float]) -> None:
+    def count(self, scores: FloatArray) -> None:
         """Count the documents of a query."""
         self.documents += len(scores)
         self.several += len(scores) > 1
-        self.equal += len(scores) > 1 and np.float32(min(scores.values())) == np.float32(max(scores.values()))
+        self.equal += len(scores) > 1 and bool(np.float32(scores.min()) == np.float32(scores.max()))
 
     def log(self, tag: str) -> None:
         """Log the warnings about a run with this tag; `FormatError` if there are no documents."""
@@ -405,7 +450,7 @@ class _Notes:
 
 def _read(
     path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
-) -> tuple[str, Iterator[tuple[str, dict[str, float]]]]:
+) -> tuple[str, Iterator[Columns]]:
     """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
     rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scanner(path))
     first = next(iter(rows))
@@ -443,10 +488,12 @@ class _Lines:
     numbers: array[int] = field(default_factory=partial(array, "q"))  # of the lines, in that order
     duplicate: bool = False
     last: float = math.inf
+    packed: Lines | None = None  # a query's only lines so far, since a dict of most queries is never needed
     rise: tuple[int, str] | None = None  # the first line whose score is above the one before it, and the reason
 
     def add(self, rows: Rows, faults: Faults, notes: _Notes) -> None:
         """Add the documents in a group of lines."""
+        self._unpack()
         for line, (qid, _, name, rank, text, _, *further) in rows:
             if further:
                 notes.further.append(line)
@@ -471,16 +518,31 @@ class _Lines:
 
     def add_scanned(self, lines: Lines, faults: Faults, notes: _Notes) -> None:
         """Add the documents of lines that are in order and have no fault, at once; others line by line."""
-        scores = dict(zip(lines.docids, lines.scores.tolist(), strict=True))
-        falls = lines.scores[0] <= self.last and (lines.scores[1:] <= lines.scores[:-1]).all()
-        within = lines.scores[0] < FLOAT32_LIMIT and lines.scores[-1] > -FLOAT32_LIMIT
-        if falls and within and len(scores) == len(lines.docids) and self.scores.keys().isdisjoint(scores):
-            self.scores = self.scores | scores if self.scores else scores
-            self.last = float(lines.scores[-1])
-            self.ranks.frombytes(lines.ranks.tobytes())
-            self.numbers.frombytes(np.arange(lines.number, lines.number + len(scores)).tobytes())
-        else:
+        scores, names = lines.scores, set(lines.docids)
+        falls = scores[0] <= self.last and (scores[1:] <= scores[:-1]).all()
+        within = scores[0] < FLOAT32_LIMIT and scores[-1] > -FLOAT32_LIMIT
+        self._unpack()
+        if not (falls and within and len(names) == len(lines.docids) and names.isdisjoint(self.scores)):
             self.add(enumerate(map(bytes.split, BytesIO(lines.text)), lines.number), faults, notes)
+        else:
+            self.last, self.packed = float(scores[-1]), lines
+            if self.scores:
+                self._unpack()
+
+    def _unpack(self) -> None:
+        if self.packed:
+            number, _, docids, scores, ranks = self.packed
+            self.scores.update(zip(docids, scores.tolist(), strict=True))
+            self.ranks.frombytes(ranks.tobytes())
+            self.numbers.frombytes(np.arange(number, number + len(docids)).tobytes())
+            self.packed = None
+
+    @property
+    def columns(self) -> tuple[Sequence[str], FloatArray]:
+        """The docids, and their scores."""
+        if self.packed:
+            return self.packed.docids, self.packed.scores
+        return [*self.scores], np.fromiter(self.scores.values(), np.float64, len(self.scores))
 
     def check_order(self, faults: Faults) -> None:
         """Check that lines in another order than scores have ranks in that order, so that all programs agree."""
@@ -531,17 +593,16 @@ def _parts(rows: Rows) -> Iterator[tuple[bytes, Rows | Lines]]:
             yield from groupby(some, key=lambda row: row[1][0])
 
 
-def _known(
-    groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes
-) -> Iterator[tuple[str, dict[str, float]]]:
+def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes) -> Iterator[Columns]:
     """Yield the scores of the queries that are among the topics; the faults of others are reported, too."""
     # A file is right or wrong for every program, whatever topics it is read for.
     for qid, lines in groups:
         if topics is not None and qid not in topics:
             notes.left_out.append(qid)
         else:
-            notes.count(lines.scores)
-            yield qid, lines.scores
+            docids, scores = lines.columns
+            notes.count(scores)
+            yield qid, docids, scores
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
@@ -556,11 +617,10 @@ def _score(text: bytes, line: int, faults: Faults) -> float | None:
     return math.copysign(FLOAT32_MAX, score)
 
 
-def _ranking(qid: str, query: str, scores: Mapping[str, float]) -> Ranking:
-    docids = tuple(scores)
-    values = np.fromiter(scores.values(), np.float32, len(docids))
+def _ranking(qid: str, query: str, docids: Sequence[str], scores: FloatArray) -> Ranking:
+    values = scores.astype(np.float32)
     # Most files are in order, and sorting names is slow. Both keys descend, as in trec_eval.
     if (values[1:] >= values[:-1]).any():
         order = sorted(range(len(docids)), key=lambda i: (values[i], docids[i]), reverse=True)
-        docids, values = tuple(docids[i] for i in order), values[order]
-    return Ranking(qid, query, docids, values.astype(np.float64))
+        docids, values = [docids[i] for i in order], values[order]
+    return Ranking(qid, query, tuple(docids), values.astype(np.float64))

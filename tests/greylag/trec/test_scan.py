@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from greylag.errors import FormatError
+from greylag.errors import FormatError, GreylagError
+from greylag.reports.evaluation import compare
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, scan
 
@@ -97,6 +98,43 @@ def test_scores_are_those_that_float_reads():
     found = scan.scan("".join(f"q Q0 d{n} 1 {text} t\n" for n, text in enumerate(texts)).encode())
     assert struct.pack(f"{len(texts)}d", *found.scores) == struct.pack(f"{len(texts)}d", *map(float, texts))
     assert found.docids == [f"d{n}" for n in range(len(texts))]
+
+
+def judged(rng):
+    return {f"q{q}": {f"d{rng.randint(1, 40)}": rng.randint(-1, 3) for _ in range(6)} for q in rng.sample(range(9), 5)}
+
+
+def evaluated(runs, qrels, measures):
+    try:
+        found = compare(runs, qrels, measures)
+    except GreylagError as error:
+        return str(error)
+    one = found.scores["a"]
+    ranked = one.qids, one.missing, one.unjudged, one.empty, one.seen, found.unjudged, found.warnings
+    return one.values.tolist(), ranked
+
+
+@pytest.mark.parametrize("measures", [None, ["AP", "num_ret", "RBP", "Judged@10", "nDCG(judged_only=True)"], ["ERR"]])
+def test_runs_are_scored_as_they_are_read(tmp_path, monkeypatch, measures):
+    monkeypatch.setattr("greylag.trec.runs.PART_DOCUMENTS", 30)
+    path, rng, outcomes = tmp_path / "a.run", random.Random(0), []
+    for number in range(60):
+        lines = [
+            [f"q{q} Q0 d{d} {r} {60 - r} a{'+training-topics' * (number % 7 == 0)}" for r, d in enumerate(documents, 1)]
+            for q in rng.sample(range(9), rng.randint(1, 6))
+            for documents in [rng.sample(range(60), rng.randint(1, 40))]
+        ]
+        flat = [line for of_query in lines for line in of_query]
+        if number % 5 == 0:
+            rng.shuffle(flat)
+        path.write_text("\n".join(flat))
+        qrels = judged(rng) if number % 9 else {"other": {"d1": 1}}
+        twin = tmp_path / "b.run"
+        twin.write_text(path.read_text())
+        found = evaluated({"a": path, "b": twin}, qrels, measures)
+        assert found == evaluated({"a": read_run(path), "b": read_run(twin)}, qrels, measures)
+        outcomes.append(isinstance(found, str))
+    assert 5 < sum(outcomes) < 50
 
 
 def test_large_files_are_scanned_and_small_ones_are_not(tmp_path, monkeypatch):
