@@ -93,6 +93,8 @@ def test_equivalence_from_a_row_is_that_from_its_queries():
 def test_verdicts():
     better = {"mean": 0.4, "against": 0.3, "p": 0.01, "detectable": 0.05, "n": 50}
     assert [judge.difference_verdict(kind, better) for kind in ("higher", "lower", "best")] == ["yes", "no", "no"]
+    for categories, answer in ((0, "yes"), (1, "cannot tell"), (6, "cannot tell")):  # p = 2 / 64, 14 / 64
+        assert judge.verdicts("higher", [{**better, "categories": categories, "of": 6}])[0][1] == answer
     unsure = {**better, "p": 0.2}
     assert {judge.difference_verdict(kind, unsure) for kind in ("higher", "lower", "best")} == {"cannot tell"}
     assert judge.difference_verdict("best", {**unsure, "mean": 0.3}) == "yes"
@@ -131,6 +133,7 @@ def test_the_papers_own_test_is_not_corrected():
 def test_figures_without_a_test(monkeypatch):
     rows = {
         "documents": {"mean": 46.2941},
+        "subtopics": {"mean": 20.8235},
         "random": {"loss": 0.4695},
         "share": {"all": 0.8},
         "below": {"k": 5, "most": 6, "contrary": 0, "of": 6},
@@ -140,10 +143,14 @@ def test_figures_without_a_test(monkeypatch):
     for kind, claim, name, answer in (
         ("printed", {"paper_has": 45}, "documents: mean", "no"),
         ("printed", {"paper_has": 46}, "documents: mean", "yes"),
+        ("printed", {"paper_has": 20}, "subtopics: mean", "yes"),  # cut off
+        ("printed", {"paper_has": 22}, "subtopics: mean", "no"),
         ("printed", {"paper_has": 0.47}, "random: loss", "yes"),
         ("always", {"at_least": 1}, "share: all", "no"),
         ("always", {"at_least": 0.8}, "share: all", "not refuted"),
         ("always", {"at_most": 0.5}, "share: all", "no"),
+        ("always", {"equal_to": 0.8}, "share: all", "not refuted"),
+        ("always", {"equal_to": "random: loss"}, "share: all", "no"),
         ("significant", {}, "below: k", "cannot tell"),
         ("significant", {}, "below: most", "yes"),
         ("significant", {}, "above: k", "no"),

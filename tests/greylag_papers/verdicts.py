@@ -2,16 +2,17 @@
 
 An entry of `claims.yaml` has one of these kinds, with the rows that judge it:
 
-- higher, lower: a difference, by the corrected p of the row. "no" if the contrary is significant, or if it is shown
-  that the paper's least `gain`, a share of the baseline's mean, is missed (one-sided t-test).
+- higher, lower: a difference, by the corrected p of the row, and by the sign test of its categories, if it has any.
+  "no" if the contrary is significant, or if it is shown that the paper's least `gain`, a share of the baseline's mean,
+  is missed (one-sided t-test).
 - same: both one-sided t-tests that the difference is within MARGIN of the baseline's mean (Schuirmann 1987).
 - not_lower, not_higher: the one of them that the claim needs (non-inferiority).
 - best: whether lambda = .5 reaches the best lambda. A tie is "yes".
-- always: what one counterexample refutes, with `at_least` or `at_most`.
+- always: what one counterexample refutes, with `at_least`, `at_most` or `equal_to`.
 - significant: a number of tests that all have to be significant, each by itself. "no" if one is to the contrary, after
   Holm's correction over them.
 - sign: a number of units for which it is so, by the sign test.
-- printed: a figure of the paper that is computed again, equal to the digits that are printed there.
+- printed: a figure of the paper that is computed again, equal to the digits that are printed there, rounded or cut off.
 - measured: a figure that no test goes with. Its verdict is "cannot tell".
 - stated: the verdict of a test or benchmark of the repository.
 
@@ -86,6 +87,21 @@ def difference_verdict(kind, row, gain=math.nan):
     return "no" if missed_gain(kind, row, gain) < SIGNIFICANCE_LEVEL else UNKNOWN
 
 
+def sign_test(count, of):
+    """Return p of so many units of all, and whether they are significantly more than half."""
+    p = min(1.0, 2 * float(special.bdtr(min(count, of - count), of, 0.5)))
+    return p, yes_or_no(count > of / 2) if p < SIGNIFICANCE_LEVEL else UNKNOWN
+
+
+def category_signs(kind, row):
+    """The p that is shown beside a difference of units that share test data, and the verdict of their categories."""
+    if "categories" not in row:  # in which the mean is lower
+        return "", []
+    count = row["categories"] if kind == "lower" else row["of"] - row["categories"]
+    p, answer = sign_test(count, row["of"])
+    return f"; {count:g} of {row['of']:g} categories {p_value(p)}", [answer]
+
+
 def missed_gain(kind, row, gain):
     """The p that the gain is below the paper's least, a share of the baseline's mean; NaN without one."""
     difference = row["mean"] - row["against"]
@@ -102,7 +118,7 @@ def steady(row):
 
 
 def agreed(answers):
-    """The verdict that all orders give; "cannot tell" if it depends on them."""
+    """The verdict that all tests give; "cannot tell" if they differ."""
     return answers[0] if len({*answers}) == 1 else UNKNOWN
 
 
@@ -114,8 +130,10 @@ def verdicts(kind, rows, gain=math.nan):
     if kind in DIFFERENCES:
         return [
             (
-                shown_p(row) + (f"; gain {p_value(missed_gain(kind, row, gain))}" if not math.isnan(gain) else ""),
-                agreed([difference_verdict(kind, order, gain) for order in steady(row)]),
+                shown_p(row)
+                + (f"; gain {p_value(missed_gain(kind, row, gain))}" if not math.isnan(gain) else "")
+                + category_signs(kind, row)[0],
+                agreed([difference_verdict(kind, order, gain) for order in steady(row)] + category_signs(kind, row)[1]),
             )
             for row in rows
         ]
@@ -155,7 +173,8 @@ def counted(kind, claim, file, place, name):
     shown, figure = value(file, name), f"{name.replace(': ', ' ')} "
     if kind == "printed":
         decimals = len(str(claim["paper_has"]).partition(".")[2])
-        same = abs(shown - claim["paper_has"]) <= 0.5 * 10**-decimals + ROUNDED
+        unit, above = 10**-decimals, shown - claim["paper_has"]
+        same = -0.5 * unit - ROUNDED <= above < unit  # the paper's digits are rounded or cut off
         return f"{figure}{number(shown)}; the paper's {number(claim['paper_has'])}", "printed", "", yes_or_no(same)
     if kind in ("significant", "sign"):
         of = expected(file)[name.rsplit(": ", 1)[0]]["of"]
@@ -164,13 +183,13 @@ def counted(kind, claim, file, place, name):
             contrary = expected(file)[name.rsplit(": ", 1)[0]]["contrary"]
             answer = "yes" if shown == of else "no" if contrary else UNKNOWN
             return f"{figure}, contrary {contrary:g}", f"{of:g} differences", "", answer
-        p = min(1.0, 2 * float(special.bdtr(min(shown, of - shown), of, 0.5)))
-        return figure, "sign test", p_value(p), yes_or_no(shown > of / 2) if p < SIGNIFICANCE_LEVEL else UNKNOWN
-    for side, sign in (("at_least", 1), ("at_most", -1)):
+        p, answer = sign_test(shown, of)
+        return figure, "sign test", p_value(p), answer
+    for side, sign in (("at_least", 1), ("at_most", -1), ("equal_to", 0)):
         if side in claim:
             bound = value(file, claim[side][place] if isinstance(claim[side], list) else claim[side])
             figure += f"{number(shown)}; {side.replace('_', ' ')} {number(bound)}"
-            refuted = sign * shown < sign * bound
+            refuted = sign * shown < sign * bound if sign else shown != bound
             if kind == "always":
                 return figure, "counterexample", "", "no" if refuted else "not refuted"
             return figure, "", "", UNKNOWN
@@ -202,7 +221,7 @@ def claim_rows(claim):
             if kind in COUNTED:
                 figures, test, p_shown, answer = counted(kind, claim, file, place, name)
                 row = expected(file)[name.rsplit(": ", 1)[0]]
-                units = row.get("n", row.get("of"))
+                units = row.get("of", row.get("n"))
                 cells = ["" if units is None else f"{units:g}", figures, test, p_shown, ""]
             else:
                 row = expected(file)[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +29,21 @@ def naming(place: str | Path) -> Iterator[None]:
 def check_positive(**values: float) -> None:
     """Raise `ParameterError` unless all values are above 0, and products of them are finite."""
     for name, value in values.items():
-        if not 0 < value <= MAX_VALUE:
+        if not (isinstance(value, Real) and 0 < value <= MAX_VALUE):
             raise ParameterError(f"{name} must be a number above 0 and at most {MAX_VALUE:g}, not {value}")
 
 
 def check_non_negative(**values: float) -> None:
     """Raise `ParameterError` unless all values are finite and at least 0."""
     for name, value in values.items():
-        if not 0 <= value < math.inf:
+        if not (isinstance(value, Real) and 0 <= value < math.inf):
             raise ParameterError(f"{name} must be a finite number of at least 0, not {value}")
 
 
 def check_fractions(**values: float) -> None:
     """Raise `ParameterError` unless all values are in [0, 1]."""
     for name, value in values.items():
-        if not 0 <= value <= 1:
+        if not (isinstance(value, Real) and 0 <= value <= 1):
             raise ParameterError(f"{name} must be in [0, 1], not {value}")
 
 

@@ -24,6 +24,9 @@ _BIGRAMS = frozenset({"ja", "ko", "zh"})
 AS_LUCENE = frozenset({ENGLISH, WHITESPACE, "ko", "zh"})
 """The languages with the same index terms as Lucene's analyzers."""
 _ELISION = {language: re.compile("^.*['’](?=.)") for language in ("fr", "it")}  # l'avion, dell’arte
+_CEDILLAS = str.maketrans(
+    "\u0219\u021b", "\u015f\u0163"
+)  # comma below, as Romanian is written; NLTK knows cedillas alone
 _WIDE = re.compile("[\u30a1-\u30fe]?[\uff01-\uff5e\uff65-\uff9f]+")  # CJKWidthFilter's
 _CJK_STOP_WORDS = STOP_WORDS - {"an"} | {"s", "t", "www"}
 
@@ -76,6 +79,8 @@ def _stems_of(language: str, chunk: str) -> tuple[str, ...]:
         found = (_ELISION[language].sub("", word) for word in found)
     if language not in _SNOWBALL:
         return tuple(found)
+    if language == "ro":
+        found = (word.translate(_CEDILLAS) for word in found)
     # A stemmer for each word: NLTK's Arabic one keeps a word's state, which other threads would change.
     stemmer = getattr(nltk_module("nltk.stem.snowball"), f"{NAMES[language]}Stemmer")
     return tuple(str(stemmer().stem(word)) or word for word in found)

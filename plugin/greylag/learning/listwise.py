@@ -128,7 +128,10 @@ def _minimum(weights: FloatArray, problem: _Problem) -> FloatArray:
     """Minimise `_loss` from these weights on, by Newton's method with steps that are halved until they lead down."""
     loss, gradient, shares = _loss(weights, problem)
     for _ in range(MAX_STEPS):
-        step = np.linalg.solve(_curvature(shares, problem), gradient)
+        try:
+            step = np.linalg.solve(_curvature(shares, problem), gradient)
+        except np.linalg.LinAlgError:  # lost in rounding, the penalty does not tell equal features apart
+            raise ParameterError(f"penalty {problem.penalty:g} is too small for these features; raise it") from None
         if np.abs(step).max(initial=0.0) <= LAST_STEP:  # the error after a step is about the square of the step
             return weights - step
         # Armijo's rule. Near the minimum, losses differ by rounding alone, which must not refuse the step.

@@ -10,7 +10,7 @@ from typing import Any, NotRequired
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.core.checks import check_sequences
+from greylag.core.checks import MAX_VALUE, check_sequences
 from greylag.core.tables import html_text
 from greylag.errors import ModelError, ParameterError
 from greylag.features.column import Column
@@ -76,8 +76,10 @@ class LengthSlopes:
     longest: float = 100.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.slopes).all() and 0 < self.shortest < self.longest < np.inf):
-            raise ModelError("slopes must be finite, and lengths above 0, the shortest below the longest")
+        if not (np.all(np.abs(self.slopes) <= MAX_VALUE) and 0 < self.shortest < self.longest < np.inf):
+            raise ModelError(
+                f"slopes must be within {MAX_VALUE:g} of 0, and lengths above 0, the shortest below the longest"
+            )
 
     @property
     def middle(self) -> float:
@@ -154,8 +156,10 @@ class RankingModel(SavedModel):
             raise ModelError(f"a linear model of {len(self.features)} features has {len(self.weights)} weights")
         if self.by_length is not None and len(self.by_length.slopes) != len(self.weights):
             raise ModelError(f"{len(self.weights)} weights cannot have {len(self.by_length.slopes)} slopes")
-        if not np.isfinite(self.weights).all():
-            raise ModelError(f"weights must be finite, not {self.weights}")
+        # `at_length` adds up magnitudes; infinity would make all weights 0.
+        if not np.isfinite(self.weights).all() or (self.by_length and max(map(abs, self.weights)) > MAX_VALUE):
+            limit = f", with slopes within {MAX_VALUE:g} of 0" if self.by_length else ""
+            raise ModelError(f"weights must be finite{limit}, not {self.weights}")
         if len(set(self.runs)) != len(self.runs):
             raise ModelError(f"each of the runs {', '.join(self.runs)} needs a name of its own")
         for feature in self.features if self.runs else ():

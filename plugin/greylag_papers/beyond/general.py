@@ -88,6 +88,8 @@ class Settings(Experiment):
     """The model's features, separated by commas, each normalised by ``@z``; those of greylag's by default."""
     penalty: Annotated[float, Field(gt=0)] = 100.0
     """The penalty of listwise regression."""
+    learn: bool = True
+    """Whether weights are learned. If not, greylag's own rank all collections, which they were not learned from."""
     measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
     """The first is maximised; all are compared."""
     folds: Folds = 5
@@ -100,6 +102,8 @@ class Settings(Experiment):
         """Check that each collection has others that it is not related to."""
         if len({part.related or name for name, part in self.collections.items()}) < 2:
             raise ValueError("collections: all are related, so that none can be ranked by weights of others")
+        if not self.learn and self.features != type(self).model_fields["features"].default:
+            raise ValueError("features: none can be chosen with learn: false, which takes greylag's own weights")
         return self
 
 
@@ -260,27 +264,34 @@ Compared = Mapping[str, Mapping[str, Scores]]
 
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
-    """Rank each collection by weights of the others, and learn the model from all."""
+    """Rank each collection by weights of the others, and learn the model from all; or rank all by greylag's weights."""
     models, related = models_of(settings), related_names(settings)
+    models = models if settings.learn else {}
     learned = {
         model: {name: one.weights(features, settings) for name, one in opened.items()}
         for model, features in models.items()
     }
+    own = {GENERAL: general_model(), POSITIONS: general_model(texts=False)}
+    trained_on = {known["fingerprint"] for known in own[GENERAL].provenance["indexes"].values()}
     compared: dict[str, dict[str, dict[str, Scores]]] = {}
     for name, one in opened.items():
+        if not settings.learn and one.fingerprint in trained_on:
+            raise ParameterError(f"collections.{name}: greylag's weights were learned from it; set learn: true")
         others = [other for other in opened if related[other] != related[name]]
         lengths = [opened[other].length for other in others]
         place = np.array([1.0, LengthSlopes(()).place(one.length)])
-        of_others = {
-            model: place @ LengthSlopes.line([own[other] for other in others], lengths)
-            for model, own in learned.items()
+        weights = {model: np.array(shipped.at_length(one.length).weights) for model, shipped in own.items()}
+        weights |= {
+            model: place @ LengthSlopes.line([by_name[other] for other in others], lengths)
+            for model, by_name in learned.items()
         }
         for depth, rows in one.rows.items():
-            for measure, scores in scores_of(rows, of_others, settings).items():
+            for measure, scores in scores_of(rows, weights, settings).items():
                 compared.setdefault(f"{measure}, top {depth}", {})[name] = scores
         context.progress(f"{name}: {', '.join(str(len(rows.data.qids)) for rows in one.rows.values())} topics")
     compared = {label: scores for label, scores in compared.items() if len(scores) > 1}
     sections = [_section(label, scores, related) for label, scores in compared.items()]
+    title, text = ("Leave one collection out", "collections") if settings.learn else ("As shipped", "shipped")
     return Outcome(
         scores={name: row for label, scores in compared.items() for name, row in _rows(label, scores, related).items()},
         results={
@@ -292,7 +303,7 @@ def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> O
             },
         },
         title="A model for which nothing has to be judged",
-        sections=[Section("Leave one collection out", _TEXTS["general: collections"]), *sections],
+        sections=[Section(title, _TEXTS[f"general: {text}"]), *sections],
         models={name: general(settings, opened, features, learned[name]) for name, features in models.items()},
         provenance={"fingerprints": {name: one.fingerprint for name, one in opened.items()}},
     )
@@ -374,13 +385,13 @@ def _section(label: str, scores: Compared, related: Mapping[str, str]) -> Sectio
         gains.append((name, found.interval[0], found.difference, found.interval[1]))
     overall = over_collections({name: gain for name, _, gain, _ in gains}, related)
     gains.append(("mean over collections", overall["low"], overall["mean"], overall["high"]))
-    caption = f"{label}: {GENERAL} less {FIRST} by weights of the other collections, with 95 % intervals"
+    caption = f"{label}: {GENERAL} less {FIRST}, with 95 % intervals"
     return Section(
         label,
         "",
         [
             Table(caption, ("", "low", "difference", "high"), gains),
-            means_table(f"{label}, of each collection by weights of the others", means),
+            means_table(f"{label}, of each collection", means),
             comparison_table(f"{label}, less that of {FIRST}", *tests),
         ],
     )

@@ -155,10 +155,14 @@ def test_stems_are_those_of_lucenes_snowball(language, data):
     assert different <= (20 if language == "pt" else 1)  # NLTK's Portuguese drops the dots of ü
 
 
-def test_elisions_are_cut_off_and_numbers_stay():
+def test_elisions_are_cut_off_letters_are_folded_and_numbers_stay():
     assert analysis_of("fr")("L'avion, l’école d'aujourd'hui") == analysis_of("fr")("avion école hui")
     assert analysis_of("it")("dell'arte") == analysis_of("it")("arte")
     assert analysis_of("de")("Die Häuser der Stadt 1.000,5") == ["die", "haus", "der", "stadt", "1.000,5"]
+    cedilla = str.maketrans("șțȘȚ", "şţŞŢ")
+    for text in (SENTENCES["ro"], "condițiile ȚARĂ orașului acțiunea Școlile"):
+        assert analysis_of("ro")(text) == analysis_of("ro")(text.translate(cedilla))
+    assert analysis_of("ro")("condițiile") == ["cond"]
     assert analysis_of("tr")("İstanbul'da EVLER") == ["istanbul'da", "evler"]
     assert analysis_of("whitespace")("Die  Häuser,") == ["Die", "Häuser,"]
 

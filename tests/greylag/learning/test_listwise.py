@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
+from greylag.errors import ParameterError
 from greylag.learning import ListwiseRegression, listwise
 from greylag.learning.linesearch import Objective
 from greylag.learning.listwise import _curvature, _loss, _minimum, _Problem
 from tests.greylag.learning.samples import random_data, spreads
+from tests.refusals import refuses
 
 AP = Objective.parse("AP")
 
@@ -125,3 +127,9 @@ def test_features_with_small_weights_are_dropped_by_halves():
     alone = ListwiseRegression("AP", penalty=2.0).fit(data.select_features(expected))
     np.testing.assert_allclose(found.weights, alone.weights, rtol=1e-2, atol=1e-4)
     assert ListwiseRegression("AP", penalty=2.0, max_features=9).fit(data) == everything
+
+
+def test_a_penalty_that_rounding_loses_is_refused():
+    data = random_data(3, queries=12, documents=30, features=2)
+    data = replace(data, features=data.features[:, [0, 0]])
+    refuses(lambda: ListwiseRegression("AP", penalty=1e-17).fit(data), ParameterError, "penalty 1e-17 raise")

@@ -53,6 +53,8 @@ SLOPED = RankingModel(FEATURES, (0.5,), by_length=LengthSlopes((0.1,), 10, 1000)
 FILES = RankingModel(parse_features("prior:x/a.tsv,run:y/b.run,run:x/b.run"), (1.0,) * 3)
 MODELS = [
     (lambda: replace(SLOPED, by_length=LengthSlopes((0.1, 0.1), 10, 1000)), "1 weights cannot have 2 slopes"),
+    (lambda: LengthSlopes((1e308, 0.1)), "slopes|1e+100"),
+    (lambda: replace(SLOPED, weights=(-1e308,)), "weights|1e+100"),
     (lambda: LengthSlopes((0.1,), 100, 10), "the shortest below the longest"),
     (lambda: ModelRanker(replace(SLOPED, fingerprint="x", by_length=None), INDEX), "trained on another collection"),
 ]

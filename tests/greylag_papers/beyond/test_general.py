@@ -1,14 +1,17 @@
 """The study of the general model, on two parts of the demonstration's topics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from greylag import FormatError, GeneralRanker, PositionalIndex, read_qrels, read_topics
+from greylag import FormatError, GeneralRanker, ParameterError, PositionalIndex, read_qrels, read_topics
 from greylag.evaluation import evaluate
 from greylag.features import FeatureExtractor, parse_features
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.learning import ListwiseRegression, training_data
 from greylag.ranking import Run
+from greylag.recipes import general_model
 from greylag.studies.study import Context
 from greylag_papers.beyond.general import STUDY, PartSettings, Settings
 from tests.greylag.studies.samples import DEMO
@@ -72,6 +75,29 @@ def test_each_part_is_ranked_by_weights_of_the_other(settings, tmp_path):
     row = outcome.scores["all, nDCG@10, top 100, general less BM25"]
     assert (row["mean"], row["least"]) == pytest.approx((np.mean(gains), min(gains)))
     assert [str(feature) for feature in outcome.models["general-positions"].features] == FEATURES.split(",")[:2]
+
+
+def test_shipped_weights_rank_what_they_were_not_learned_from(tmp_path, monkeypatch):
+    build_index(DEMO / "docs.jsonl", tmp_path / "index")
+    shipped, context = (
+        two_parts(tmp_path, Settings, {"index": "index"}, learn=False, folds=2),
+        Context(tmp_path / "out"),
+    )
+    opened = STUDY.open(shipped, context)
+    outcome = STUDY.run(shipped, opened, context)
+    assert not outcome.models
+    qrels, ranker = read_qrels(DEMO / "qrels.txt"), GeneralRanker(PositionalIndex.from_lucene(tmp_path / "index"))
+    with LuceneIndex(tmp_path / "index") as lucene:
+        run = ranker.run(lucene.bm25(100).run(read_topics(tmp_path / "two.tsv")))
+    mean = evaluate(run, {qid: qrels[qid] for qid in run}, ["nDCG@10"]).means[0]
+    assert outcome.scores["two, nDCG@10, top 100"]["general"] == pytest.approx(mean, abs=1e-6)
+    known = general_model().provenance["indexes"]["cacm"]["fingerprint"]
+    refuses(
+        lambda: STUDY.run(shipped, {**opened, "one": replace(opened["one"], fingerprint=known)}, context),
+        ParameterError, "collections.one learn: true",
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="learn: false"):
+        two_parts(tmp_path, Settings, learn=False, features=FEATURES)
 
 
 def test_subtopics_can_be_topics(tmp_path):
