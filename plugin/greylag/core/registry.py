@@ -19,6 +19,9 @@ GROUPS = {
 }
 """The groups of entry points, by what errors call their members."""
 
+packages_in_use: set[str] = set()
+"""The packages whose entry points were imported."""
+
 
 @cache
 def _installed(kind: str) -> EntryPoints:
@@ -59,6 +62,8 @@ def load_entry(kind: str, name: str) -> Any:
 def import_entry(kind: str, entry: EntryPoint) -> Any:
     """Import an entry point; an error of its package becomes `ParameterError`."""
     try:
-        return entry.load()
+        value = entry.load()
+        packages_in_use.add(entry.module.partition(".")[0])
+        return value
     except Exception as error:  # whatever the code of another package raises
         raise ParameterError(f"{kind} {entry.name} cannot be imported: {error}") from error

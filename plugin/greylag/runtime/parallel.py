@@ -11,25 +11,28 @@ import logging
 import os
 import pickle
 import platform
+import sys
 import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
+from importlib import import_module
 from itertools import islice
 from logging.handlers import QueueHandler
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, TypeVar
 
 from greylag.core import missing_documents
+from greylag.core.registry import packages_in_use
 from greylag.errors import DependencyError, ParameterError
 from greylag.runtime import interrupts, progress
-from greylag.runtime.software import numerical
+from greylag.runtime.software import OWN, code, numerical
 
 T = TypeVar("T")
 Items = list[tuple[int, Any]]
@@ -349,6 +352,9 @@ class _Call:
         self.function, self.content, self.folder = function, content, folder
         # Threads run in this process, where software cannot differ.
         self.name, self.process, self.software = uuid.uuid4().hex, _PROCESS, numerical() if function is None else {}
+        others = () if function else packages_in_use - {*OWN, "__main__"}
+        # Without a specification a module was typed in, and has no files.
+        self.code = {name: code(name) for name in others if getattr(sys.modules.get(name), "__spec__", None)}
 
     def __getstate__(self) -> dict[str, Any]:
         # The content is an argument of every call, which backends recognise; here it would be sent with each.
@@ -381,8 +387,20 @@ class _Call:
         functions = _functions(self.name)
         if not functions:
             functions.append(pickle.loads(content))
+            self._check_code()
         function: Callable[..., Any] = functions[0]
         return function
+
+    def _check_code(self) -> None:
+        """Refuse older code of other packages, which a worker of a cluster keeps loaded while files change."""
+        for package, there in self.code.items():
+            with suppress(ImportError):  # the function may do without
+                import_module(package)
+                if code(package) != there:
+                    raise DependencyError(
+                        f"a worker on {platform.node()} has other code of {package}: install the same there, and "
+                        "restart the workers"
+                    )
 
 
 def _packed(function: Callable[..., Any], *, moves: bool) -> _Call:

@@ -23,15 +23,16 @@ INSTALLED = "site-packages", "dist-packages"
 CODE = ".py", *EXTENSION_SUFFIXES
 
 
-@cache
-def code() -> str:
-    """Compute a digest of the source of greylag and greylag_papers."""
+@cache  # of the code that a process has loaded, even if the files change
+def code(*packages: str) -> str:
+    """Compute a digest of the source of packages, by default greylag and greylag_papers."""
     digest = hashlib.sha256()
-    for package in OWN:
+    for package in packages or OWN:
         spec = find_spec(package)
-        for folder in (spec.submodule_search_locations or []) if spec else []:
-            for path in sorted(Path(folder).rglob("*.py")):
-                digest.update(path.read_bytes())
+        lone = [Path(spec.origin)] if spec and spec.origin and spec.has_location else []
+        folders = spec.submodule_search_locations if spec else None
+        for path in lone if folders is None else sorted(path for one in folders for path in Path(one).rglob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

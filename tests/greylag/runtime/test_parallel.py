@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from greylag.index.positional import PositionalIndex
 from greylag.ranking import Ranking
 from greylag.runtime import parallel
 from greylag.runtime.parallel import keeping, parallel_map, reserved_path, thread_count, threads
+from greylag.runtime.software import code
 from tests.refusals import refuses
 
 
@@ -246,6 +248,23 @@ def test_a_worker_with_other_software_is_refused(name):
     call.software = {**call.software, name: "0.0"}
     again = pickle.loads(pickle.dumps(call))
     refuses(lambda: again(call.content, 0, 1), DependencyError, f"worker {name} not 0.0: install")
+
+
+def test_a_worker_with_older_code_of_another_package_is_refused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "of_others.py").write_text("SIGN = 1\n")
+    monkeypatch.setattr(parallel, "packages_in_use", {"of_others", "greylag", "__main__"})
+    import_module("of_others")
+    call = parallel._packed(square, moves=False)
+    assert call(call.content, 0, 3)[0][1] == 9
+    (tmp_path / "of_others.py").write_text("SIGN = -1.0\n")
+    code.cache_clear()  # as in another client
+    later = parallel._packed(square, moves=False)
+    assert later.code != call.code
+    code.cache_clear()
+    call = pickle.loads(pickle.dumps(call))
+    parallel._functions.cache_clear()
+    refuses(lambda: call(later.content, 0, 3), DependencyError, "worker of_others restart")
 
 
 @contextmanager
