@@ -31,7 +31,7 @@ from greylag.runtime.folders import claimed, sweep, sync, why
 Stamp = tuple[int, int, int, int]
 
 GZIP_MAGIC = b"\x1f\x8b"
-OTHER_MAGICS = {b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "unzip"}
+OTHER_MAGICS = {b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 """The first bytes of compressed files that are not read, and the program for them."""
 BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
