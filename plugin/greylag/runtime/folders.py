@@ -28,6 +28,8 @@ if find_spec("fcntl") is None:  # on Windows, folders cannot be flushed to disk,
 MARK_FILE = ".greylag"
 """The name of the marker file in every folder that greylag makes."""
 
+SWEEP_SECONDS = 0.3
+"""Seconds for which another process may hold a new lock, which it took for a leftover; a longer wait is told."""
 _LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "; give a file in an existing folder"),
@@ -52,7 +54,7 @@ def claimed(target: Path, *, wait: bool = True) -> Iterator[tuple[Path, Path]]:
     if was_locked and os.lstat(path).st_size:
         raise _taken(path)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=SWEEP_SECONDS if wait else 0)
     except Timeout:
         if not wait:
             raise

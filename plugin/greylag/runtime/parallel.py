@@ -260,7 +260,13 @@ def _workers(call: _Call, shared: tuple[Any, ...], options: dict[str, Any], back
             return_as="generator_unordered" if backend.supports_return_generator else "list",  # of Ray, for one
             mmap_mode="c",  # scipy sorts the indices of sparse matrices in place
         )
-        yield from map(_relayed, parallel(delayed(call)(call.content, *item, *shared) for item in items))
+        try:
+            yield from map(_relayed, parallel(delayed(call)(call.content, *item, *shared) for item in items))
+        except Exception as error:
+            if type(error).__name__ != "TerminatedWorkerError":  # joblib's, over many lines
+                raise
+            reason = "a worker process was killed, as where memory runs out: use fewer jobs, or give more memory"
+            raise DependencyError(reason) from None
 
     return compute
 

@@ -237,6 +237,8 @@ def test_what_cannot_be_done_is_refused():
     lock = threading.Lock()
     with joblib.parallel_config("loky", n_jobs=2):
         refuses(lambda: [*parallel_map(lambda n: lock.locked() or n, [1], what="squares")], ParameterError, "lock")
+        killed = partial(parallel_map, lambda _: os._exit(1), [1], what="kills")
+        refuses(lambda: [*killed()], DependencyError, "worker killed memory")
         with pytest.raises(ZeroDivisionError):
             list(parallel_map(lambda n: 1 // n, [1, 0], what="quotients"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ from greylag.runtime.files import is_name
 from greylag.runtime.folders import MARK_FILE, make_folder, read_mark
 from greylag.runtime.progress import step
 
+_LOST = re.compile("unrecoverable error|IndexWriter is closed|No space left")
+"""Messages of Lucene when it could not write, at once or at a later document."""
 _UNFINISHED = "Anserini did not finish writing the index: is the disk full?"
 _log = logging.getLogger("greylag")
 
@@ -240,12 +243,12 @@ def _run_indexer(
             work = method("io.anserini.index.IndexCollection", "run", "void")
             _run_in_background(lambda: run(work, indexer), lambda: _counters(indexer)["indexed"])
         except pyjnius().JavaException as error:
-            if "unrecoverable error" in str(error):  # an earlier one, of writing
+            if _LOST.search(str(error)):
                 raise CollectionError(f"{docs}: {_UNFINISHED}") from error
             raise CollectionError(f"{docs}: Anserini cannot index: {reason(error)}") from error
         # After an error, Anserini prints it and continues with the next file.
         if text := printed():
-            if "No space left" in text:
+            if _LOST.search(text):
                 raise CollectionError(f"{docs}: {_UNFINISHED}")
             raise CollectionError(f"{docs}: Anserini failed on a file: {text.splitlines()[0]}")
     return _counters(indexer)
