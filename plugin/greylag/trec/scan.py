@@ -69,7 +69,8 @@ def scan(block: bytes) -> Scan | None:
     """Read a block of whole lines; None if it has any that are out of the ordinary."""
     if not block.endswith(b"\n"):
         block += b"\n"
-    text = np.frombuffer(block, np.uint8)
+    # A copy, as for arrays that are read-only Numba looks at masked ones, too, whose import takes 40 ms.
+    text = np.frombuffer(block, np.uint8).copy()
     lines = int(np.count_nonzero(text == ord("\n")))
     names, numbers = np.empty(len(block), np.uint8), np.empty(len(block), np.uint8)
     scores, ranks, first = np.empty(lines), np.empty(lines, np.int64), np.empty((lines + 1, 2), np.int64)
