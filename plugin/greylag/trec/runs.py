@@ -257,7 +257,7 @@ def run_tag(path: Path) -> str:
     """Read the tag of the first line of a file, "" if it is not a run or cannot be read twice."""
     if is_file(path):
         with suppress(FormatError):
-            return _read(path, None, Faults(path, lenient=False), _Notes(path), whole=False)[0]
+            return _read(path, None, Faults(path, lenient=False), _Notes(path), whole=False, line_by_line=True)[0]
     return ""
 
 
@@ -449,10 +449,17 @@ class _Notes:
 
 
 def _read(
-    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
+    path: str | Path,
+    topics: Mapping[str, str] | None,
+    faults: Faults,
+    notes: _Notes,
+    *,
+    whole: bool,
+    line_by_line: bool = False,
 ) -> tuple[str, Iterator[Columns]]:
     """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
-    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scanner(path))
+    scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
+    rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scan)
     first = next(iter(rows))
     # MS MARCO's form has no tag: the file's name stands for it.
     rows, tag = chain([first], rows), Path(path).name.split(".")[0] or "run"

@@ -10,6 +10,7 @@ from greylag.errors import FormatError, GreylagError
 from greylag.reports.evaluation import compare
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, scan
+from greylag.trec.runs import run_tag
 
 NUMBERS = """0 -0 -0.0 +1.5 .5 5. . - 1e3 1E-3 1e 1e400 nan inf -inf 1_0 0x1 123456789012345 1234567890123456 0.1 1,5
 12.345600128173828 0.30000000000000004 9007199254740993 4.35 1e22 1e23 1.7976931348623157e308 3.5e38 0.000000000000001
@@ -146,5 +147,7 @@ def test_large_files_are_scanned_and_small_ones_are_not(tmp_path, monkeypatch):
     read_run(path)
     assert not used
     path.write_text(text)
+    assert run_tag(path) == "t"
+    assert not used
     read_run(path)
     assert sum(map(len, used)) == len(text)
