@@ -21,9 +21,12 @@ from numpy.typing import ArrayLike
 from greylag.core.checks import check_sequences
 from greylag.errors import ParameterError
 from greylag.evaluation import diversity
+from greylag.ranking import FloatArray
 
 CUTOFF_LIMIT = 10**9  # trec_eval stores cut-offs as a C long
+EXPONENTIAL = "nDCG(dcg='exp-log2')"  # as ir_measures spells it
 UNJUDGED = -(10**9)  # below all grades
+EXPONENT_LIMIT = 50  # of 2^grade - 1: float64 has the gains of higher grades no longer exactly
 IMPORTANCES = {"vital": {"vital": 1.0, "okay": 0.0}, "weighted": {"vital": 1.0, "okay": 0.5}}
 """The weights of nuggets by their importance, by the parameter of Coverage (Pradeep et al. 2025)."""
 RECALL_LEVELS = tuple(tenths / 10 for tenths in range(11))
@@ -35,8 +38,8 @@ RANX_NAMES_WITH_CUTOFF = {"mrr": "RR", "precision": "P", "hit_rate": "Success"}
 INSTEAD = {
     "hits": "P@10, which divides it by 10, or num_rel_ret, the sum over all queries",
     "dcg": "nDCG{}, which is DCG as a fraction of the ideal ranking's",
-    "dcg_burges": "nDCG(dcg='exp-log2')@10, by ir_measures, which is DCG as a fraction of the ideal ranking's",
-    "ndcg_burges": "nDCG(dcg='exp-log2')@10, by ir_measures",
+    "dcg_burges": "nDCG(dcg='exp-log2'){}, which is DCG as a fraction of the ideal ranking's",
+    "ndcg_burges": "nDCG(dcg='exp-log2'){}",
 }
 """Measures that greylag lacks, and what to write instead."""
 
@@ -152,6 +155,9 @@ def spelling(name: str, cutoff: int | None, rel: int, **others: Any) -> str:
     values = {"rel": rel if rel > 1 else None, **others}
     parameters = [f"{parameter}={value}" for parameter, value in values.items() if value]
     base, at, recall = name.partition("@")  # as in IPrec@0.1
+    if base.endswith(")"):  # as in nDCG(dcg='exp-log2')
+        base, _, own = base[:-1].partition("(")
+        parameters.insert(0, own)
     inside = f"({','.join(parameters)})" if parameters else ""
     return base + inside + at + recall + ("" if cutoff is None else f"@{cutoff}")
 
@@ -177,7 +183,24 @@ def _ndcg(graded: Graded) -> float:
     return _dcg(graded.ranked) / _dcg(graded.ideal) if graded.ideal else 0.0
 
 
-def _dcg(grades: Sequence[int]) -> float:
+def exponential_gains(grades: ArrayLike) -> FloatArray:
+    """Compute 2^grade - 1, or 0 for negative grades; raise `ParameterError` for grades above `EXPONENT_LIMIT`."""
+    positive = np.maximum(grades, 0)
+    if (highest := positive.max(initial=0)) > EXPONENT_LIMIT:
+        raise ParameterError(
+            f"the judgements have grade {highest}, and {EXPONENTIAL} has gains of 2^grade - 1, for grades up to "
+            f"{EXPONENT_LIMIT}: use nDCG, whose gains are grades"
+        )
+    return np.exp2(positive) - 1.0
+
+
+def _exponential_ndcg(graded: Graded) -> float:
+    """Compute nDCG with gains of 2^grade - 1 (Burges et al. 2005)."""
+    ranked, ideal = (exponential_gains(grades).tolist() for grades in (graded.ranked, graded.ideal))
+    return _ndcg(graded._replace(ranked=ranked, ideal=ideal))
+
+
+def _dcg(grades: Sequence[float]) -> float:
     """Sum grade_r / log2(r + 1) over positive grades, in the order of ranks."""
     total = 0.0
     for rank, grade in enumerate(grades, 1):
@@ -287,6 +310,7 @@ RECIPROCAL_RANK = Family("RR", "recip_rank", "RR@{}")
 FAMILIES = (
     Family("AP", "map", "map_cut_{}"),
     Family("nDCG", "ndcg", "ndcg_cut_{}", from_grades=_ndcg, by_grade=True),
+    Family(EXPONENTIAL, EXPONENTIAL, f"{EXPONENTIAL}@{{}}", from_grades=_exponential_ndcg, by_grade=True),
     Family("P", None, "P_{}"),
     Family("R", None, "recall_{}"),
     RECIPROCAL_RANK,
@@ -350,6 +374,7 @@ PARAMETERS = {
     "p": re.compile(r"[01]?\.?[0-9]{1,9}"),
     "importance": re.compile("|".join(IMPORTANCES)),
     "partial": re.compile(r"[01]?\.?[0-9]{1,9}"),
+    "dcg": re.compile(r"(?P<quote>['\"]?)(exp-)?log2(?P=quote)"),
 }
 TRANSLATED_PARAMETERS = {"cutoff", "recall", *PARAMETERS}
 
@@ -378,6 +403,7 @@ def parse_measure(measure: Measure | str | Any, *, rel: int = 1) -> Measure:
     # Names such as iprec_at_recall_0.10 end like a cut-off.
     cut = None if _normalise(text) in _FAMILIES_BY_NAME else re.search(r"(?:(?i:_at_)|[@._])([0-9]+)$", text)
     base = _normalise(text[: cut.start()] if cut else text)
+    base = _normalise(EXPONENTIAL) if "exp" in parameters.get("dcg", "") else base
     family = (_CUTOFF_FAMILIES_BY_NAME if cut else _FAMILIES_BY_NAME).get(base)
     if family is None:
         known = base in _CUTOFF_FAMILIES_BY_NAME or base in _FAMILIES_BY_NAME
@@ -406,6 +432,7 @@ def _split_parameters(text: str) -> tuple[str, dict[str, str]]:
     if len(given) < len(pairs):
         raise ParameterError(f"measure {text!r} has a parameter twice: keep one")
     ours = all(name in PARAMETERS and PARAMETERS[name].fullmatch(value) for name, value in given.items())
+    ours = ours and ("dcg" not in given or _normalise(match[1] if match else "") == "ndcg")
     return (match[1] + match[3], given) if match and ours else (text, {})
 
 
@@ -453,8 +480,10 @@ def _from_ir_measures(measure: Any, rel: int) -> Measure:
     graded = measure.NAME == "RBP" and "rel" not in measure.params
     if (ours or measure.NAME == "IPrec") and measure.params.keys() <= TRANSLATED_PARAMETERS and not graded:
         at_recall = measure.NAME == "IPrec" and Measure(_at_recall(measure.params["recall"]), rel=rel)
+        ours = EXPONENTIAL if measure.params.get("dcg") == "exp-log2" else ours
         agreed = at_recall or parse_measure(ours + ("" if cutoff is None else f"@{cutoff}"), rel=rel)
-        return replace(agreed, **{key: value for key, value in measure.params.items() if key in PARAMETERS})
+        given = {key: value for key, value in measure.params.items() if key in PARAMETERS and key != "dcg"}
+        return replace(agreed, **given)
     if measure.NAME == "ERR":
         raise ParameterError(
             f"{name} of ir_measures has grades up to 4, by gdeval: for greylag's, pass the name {name!r}"

@@ -23,7 +23,6 @@ from greylag.evaluation.measures import (
     UNJUDGED,
     Graded,
     Measure,
-    named_in_ir_measures,
     parse_measures,
 )
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
@@ -122,12 +121,12 @@ def evaluate(
 ) -> Scores:
     """Score a run against judgements of documents.
 
-    A document is relevant from grade 1, or from ``rel`` in the measure. nDCG is trec_eval's: gains are
-    grades, the discount is log2(rank + 1), and the ideal ranking covers all judged documents. RR@k is RR if a relevant
-    document is among the top k, else 0. The scale of ERR ends at the highest grade in `qrels` (see
-    `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged. RBP counts documents as
-    relevant or not; RBP-residual is what it would gain if all others that are not judged were relevant (Moffat and
-    Zobel 2008).
+    A document is relevant from grade 1, or from ``rel`` in the measure. nDCG is trec_eval's: gains are grades, the
+    discount is log2(rank + 1), and the ideal ranking covers all judged documents; nDCG(dcg='exp-log2') has gains of
+    2^grade - 1. RR@k is RR if a relevant document is among the top k, else 0. The scale of ERR ends at the highest
+    grade in `qrels` (see `expected_reciprocal_rank`). Judged@k is the share of the top k documents that are judged. RBP
+    counts documents as relevant or not; RBP-residual is what it would gain if all others that are not judged were
+    relevant (Moffat and Zobel 2008).
 
     Parameters
     ----------
@@ -383,11 +382,7 @@ def _ir_measures_columns(run: Run, qrels: Qrels, measures: Sequence[Measure]) ->
         # At once: it groups measures by the program that computes them.
         metrics = list(ir_measures.iter_calc([*theirs.values()], grades, order))
     except Exception as error:  # of any of the programs that ir_measures calls
-        cut = [f"{measure}@10" for measure in measures if "@" not in str(measure)]
-        programs: Any = ir_measures.DefaultPipeline
-        works = [name for name in cut if (one := named_in_ir_measures(name)) and programs.supports(one)]
-        how = f"write {works[0]}, with a cut-off" if works else str(error)
-        raise ParameterError(f"ir_measures cannot compute {names}: {how}") from error
+        raise ParameterError(f"ir_measures cannot compute {names}: {error}") from error
     values = {(metric.measure, metric.query_id): metric.value for metric in metrics}
     return {
         measure: np.array([values.get((theirs[measure], qid), theirs[measure].DEFAULT) for qid in qrels], np.float64)

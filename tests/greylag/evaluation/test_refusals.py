@@ -87,7 +87,7 @@ REFUSED = [
     (lambda: evaluation.evaluate(RUN, QRELS, [theirs("INST(max_rel=2)")]), ("INST", "ir_measures")),
     *(
         (lambda name=name: evaluation.evaluate(RUN, {**QRELS, "3": {"a": 10**9}}, [theirs(name)]), ("query 3", "10000"))
-        for name in ("SetP(relative=True)", "nDCG(dcg='exp-log2')@5")
+        for name in ("SetP(relative=True)", "nDCG(gains={1:5})@5")
     ),
     (lambda: evaluation.evaluate(RUN, {"7": {"a": 1}, "8": {}}, ["AP"]), ("'greylag'", "1, 2", "7, 8")),
     (lambda: evaluation.evaluate(RUN, {}, ["AP"]), ("1, 2", "none")),

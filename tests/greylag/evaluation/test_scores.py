@@ -4,16 +4,20 @@ Tests `measures`.
 """
 
 import math
+import sys
 from itertools import product
 
 import numpy as np
 import pytest
 import pytrec_eval
+from sklearn.metrics import ndcg_score
 
 from greylag.errors import ParameterError
 from greylag.evaluation import Scores, evaluate, evaluate_by_subtopic, parse_measure, score_holes
 from greylag.evaluation.measures import FAMILIES, Measure, expected_reciprocal_rank, parse_measures
 from greylag.evaluation.scores import highest_grades
+from greylag.learning.data import RankingData
+from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import Ranking, Run
 from greylag.trec import at_level
 from tests.greylag.evaluation import samples
@@ -327,13 +331,51 @@ def test_odd_judgements(seed):
     np.testing.assert_allclose(scores.values, [[*row.values()] for row in expected], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["SetP(relative=True)", "nDCG(dcg='exp-log2')@5"])
+@pytest.mark.parametrize("name", ["SetP(relative=True)", "nDCG(gains={1:5})@5"])
 def test_odd_judgements_for_ir_measures(name):
     samples.ir_measures()
     rankings = [Ranking(str(q), "", ("a", "b"), np.zeros(2)) for q in range(40)]
     qrels = {str(q): {"a": -2, "c": -(10**9)} if q else {"a": np.int64(2)} for q in range(40)}
     scores = evaluate(Run(tuple(rankings)), qrels, [name])
     assert scores.values[1:].tolist() == [[0.0]] * 39
+
+
+EXPONENTIAL = "nDCG(dcg='exp-log2')"
+
+
+@pytest.mark.parametrize("cutoff", [None, 1, 5, 40])
+def test_ndcg_with_exponential_gains_is_that_of_scikit_learn(cutoff):
+    rng = np.random.default_rng(5)
+    docids, measure = [f"d{i}" for i in range(30)], EXPONENTIAL + (f"@{cutoff}" if cutoff else "")
+    for _ in range(20):
+        grades, values = rng.integers(-1, 5, 30), rng.permutation(30)
+        run = Run((Ranking.sort("1", "", docids, values),))
+        ours = evaluate(run, {"1": dict(zip(docids, grades.tolist(), strict=True))}, [measure]).means[0]
+        theirs = ndcg_score([2.0 ** np.maximum(grades, 0) - 1], [values], k=cutoff)
+        assert ours == pytest.approx(theirs, rel=1e-12)
+        data = RankingData(("a",), ("1",), np.array([0, 30]), tuple(docids), values[:, None] * 1.0, grades,
+                           (grades[grades > 0],))  # fmt: skip
+        assert Objective.parse(measure).evaluate(data, data.columns[0])[0] == pytest.approx(theirs, rel=1e-12)
+
+
+def test_exponential_gains_are_spelt_as_by_ir_measures_and_need_no_other_package(monkeypatch):
+    theirs = samples.ir_measures().parse_measure(f"{EXPONENTIAL}@10")
+    assert parse_measure(theirs) == parse_measure(f"{EXPONENTIAL}@10")
+    both = parse_measure("nDCG(dcg='exp-log2',judged_only=True)@10")
+    assert parse_measure(str(both)) == both == parse_measure(samples.ir_measures().parse_measure(str(both)))
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    for text in ("nDCG(dcg=exp-log2)@10", 'ndcg(dcg="exp-log2")@10', "NDCG(dcg='exp-log2')_10"):
+        assert str(parse_measure(text)) == f"{EXPONENTIAL}@10"
+    assert parse_measure("nDCG(dcg='log2')@10") == parse_measure("nDCG@10")
+    with pytest.raises(ParameterError, match="AP"):
+        parse_measure("AP(dcg='exp-log2')")
+
+
+def test_grades_without_an_exact_exponential_gain_are_refused():
+    run = Run((Ranking("1", "", ("a",), [1]),))
+    assert evaluate(run, {"1": {"a": 50, "b": 50}}, [f"{EXPONENTIAL}@1"]).means == 1
+    with pytest.raises(ParameterError, match="51"):
+        evaluate(run, {"1": {"a": 1, "b": 51}}, [EXPONENTIAL])
 
 
 def test_queries_that_only_the_run_or_the_judgements_have():

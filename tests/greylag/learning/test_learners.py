@@ -48,7 +48,7 @@ def test_follows_the_algorithm(seed, levels):
     assert list(selection.weights) == weights
 
 
-@pytest.mark.parametrize("name", ["AP", "nDCG@10", "RR", "P@5", "ERR@20"])
+@pytest.mark.parametrize("name", ["AP", "nDCG@10", "RR", "P@5", "ERR@20", "nDCG(dcg='exp-log2')@10"])
 @pytest.mark.parametrize("retrain", [False, True])
 def test_each_round_raises_the_training_score_and_reports_it(name, retrain):
     objective = Objective.parse(name)

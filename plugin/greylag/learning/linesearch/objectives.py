@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greylag.errors import ParameterError
-from greylag.evaluation.measures import parse_measure, spelling
+from greylag.evaluation.measures import EXPONENTIAL, exponential_gains, parse_measure, spelling
 from greylag.learning.data import RankingData
 from greylag.learning.linesearch import kernels
 from greylag.ranking import FloatArray, IntArray
@@ -34,11 +34,11 @@ def _stopping(objective: Objective, data: RankingData) -> FloatArray:
     return (2.0 ** np.maximum(data.grades, 0) - 1.0) / 2.0 ** (objective.max_grade or highest)
 
 
-def _by_ideal(objective: Objective, grades: IntArray) -> float:
-    top = np.sort(grades)[::-1][: objective.depth]
+def _by_ideal(objective: Objective, gains: FloatArray | IntArray) -> float:
+    top = np.sort(gains)[::-1][: objective.depth]
     ideal = float(np.sum(top / np.log2(np.arange(len(top)) + 2.0)))
     # Without a relevant document the sum is 0, whatever its factor.
-    return 1.0 / max(ideal, 1e-300) if len(grades) else 0.0
+    return 1.0 / max(ideal, 1e-300) if len(gains) else 0.0
 
 
 class Kind(NamedTuple):
@@ -46,12 +46,17 @@ class Kind(NamedTuple):
 
     code: int  # in the compiled functions
     gains: Callable[[Objective, RankingData], FloatArray]  # of each row, shape (n,), 0 if it is not relevant
-    normaliser: Callable[[Objective, IntArray], float]  # from the relevant grades of a query to the factor of its sum
+    normaliser: Callable[[Objective, Any], float]  # from the relevant grades of a query to the factor of its sum
 
 
 MEASURES = {
     "AP": Kind(kernels.AP, _binary, lambda objective, grades: 1.0 / max(1, int(np.sum(grades >= objective.rel)))),
     "nDCG": Kind(kernels.NDCG, lambda _, data: np.maximum(data.grades, 0).astype(np.float64), _by_ideal),
+    EXPONENTIAL: Kind(
+        kernels.NDCG,
+        lambda _, data: exponential_gains(data.grades),
+        lambda objective, grades: _by_ideal(objective, exponential_gains(grades)),
+    ),
     "RR": Kind(kernels.RR, _binary, lambda *_: 1.0),
     "P": Kind(kernels.P, _binary, lambda objective, _: 1.0 / objective.depth),
     "ERR": Kind(kernels.ERR, _stopping, lambda *_: 1.0),
@@ -64,7 +69,7 @@ class Objective:
 
     - AP = sum over relevant r of (i_r / rank_r) / R, where R includes relevant documents that were not retrieved.
     - nDCG@k = sum of grade_r / log2(1 + rank_r), divided by that of the ideal ranking (Järvelin & Kekäläinen 2002, with
-      the linear gains of trec_eval).
+      the linear gains of trec_eval); nDCG(dcg='exp-log2')@k has gains of 2^grade_r - 1 (Burges et al. 2005).
     - RR = 1 / rank of the first relevant document.
     - P@k = relevant documents among the top k / k.
     - ERR@k = sum over ranks of p_r Q_r / rank_r, where p_r = (2^grade_r - 1) / 2^`max_grade`, and Q_r is the product of
@@ -72,7 +77,7 @@ class Objective:
 
     Parameters
     ----------
-    name : "AP", "nDCG", "RR", "P" or "ERR"
+    name : "AP", "nDCG", "nDCG(dcg='exp-log2')", "RR", "P" or "ERR"
     cutoff : int >= 1, optional
         Ranks beyond it do not count. Required by P.
     max_grade : int, optional

@@ -18,7 +18,7 @@ from greylag.learning.linesearch.line_search import Survey, line_search, mean, p
 from greylag.learning.linesearch.objectives import Objective
 from tests.greylag.learning.samples import random_data
 
-OBJECTIVES = ["AP", "nDCG", "nDCG@5", "RR", "P@5", "ERR@20", "AP@4"]
+OBJECTIVES = ["AP", "nDCG", "nDCG@5", "RR", "P@5", "ERR@20", "AP@4", "nDCG(dcg='exp-log2')@5"]
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -173,7 +173,7 @@ def test_the_scale_of_a_feature_does_not_matter(name, small, monkeypatch):
 
 
 ENDS = [-np.inf, -1.5, -0.25, 0.0, 0.5, 1.0, 3.0, np.inf]
-TOP = ["nDCG@3", "P@1", "nDCG@10", "P@5", "ERR@1", "ERR@6", "RR", "RR@2"]
+TOP = ["nDCG@3", "P@1", "nDCG@10", "P@5", "ERR@1", "ERR@6", "RR", "RR@2", "nDCG(dcg='exp-log2')@3"]
 
 
 @pytest.mark.parametrize("code", range(5))
