@@ -12,11 +12,10 @@ import typer
 
 from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures
 from greylag.cli.terminal import write_line
-from greylag.core.checks import check_choice
 from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
-from greylag.reports.evaluation import FORMS, compare
+from greylag.reports.evaluation import FORMS, check_form, compare
 from greylag.trec.runs import RunParts, run_tag
 
 _log = logging.getLogger("greylag")
@@ -80,7 +79,7 @@ TheForm = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMS),
-        help="Format of the tables. LaTeX needs booktabs, JSON has everything, HTML is a page.",
+        help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a page.",
     ),
 ]
 TheFigure = Annotated[
@@ -118,7 +117,7 @@ def evaluate(
     """
     shared: Shared = context.obj
     check_rules(context, RULES)
-    check_choice("--format", form, FORMS)
+    check_form("--format", form)
     if qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     files, against = _named_files(runs, baseline)

@@ -78,10 +78,10 @@ def as_text(table: Table | str) -> str:
     return "\n".join([*filter(None, [table.caption]), *aligned(rows)]) + "\n"
 
 
-def as_tsv(table: Table) -> str:
-    """Format a table as TSV below its header; numbers are unrounded and unmarked."""
+def as_tsv(table: Table, dialect: Literal["excel-tab", "excel"] = "excel-tab") -> str:
+    """Format a table as TSV, or CSV, below its header; numbers are unrounded and unmarked."""
     text = io.StringIO()
-    csv.writer(text, "excel-tab", lineterminator="\n").writerows([table.header, *unmarked(table)])
+    csv.writer(text, dialect, lineterminator="\n").writerows([table.header, *unmarked(table)])
     return text.getvalue()
 
 

@@ -101,15 +101,15 @@ class Evaluation:
 
         Parameters
         ----------
-        form : {"text", "tsv", "markdown", "latex", "json", "html"}, default "text"
+        form : {"text", "tsv", "csv", "markdown", "latex", "json", "html"}, default "text"
             LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
-            measures and tests. TSV and JSON have numbers unrounded; TSV has no notes, and an empty line between
-            tables. Both have the letters, each measure's in a column of its own in TSV. JSON has everything. HTML is a
-            page with charts.
+            measures and tests. TSV, CSV and JSON have numbers unrounded, and the letters, each measure's in a column of
+            its own in TSV and CSV. TSV has no notes, and an empty line between tables; CSV is the first table alone,
+            as `to_frame`. JSON has everything. HTML is a page with charts.
         per_query : bool, default False
             Give the scores of each query instead of the means and comparisons.
         """
-        check_choice("form", form, FORMS)
+        check_form("form", form)
         return FORMS[form](self, per_query)
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
@@ -191,12 +191,20 @@ def _html(found: Evaluation, per_query: bool) -> str:
 FORMS: Mapping[str, Callable[[Evaluation, bool], str]] = {
     "text": _text,
     "tsv": lambda found, per_query: "\n".join(map(as_tsv, found.tables(per_query=per_query, wide=True, complete=True))),
+    "csv": lambda found, per_query: as_tsv(found.tables(per_query=per_query, complete=True)[0], "excel"),
     "markdown": lambda found, per_query: "\n".join(map(as_markdown, found.tables(per_query=per_query))),
     "latex": _latex,
     "json": lambda found, _: json.dumps(found.to_dict(), indent=1, default=str) + "\n",
     "html": _html,
 }
 """The forms of an evaluation: a function of it, and of whether each query's scores are shown."""
+
+
+def check_form(option: str, form: str) -> None:
+    """Raise `ParameterError` unless `form` is one of `FORMS`."""
+    if form == "parquet":
+        raise ParameterError(f"{option} is no parquet: in Python, compare(...).to_frame().to_parquet('scores.parquet')")
+    check_choice(option, form, FORMS)
 
 
 @guided

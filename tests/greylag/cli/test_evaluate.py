@@ -168,7 +168,7 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made
         ("RUN --margin 0.01", "--margin"),
         ("RUN --out-figure x.svg", "--out-figure needs --baseline or --all-pairs"),
         ("RUN --test sign", "--test"),
-        ("RUN --format csv", "--format"),
+        ("RUN --format doc", "--format"),
     ],
 )
 def test_refusals(refused, words, part):

@@ -1,8 +1,10 @@
 """One call that compares runs, and the value that prints itself."""
 
+import io
 import json
 
 import numpy as np
+import pandas
 import pytest
 
 from greylag.errors import GreylagError
@@ -117,13 +119,21 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare({"a": "no.run", "b": [RUN]}, JUDGED), ("2 of 2",)),
         (lambda: compare({"a": {"9": {"a": 1.0}}}, JUDGED), ("a: ", "9", "1, 2")),
         (lambda: compare(TWO, [RUN]), ("judgements", "list")),
-        (lambda: compare(TWO, JUDGED).format("csv"), ("form", "'csv'", "latex")),
+        (lambda: compare(TWO, JUDGED).format("doc"), ("form", "'doc'", "latex")),
+        (lambda: compare(TWO, JUDGED).format("parquet"), ("to_parquet",)),
         (lambda: Evaluation({}), ("no scores",)),
         (lambda: Evaluation({"a": evaluate(RUN, JUDGED), "b": evaluate(RUN, JUDGED, ["AP"])}), ("'a'", "'b'")),
     ],
 )
 def test_refused(call, parts):
     refuses(call, GreylagError, "|".join(parts), "|")
+
+
+def test_csv_is_read_as_the_frame(runs):
+    for found in (compare(runs, QRELS, NAMES, all_pairs=True), compare(runs, QRELS, NAMES, baseline="one")):
+        for per_query in (False, True):
+            read = pandas.read_csv(io.StringIO(found.format("csv", per_query=per_query)))
+            pandas.testing.assert_frame_equal(read, found.to_frame(per_query=per_query), check_dtype=False)
 
 
 def test_json_is_read_again(runs):
