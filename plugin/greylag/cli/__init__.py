@@ -233,10 +233,16 @@ def _code(error: BaseException) -> int:
             _discard_output()
             subject = "output" if in_folder() else "the working folder was removed"
         return _fail(f"{subject}: {error.strerror}" if error.strerror else str(error))
-    if isinstance(error, UnicodeEncodeError):
-        return _fail(f"{error.object!r:.80} is not valid UTF-8")
-    if isinstance(error, RecursionError | MemoryError):
-        return _fail(f"an input is too large or too deeply nested: {error}")
+    reason = ""
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("greylag"):
+        # Folders of stages are on the path while their modules are imported, and not afterwards.
+        reason = f"{error}: code of your own imports it when it is called; import it at the top of its module"
+    elif isinstance(error, UnicodeEncodeError):
+        reason = f"{error.object!r:.80} is not valid UTF-8"
+    elif isinstance(error, RecursionError | MemoryError):
+        reason = f"an input is too large or too deeply nested: {error}"
+    if reason:
+        return _fail(reason)
     raise error
 
 

@@ -27,7 +27,7 @@ from greylag.features.feature import unique_features
 from greylag.features.spec import candidate_pool
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.learning.letor import write_features
+from greylag.learning.letor import check_qids, write_features
 from greylag.ranking import FloatArray, Ranking
 from greylag.runtime.parallel import parallel_map
 from greylag.trec.parts import Part
@@ -68,6 +68,8 @@ def features(
     positions = PositionalIndex.from_lucene(index)
     extractor = FeatureExtractor(positions, named, FeatureParameters(**chosen))
     rankings = shared.open_run(run, topics)
+    if out.suffix != ".npz":
+        check_qids(rankings)  # before the work
     seen_topics(shared.inputs, rankings, positions.fingerprint)
     judgements = None if qrels is None else shared.qrels(qrels)
     places, work = asked.places(len(rankings)), partial(_features, extractor)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from greylag.index.bm25 import PositionalBM25
-    from greylag.index.lucene.lucene_index import LuceneIndex
+    from greylag.index.lucene.lucene_index import LuceneIndex, Searcher
 
 _CACHED_DOCIDS = 1 << 20
 
@@ -87,7 +87,7 @@ class PositionalIndex(Tables):
         return _reopened, (getattr(self.analyze, "lucene", None), self.fingerprint)
 
     @classmethod
-    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path] | Any) -> PositionalIndex:
+    def from_lucene(cls, lucene: LuceneIndex | str | Path | Sequence[str | Path] | Searcher) -> PositionalIndex:
         """Return the positional index of a Lucene index, exported on first use and memory-mapped afterwards.
 
         Parameters
@@ -108,7 +108,7 @@ class PositionalIndex(Tables):
         from greylag.index.merge import open_merged
 
         if hasattr(lucene, "index_dir"):
-            lucene = LuceneIndex(lucene)
+            lucene = LuceneIndex(cast(Any, lucene))
         if not isinstance(lucene, LuceneIndex):
             with LuceneIndex(folders(lucene, positions=True)) as opened:
                 return cls.from_lucene(opened)

@@ -75,10 +75,8 @@ def _letor_lines(
     # The numbers of one file go on in the next, or two queries would have the same.
     numbered = sum(not _is_number(qid) for qid in before)
     for ranking, features in rows:
-        check_names("query", [ranking.qid])
+        check_qids([ranking.qid])
         check_names("document", ranking.docids)
-        if "#" in ranking.qid:
-            raise ParameterError(f"query {ranking.qid!r} has a #, which starts a comment in LETOR text; rename it")
         grades = qrels.get(ranking.qid, {})
         number, named = ranking.qid, ""
         if not _is_number(ranking.qid):
@@ -88,6 +86,14 @@ def _letor_lines(
             cells = " ".join(f"{column}:{value!r}" for column, value in enumerate(values, 1))
             yield f"{grades.get(docid, 0)} qid:{number} {cells} # {docid}{named}{legend}\n"
             legend = ""
+
+
+def check_qids(qids: Iterable[str]) -> None:
+    """Raise `ParameterError` for a qid that LETOR text cannot have."""
+    for qid in qids:
+        check_names("query", [qid])
+        if "#" in qid:
+            raise ParameterError(f"query {qid!r} has a #, which starts a comment in LETOR text; rename it")
 
 
 def _is_number(qid: str) -> bool:

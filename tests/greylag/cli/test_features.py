@@ -32,6 +32,15 @@ def test_named_features_beside_a_pool_or_alone(command, ranked, tmp_path):
         assert names[-2:] == named.split(",")
 
 
+def test_a_qid_that_starts_a_comment_is_refused_before_the_work(refused, made, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "run").write_text((made / "bm25.run").read_text() + "x#1 Q0 demo-001 1 1.0 t\n")
+    (folder / "topics").write_text((made / "topics.tsv").read_text() + "x#1\tnew york\n")
+    monkeypatch.setattr("greylag.learning.letor.open_atomically", None)  # nothing is begun
+    words = f"features --index INDEX --topics {folder}/topics --run {folder}/run --out TMP/x --pool sd"
+    assert "'x#1' has a #" in refused(words)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

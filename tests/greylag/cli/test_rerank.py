@@ -272,3 +272,15 @@ def test_without_an_index(command, refused, tmp_path):
     assert "MMR needs an index or vectors=" in refused(*given, "mmr")
     assert "stage coverage: it needs an index" in refused(*given, "coverage")
     assert "--vectors is for dpp, mmr, msd" in refused(*given, "random", "--vectors", path)
+
+
+def test_a_stage_that_imports_its_neighbours_when_it_is_called_says_so(refused, tmp_path_factory, monkeypatch):
+    folder = tmp_path_factory.mktemp("own")
+    monkeypatch.chdir(folder)
+    (folder / "late_helper.py").touch()
+    body = "    def __call__(self, ranking):\n        import late_helper\n        return ranking\n"
+    (folder / "late_stage.py").write_text(
+        f"import dataclasses, greylag\n@dataclasses.dataclass(frozen=True)\nclass Late(greylag.Stage):\n{body}"
+    )
+    error = refused("rerank --run RUN --topics TOPICS --out TMP/x --stage late_stage:Late")
+    assert "'late_helper': code of your own imports it when it is called" in error

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,13 @@ from greylag.runtime.progress import step
 
 LANGUAGE = "greylag.language"
 """The key in the commit of an index that has the name of its analyzer, unless this is English."""
+
+
+class Searcher(Protocol):
+    """A ``LuceneSearcher`` of Pyserini: its folder, and Anserini's own searcher."""
+
+    index_dir: str
+    object: Any
 
 
 @guided
@@ -82,9 +89,9 @@ class LuceneIndex:
     if not TYPE_CHECKING:
         __getattr__ = refuse_attribute
 
-    def __init__(self, path: str | Path | Sequence[str | Path] | Any, *, language: str | None = None) -> None:
+    def __init__(self, path: str | Path | Sequence[str | Path] | Searcher, *, language: str | None = None) -> None:
         searcher: Any = path if hasattr(path, "index_dir") else None
-        self.paths = folders(path if searcher is None else searcher.index_dir)
+        self.paths = folders(path if searcher is None else searcher.index_dir)  # type: ignore[arg-type]
         self.name = ", ".join(map(str, self.paths))  # for messages
         self._given = None if language is None else language_code(language)
         if searcher is not None and language is not None:
