@@ -141,8 +141,10 @@ def test_languages_are_recorded_with_the_index(tmp_path, language, text, terms):
     positions = PositionalIndex.from_lucene(index)
     assert positions.terms_of(positions.token_stream(0)[0]) == terms
     _, english = build(tmp_path / "en", {"j.jsonl": GOOD})
-    with pytest.raises(CollectionError, match=f"one language.*{language}.*(en)"):
-        LuceneIndex([index.path, english.path]).analyze("x")
+    for call in (lambda both: both.analyze("x"), PositionalIndex.from_lucene):
+        with pytest.raises(CollectionError, match=f"one language.*{language}.*(en)"):
+            call(LuceneIndex([index.path, english.path]))
+    assert not list(tmp_path.glob("*+*"))  # no merged tables
 
 
 def test_markup_and_elements_that_anserini_ignores_are_not_indexed(tmp_path):
