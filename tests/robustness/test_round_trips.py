@@ -92,5 +92,5 @@ VALUES = st.recursive(
 @quick
 @given(fields=st.dictionaries(TEXT, VALUES, min_size=1, max_size=4))
 def test_experiments(path, fields):
-    path.write_text(write_yaml(fields, width=80), encoding="utf-8")
+    path.write_text(write_yaml(fields), encoding="utf-8")
     assert read_yaml(path) == fields

@@ -15,7 +15,7 @@ import typer
 from greylag.core.spelling import GUESSES, Parameter, close, spell
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.measures import parse_measures as parsed
+from greylag.evaluation.measures import parse_measures as measures_of
 from greylag.features.feature import Feature
 from greylag.features.named_files import FEATURE_FILES
 from greylag.features.spec import Pool
@@ -181,7 +181,7 @@ TREC_DL = re.compile(r"dl\d\d-passage|irds:msmarco-passage(-v2)?/trec-dl-.*")
 
 def parse_measures(names: Iterable[str], qrels: Path) -> list[Measure]:
     """Parse names of measures; warn where published figures by these judgements have another relevance level."""
-    measures = [(name, measure) for name in names for measure in parsed(name)]
+    measures = [(name, measure) for name in names for measure in measures_of([name])]
     unlevelled = (measure for name, measure in measures if measure.family.has_level and "rel=" not in name)
     if (lowest := next(unlevelled, None)) and TREC_DL.fullmatch(str(qrels)) and not qrels.exists():
         level = str(replace(lowest, rel=2))

@@ -17,14 +17,7 @@ from greylag.core.guidance import guided
 from greylag.core.tables import Library, Printed, Table, as_frame
 from greylag.errors import ParameterError
 from greylag.evaluation.agreement import document_grades, few_names
-from greylag.evaluation.measures import (
-    IMPORTANCES,
-    RECIPROCAL_RANK,
-    UNJUDGED,
-    Graded,
-    Measure,
-    parse_measures,
-)
+from greylag.evaluation.measures import IMPORTANCES, RECIPROCAL_RANK, UNJUDGED, Graded, Measure, parse_measures
 from greylag.evaluation.subtopics import relevant_documents, subtopic_grades
 from greylag.ranking import SEEN, BoolArray, FloatArray, IntArray, Ranking, Run, as_run
 from greylag.trec import Qrels, SubtopicQrels
@@ -32,7 +25,7 @@ from greylag.trec.qrels import GRADE_LIMIT, NO_SUBTOPIC, Nuggets
 
 MIN_OF_GEOMETRIC = 1e-5  # trec_eval's, for queries without a relevant document
 DEFAULT_MEASURES = "AP", "P@10", "nDCG@10"
-TOP = 10
+TOP = 10  # documents of each ranking that a run read in parts keeps
 NO_DOCUMENT = "-greylag-no-document-"
 
 

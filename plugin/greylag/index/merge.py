@@ -127,7 +127,7 @@ def merge(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _write(source: LuceneIndex, shards: Sequence[Shard], writer: Writer) -> None:
-    assert source.language  # shards of two languages are refused before anything is written
+    _ = source.language  # an error for shards of two languages, before anything is written
     for name, array in merge(shards, [str(path) for path in source.paths]).items():
         writer.append(name, array)
 

@@ -203,7 +203,9 @@ FORMS: Mapping[str, Callable[[Evaluation, bool], str]] = {
 def check_form(option: str, form: str) -> None:
     """Raise `ParameterError` unless `form` is one of `FORMS`."""
     if form == "parquet":
-        raise ParameterError(f"{option} is no parquet: in Python, compare(...).to_frame().to_parquet('scores.parquet')")
+        raise ParameterError(
+            f"{option} cannot be parquet: in Python, write compare(...).to_frame().to_parquet('scores.parquet')"
+        )
     check_choice(option, form, FORMS)
 
 

@@ -29,7 +29,7 @@ MARK_FILE = ".greylag"
 """The name of the marker file in every folder that greylag makes."""
 
 SWEEP_SECONDS = 0.3
-"""Seconds for which another process may hold a new lock, which it took for a leftover; a longer wait is told."""
+"""Seconds for which another process may hold a new lock, which it took for a leftover; a longer wait is logged."""
 _LOCK = re.compile(r"\.(.+)\.greylag-lock", re.DOTALL)
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "; give a file in an existing folder"),

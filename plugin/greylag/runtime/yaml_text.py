@@ -90,10 +90,10 @@ def parse_yaml(text: bytes, path: str | Path = "the text") -> Any:
     return content
 
 
-def write_yaml(content: Mapping[str, Any], *, width: int) -> str:
-    """Format YAML that is read back."""
+def write_yaml(content: Mapping[str, Any]) -> str:
+    """Format YAML that is read back, each text on one line."""
     # PyYAML leaves Unicode's line breaks as they are, unless all of Unicode is escaped.
-    options: dict[str, Any] = {"sort_keys": False, "width": width, "default_flow_style": False, "Dumper": _Dumper}
+    options: dict[str, Any] = {"sort_keys": False, "width": 10**6, "default_flow_style": False, "Dumper": _Dumper}
     text: str = yaml.dump(content, allow_unicode=True, **options)
     return text if {"\x85", "\u2028", "\u2029"}.isdisjoint(text) else str(yaml.dump(content, **options))
 

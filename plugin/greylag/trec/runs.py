@@ -355,7 +355,7 @@ def _metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
         return ""
     from greylag.runtime.yaml_text import write_yaml  # few runs have metadata
 
-    text = write_yaml({"schema-version": 0.1, "run-version": 1.0, **metadata, "tag": tag}, width=10**6)
+    text = write_yaml({"schema-version": 0.1, "run-version": 1.0, **metadata, "tag": tag})
     lines = ("ir_metadata.start", *text.removesuffix("\n").split("\n"), "ir_metadata.end")
     return "".join(f"# {line}\n" for line in lines)
 

@@ -64,6 +64,6 @@ values = st.recursive(
 @example(dict(zip(map(str, range(99)), SCALARS, strict=False)))
 @example({"a": 1e20, "b": 1e-7, "no": "\u2028"})
 def test_what_is_written_is_read_by_both_versions(content):
-    text = write_yaml(content, width=80)
+    text = write_yaml(content)
     assert parse_yaml(text.encode()) == content
     assert yaml.safe_load(text) == content
