@@ -152,7 +152,7 @@ def main(count, seed):
         place, warm = Path(scratch, "project"), Path(scratch, "numba")
         for name in COPIED:
             if (ROOT / name).is_dir():
-                shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(ROOT / name, place / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 place.mkdir(exist_ok=True)
                 shutil.copy2(ROOT / name, place / name)
