@@ -40,7 +40,6 @@ DATA = "vectors", "aspects", "groups"
 """The parameters of stages that are of one query."""
 _RETRIEVAL_SCORE = "retrieval_score"
 """The retriever's score in a node's metadata, as LlamaIndex's own rerankers name it."""
-_NO_SCORES = "give score=None to go by the order of the documents"
 _OTHERS = 10
 """Empty documents that are added for each passage, where statistics come from the candidates alone.
 
@@ -57,6 +56,7 @@ class RankedPassage:
     score: float  # by the method; not above the score before it
     rank: int  # from 1
     position: int  # in the input, from 0
+    original_score: float  # with which it came; without scores, by BM25, or the cosine with the query
 
 
 @guided
@@ -245,8 +245,11 @@ class Reranker:
         k = min(top_k or every, every)
         ranked = self._stage(known, k, index)(ranking).head(k)
         positions = {name: n for n, name in enumerate(texts)}
-        ranks = enumerate(zip(map(positions.__getitem__, ranked.docids), ranked.scores.tolist(), strict=True), 1)
-        return [RankedPassage(listed[n], keys[n], score, rank, n) for rank, (n, score) in ranks]
+        before = dict(zip(ranking.docids, ranking.scores.tolist(), strict=True))
+        return [
+            RankedPassage(listed[n := positions[name]], keys[n], score, rank, n, before[name])
+            for rank, (name, score) in enumerate(zip(ranked.docids, ranked.scores.tolist(), strict=True), 1)
+        ]
 
     def _check(self, **data: Any) -> None:
         """Raise `ParameterError` if the method does not take one of `DATA` that is given, or needs one that is not."""
@@ -318,14 +321,17 @@ def rerank(
     vectors: Any = None,
     **options: Any,
 ) -> list[RankedPassage]:
-    """Rerank or diversify the passages of one query, from a vector store for example: a `Reranker`, used once.
+    """Rerank passages of one query: by default, those with scores by MMR, those without by the general model.
+
+    MMR diversifies what a retriever, such as a vector store, has scored, and does not read the query. This is a
+    `Reranker`, used once.
 
     Parameters
     ----------
     query, passages, scores, top_k, vectors
         See `Reranker.rank`.
     method : str or callable, optional
-        See `Reranker`. By default "mmr", and without scores "general".
+        See `Reranker`. By default "mmr", and without scores "general", which ranks by the query's words.
     **options
         Those of `Reranker`, such as `language`, and `query_vector`, `aspects` and `groups` of `Reranker.rank`.
 
@@ -353,8 +359,8 @@ def rerank(
 
 @guided
 def langchain_compressor(
-    *,
     method: Method = "mmr",
+    *,
     top_k: int | None = None,
     score: str | None = "score",
     group: str | None = None,
@@ -376,9 +382,9 @@ def langchain_compressor(
     top_k : int >= 1, optional
         Return only the best ones.
     score : str or None, default "score"
-        The metadata field with the retriever's score, higher being better. If it is None in all documents, or this is
-        None, the order of the documents counts, as scores n, n - 1, ..., 1; LangChain's own retrievers return no
-        scores.
+        The metadata field with the retriever's score, higher being better. If no document has a score, as from
+        LangChain's own retrievers, or this is None, the order of the documents counts, as scores n, n - 1, ..., 1. A
+        field of another name has to be there.
     group : str, optional
         The metadata field that is a document's group, such as "source", for "mmr>>group-limit".
     vectors : callable or str, optional
@@ -396,14 +402,10 @@ def langchain_compressor(
     documents = imported("langchain_core.documents", "langchain-core")
     runnables = imported("langchain_core.runnables", "langchain-core")
     of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    rank = _adapter(method, options, top_k, **of_query)
-    again = partial(langchain_compressor, method=method, top_k=top_k, score=score, **of_query, **options)
+    base = _adapter(langchain_compressor, method, top_k, options, of_query, score=score)
 
-    class GreylagCompressor(documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, unused-ignore]
+    class GreylagCompressor(base, documents.BaseDocumentCompressor, runnables.RunnableSerializable):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
-
-        def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
-            return again, ()
 
         def invoke(self, input: Any, config: Any = None, **_: Any) -> list[Any]:
             """Rerank the documents of a mapping with the keys "query" and "documents"."""
@@ -416,11 +418,11 @@ def langchain_compressor(
 
         def compress_documents(self, documents: Sequence[Any], query: str, callbacks: Any = None) -> list[Any]:
             """Return the documents in their new order."""
-            ranked = rank(
+            ranked = self._ranked(
                 query,
                 documents,
-                text=lambda document: document.page_content,
-                score=lambda document: None if score is None else _field(document, score, "score=", _NO_SCORES),
+                text=_page_content,
+                score=lambda document: _score(document, score),
                 vector=lambda document: _field(document, vectors, "vectors=", "give a function of texts"),
                 metadata=lambda document: document.metadata,
             )
@@ -431,8 +433,8 @@ def langchain_compressor(
 
 @guided
 def llama_index_postprocessor(
-    *,
     method: Method = "mmr",
+    *,
     top_k: int | None = None,
     group: str | None = None,
     vectors: Encoder | Literal["embedding"] | None = None,
@@ -448,19 +450,13 @@ def llama_index_postprocessor(
 
     Parameters
     ----------
-    method, **options
-        See `greylag.Reranker`, which checks them at once.
-    top_k : int >= 1, optional
-        Return only the best ones.
+    method, top_k, query_vector, aspects, **options
+        See `langchain_compressor`.
     group : str, optional
         The metadata field that is a node's group, such as "file_name", for "mmr>>group-limit".
     vectors : callable or "embedding", optional
         A function from a list of texts to their embeddings, such as ``embed_model.get_text_embedding_batch``, or
         "embedding" for those that the nodes have.
-    query_vector : callable, optional
-        A function from a query to its embedding, such as ``embed_model.get_query_embedding``.
-    aspects : callable, optional
-        A function from a query and its passages to what `Reranker.rank` takes as aspects.
 
     Returns
     -------
@@ -471,14 +467,10 @@ def llama_index_postprocessor(
     if isinstance(vectors, str) and vectors != "embedding":
         raise ParameterError(f"vectors is {vectors!r}: give 'embedding' or a function of texts")
     of_query: dict[str, Any] = {"group": group, "vectors": vectors, "query_vector": query_vector, "aspects": aspects}
-    rank = _adapter(method, options, top_k, **of_query)
-    again = partial(llama_index_postprocessor, method=method, top_k=top_k, **of_query, **options)
+    base = _adapter(llama_index_postprocessor, method, top_k, options, of_query)
 
-    class GreylagPostprocessor(types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, unused-ignore]
+    class GreylagPostprocessor(base, types.BaseNodePostprocessor):  # type: ignore[misc, name-defined, valid-type, unused-ignore]
         """Reranks by `greylag.Reranker`."""
-
-        def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
-            return again, ()
 
         @classmethod
         def class_name(cls) -> str:
@@ -488,7 +480,7 @@ def llama_index_postprocessor(
         def _postprocess_nodes(self, nodes: list[Any], query_bundle: Any = None) -> list[Any]:
             if query_bundle is None:
                 raise ParameterError("reranking needs the query: give query_str= or query_bundle=")
-            ranked = rank(
+            ranked = self._ranked(
                 query_bundle.query_str,
                 nodes,
                 text=lambda scored: scored.node.get_content(schema.MetadataMode.NONE),
@@ -502,37 +494,49 @@ def llama_index_postprocessor(
 
 
 def _adapter(
-    method: Method, options: Mapping[str, Any], top_k: int | None, *, group: str | None, **of_query: Any
-) -> Callable[..., list[tuple[Any, float]]]:
-    """Return a function that ranks another package's documents for a query, by one reranker for all queries."""
+    make: Callable[..., Any],
+    method: Method,
+    top_k: int | None,
+    options: Mapping[str, Any],
+    of_query: Mapping[str, Any],
+    **others: Any,
+) -> Any:
+    """Return the base of a class of another package, whose documents it ranks by one reranker for all queries."""
     # Here, so that a mistake is found before the first query.
-    for name, given in of_query.items():
+    shared = {name: given for name, given in of_query.items() if name != "group"}
+    for name, given in shared.items():
         if not (given is None or callable(given) or (name == "vectors" and isinstance(given, str))):
             raise ParameterError(
                 f"{name}, a {type(given).__name__}, would serve every query: give a function, as documented"
             )
     if top_k is not None:
         check_counts(top_k=top_k)
-    reranker = Reranker(method, **options)
-    reranker._check(vectors=of_query["vectors"], aspects=of_query["aspects"], groups=group)
+    reranker, group = Reranker(method, **options), of_query["group"]
+    reranker._check(vectors=shared["vectors"], aspects=shared["aspects"], groups=group)
 
-    def rank(query: str, documents: Sequence[Any], **read: Callable[[Any], Any]) -> list[tuple[Any, float]]:
-        """Return documents with their new scores, best first; `read` has functions from a document to its parts."""
-        scores: Sequence[Any] = list(map(read["score"], documents))
-        missing = [number for number, score in enumerate(scores) if score is None]
-        if missing and len(missing) < len(scores):
-            raise ParameterError(
-                f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their order"
-            )
-        given = {**of_query, "scores": range(len(scores), 0, -1) if missing else scores}
-        if isinstance(given["vectors"], str):
-            given["vectors"] = list(map(read["vector"], documents))
-        if group is not None:
-            given["groups"] = [read["metadata"](document).get(group) for document in documents]
-        ranked = reranker.rank(query, list(map(read["text"], documents)), top_k=top_k, **given)
-        return [(documents[new.position], new.score) for new in ranked]
+    class Adapter:
+        def __reduce__(self) -> tuple[Callable[[], Any], tuple[()]]:
+            return partial(make, method, top_k=top_k, **of_query, **others, **options), ()
 
-    return rank
+        def _ranked(
+            self, query: str, documents: Sequence[Any], **read: Callable[[Any], Any]
+        ) -> list[tuple[Any, float]]:
+            """Return documents with new scores, best first; `read` has functions from a document to its parts."""
+            texts, scores = list(map(read["text"], documents)), list(map(read["score"], documents))
+            missing = [number for number, score in enumerate(scores) if score is None]
+            if missing and len(missing) < len(scores):
+                raise ParameterError(
+                    f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their "
+                    "order"
+                )
+            given = {**shared, "scores": range(len(scores), 0, -1) if missing else scores}
+            if isinstance(given["vectors"], str):
+                given["vectors"] = list(map(read["vector"], documents))
+            if group is not None:
+                given["groups"] = [read["metadata"](document).get(group) for document in documents]
+            return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **given)]
+
+    return Adapter
 
 
 def _with_score(scored: Any) -> Any:
@@ -548,10 +552,22 @@ def _with_score(scored: Any) -> Any:
     )
 
 
-def _field(document: Any, name: Any, option: str, otherwise: str) -> Any:
-    """Return a field of the metadata of LangChain's documents."""
-    if not hasattr(document, "metadata"):
+def _page_content(document: Any) -> Any:
+    """Return the text of a document of LangChain."""
+    if not hasattr(document, "page_content"):
         raise ParameterError(f"{shown(document)} is no document of LangChain: greylag.rerank(query, texts) takes texts")
+    return document.page_content
+
+
+def _score(document: Any, name: str | None) -> Any:
+    """Return the retriever's score of a document of LangChain, or None: the field of the default need not be there."""
+    if name in {None, "score"}:
+        return document.metadata.get(name)
+    return _field(document, name, "score=", "give score=None to go by the order of the documents")
+
+
+def _field(document: Any, name: Any, option: str, otherwise: str) -> Any:
+    """Return a field of the metadata of a document of LangChain."""
     if name not in document.metadata:
         there = ", ".join(document.metadata) or "nothing"
         raise ParameterError(

@@ -28,6 +28,7 @@ from tests.refusals import refuses
 
 INDEX = PositionalIndex.from_texts({str(i): text for i, text in enumerate(PASSAGES)})
 RANKING = Ranking("q", "cat", tuple("01234"), np.array(SCORED))
+PADDED = PositionalIndex.from_texts({str(n): text for n, text in enumerate([*PASSAGES, *[""] * 50])})
 ROWS = np.random.default_rng(0).standard_normal((5, 4))
 
 
@@ -128,7 +129,19 @@ def test_scores_in_any_order_identifiers_and_a_limit():
     passages, scores = [PASSAGES[i] for i in order], [SCORED[i] for i in order]
     found = rerank("cat", dict(zip(["p3", "p0", "p4", "p2", "p1"], passages, strict=True)), scores, top_k=2)
     assert [new.text for new in found] == [new.text for new in rerank("cat", PASSAGES, SCORED)][:2]
-    assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1)
+    assert found[0] == RankedPassage("the cat sat", "p0", 5.0, 1, 1, 0.9)
+
+
+def test_the_original_score_is_the_retrievers_or_that_of_what_ranked_first():
+    unit, by_words = ROWS / np.linalg.norm(ROWS, axis=1)[:, None], dict(by_bm25(PADDED, "cat flow", RANKING.docids))
+    for scores, given, original in (
+        (SCORED, {}, SCORED),
+        (None, {"vectors": ROWS, "query_vector": ROWS[3]}, unit @ unit[3]),
+        (None, {}, [by_words[docid] for docid in RANKING.docids]),
+    ):
+        found = rerank("cat flow", PASSAGES, scores, method="mmr", relevance_weight=0.1, **given)
+        assert sorted(new.position for new in found) == [0, 1, 2, 3, 4]
+        np.testing.assert_allclose([new.original_score for new in found], [original[new.position] for new in found])
 
 
 def test_mappings_are_taken_by_identifier():
@@ -330,9 +343,7 @@ def test_statistics_are_those_of_the_background_and_the_passages(scores, monkeyp
 def test_without_background_documents_without_the_words_are_supposed():
     found = rerank("cat flow dog", PASSAGES)
     assert found == rerank("cat flow dog", PASSAGES, method="general")
-    padded = {f"{n}": text for n, text in enumerate(PASSAGES)} | {f"e{n}": "" for n in range(50)}
-    index = PositionalIndex.from_texts(padded)
-    expected = GeneralRanker(index)(by_bm25(index, "cat flow dog", tuple(padded)[:5]))
+    expected = GeneralRanker(PADDED)(by_bm25(PADDED, "cat flow dog", RANKING.docids))
     assert placed(found) == [(int(docid), score) for docid, score in expected]
     assert [new.position for new in rerank("cat", PASSAGES, method="mmr", relevance_weight=1.0)][:2] == [0, 1]
 

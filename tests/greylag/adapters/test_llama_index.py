@@ -49,7 +49,7 @@ def test_nodes_without_scores_go_by_their_order():
 
 
 def test_it_can_be_pickled():
-    postprocessor = llama_index_postprocessor(method="mmr>>group-limit(max_per_group=1)", group="g", vectors=lengths)
+    postprocessor = llama_index_postprocessor("mmr>>group-limit(max_per_group=1)", group="g", vectors=lengths)
     again = pickle.loads(pickle.dumps(postprocessor))
     found, expected = (one.postprocess_nodes(nodes(), query_str="cat") for one in (again, postprocessor))
     assert found == expected
