@@ -67,8 +67,8 @@ class Reranker:
     ----------
     method : str or callable, default "mmr"
         A stage as in ``greylag rerank --stage``, be it of another package: "general", "mmr", "msd", "dpp",
-        "essential-pages", "coverage", "manifold", "rm3", "xquad", "pm2", "group-limit" or, with the option `model`,
-        "svmdiv", "cssvm" and "mrf". Several are joined, each with its own options:
+        "essential-pages", "coverage", "manifold", "rm3", "xquad", "pm2", "group-limit", "near-duplicates" or, with the
+        option `model`, "svmdiv", "cssvm" and "mrf". Several are joined, each with its own options:
         "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
         passages to a stage. Docids are the passages' positions, and with a background "passage " and the position.
     background : PositionalIndex, optional
@@ -137,7 +137,8 @@ class Reranker:
             given = {name: value for name, value in trial.items() if name in known} | of_stage
             if vectors:
                 given["vectors"] = ArrayVectors(["0"], [[1.0]])
-                given.pop("latent", None)  # of an index, in whose place the vectors stand here
+                for of_index in ("latent", "containment"):  # in whose place the vectors stand here
+                    given.pop(of_index, None)
             elif "index" in known:
                 given["index"] = self._index({"passage 0": ""})
             stage(**given)

@@ -5,7 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greylag.diversity import CSSVM, DPP, MMR, MSD, PM2, DiversityStage, GroupLimit, SVMDiv, XQuAD, subtopic_gain
+from greylag.diversity import (
+    CSSVM,
+    DPP,
+    MMR,
+    MSD,
+    PM2,
+    DiversityStage,
+    GroupLimit,
+    NearDuplicates,
+    SVMDiv,
+    XQuAD,
+    subtopic_gain,
+)
 from greylag.evaluation import Subtopics
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import FeatureSpec
@@ -54,6 +66,8 @@ MAKERS = {
     "mrf": lambda index=INDEX: ModelRanker(RankingModel(FEATURES, weights=(0.5, 0.5)), index),
     "mrf-negative": lambda index=INDEX: ModelRanker(RankingModel(FEATURES, weights=(0.5, -0.5)), index),
     "msd-dense": lambda index=INDEX, **sizes: MSD(vectors=VECTORS, **sizes),
+    "near-duplicates": lambda index=INDEX, **sizes: NearDuplicates(index, threshold=0.4, n=1, **sizes),
+    "near-duplicates-dense": lambda index=INDEX, **sizes: NearDuplicates(vectors=VECTORS, threshold=0.5, **sizes),
     "pm2": lambda index=INDEX, **sizes: PM2(index, ASPECTS, **sizes),
     "svmdiv": lambda index=INDEX, **sizes: SVMDiv(samples.MODEL, index, **sizes),
     "xquad": lambda index=INDEX, **sizes: XQuAD(index, ASPECTS, **sizes),

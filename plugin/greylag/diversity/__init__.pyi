@@ -16,6 +16,7 @@ from .mmr import MMR as MMR
 from .mmr import MarginalRelevance as MarginalRelevance
 from .model import DiversityModel as DiversityModel
 from .msd import MSD as MSD
+from .near_duplicates import NearDuplicates as NearDuplicates
 from .pm2 import PM2 as PM2
 from .random_order import RandomOrder as RandomOrder
 from .recipe import DiversityRecipe as DiversityRecipe

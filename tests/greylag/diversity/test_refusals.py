@@ -15,6 +15,7 @@ from greylag.diversity import (
     CoverageModel,
     DiversityModel,
     GroupLimit,
+    NearDuplicates,
     RandomOrder,
     SVMDiv,
     XQuAD,
@@ -27,6 +28,7 @@ from greylag.diversity import (
 from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.coverage_model import CoverageFeatures
 from greylag.errors import ModelError, ParameterError
+from greylag.index.vectors import ArrayVectors
 from greylag.ranking import Run
 from tests.greylag.diversity import samples
 from tests.refusals import refuses
@@ -64,6 +66,11 @@ def make(titles=None):
         (lambda: GroupLimit({}, decay=-0.1), "decay|-0.1"),
         (lambda: GroupLimit({}, decay=1.5), "decay|1.5"),
         (lambda: GroupLimit({}, min_relevance=1.1), "min_relevance|1.1"),
+        (lambda: NearDuplicates(INDEX, threshold=80), "threshold|[0, 1]|80"),
+        (lambda: NearDuplicates(INDEX, n=0), "n must be|0"),
+        (lambda: NearDuplicates(INDEX, max_per_group=0), "max_per_group|0"),
+        (NearDuplicates, "index or vectors|neither"),
+        (lambda: NearDuplicates(vectors=ArrayVectors(["a"], [[1.0]]), containment=True), "containment|n-grams"),
         (lambda: PM2(INDEX, {}, aspect_weight=-1), "aspect_weight|-1"),
         (lambda: XQuAD(INDEX, {}, relevance_weight=1.5), "relevance_weight|1.5"),
         (lambda: XQuAD(INDEX), "aspects=FILE"),
