@@ -99,10 +99,10 @@ class RankingData:
             )
         if not (grades == np.round(grades)).all():
             raise ParameterError("y has grades that are not whole numbers")
-        if sizes.ndim != 1 or (sizes < 0).any() or sizes.sum() != len(features):
+        if sizes.ndim != 1 or ((sizes < 0) | (sizes % 1 != 0)).any() or sizes.sum() != len(features):
             raise ParameterError(
-                f"groups are the numbers of documents of queries, which add up to the {len(features)} rows of X, not "
-                f"to {sizes.sum()}"
+                f"groups are whole numbers, the documents of each query, and add up to the {len(features)} rows of X, "
+                f"not to {sizes.sum()}"
             )
         whole, ends = grades.astype(np.int64), np.cumsum([0, *sizes], dtype=np.int64)
         return cls(

@@ -140,14 +140,15 @@ def in_full(method, rows, relevance, w, k):
     levels=st.sampled_from([1, 3, 1000]),
     common=st.sampled_from([0.0, 1.0, 30.0]),
     gains_matter=st.booleans(),
+    zero=st.booleans(),
 )
-def test_picks_are_those_of_all_gains(method, dtype, seed, n, m, w, k, copies, levels, common, gains_matter):
+def test_picks_are_those_of_all_gains(method, dtype, seed, n, m, w, k, copies, levels, common, gains_matter, zero):
     """With ties: equal vectors, a zero vector, and few different scores; and with vectors that are nearly alike."""
     rng = np.random.default_rng(seed)
-    rows = rng.standard_normal((n, m)) + common * rng.standard_normal(m)
+    rows = (rng.standard_normal((n, m)) + common * rng.standard_normal(m)) * rng.uniform(0.1, 10.0, (n, 1))
     repeated = rng.random(n) < copies
     rows[repeated] = rows[rng.integers(0, n, repeated.sum())]
-    rows[rng.integers(n)] = 0.0
+    rows[rng.integers(n)] *= 1.0 - zero  # rows of which one is 0 are estimated from rows of unit length
     relevance = unit_range(np.sort(rng.integers(0, levels, n).astype(float))[::-1])
     rows = rows.astype(dtype)
     with pytest.MonkeyPatch.context() as patch:

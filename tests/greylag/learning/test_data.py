@@ -317,6 +317,7 @@ def test_arrays_become_the_data_that_they_were_taken_from():
     np.testing.assert_array_equal(again.offsets, data.offsets)
     np.testing.assert_array_equal(again.features, data.features)
     np.testing.assert_array_equal(again.grades, data.grades)
+    assert RankingData.from_arrays(data.X, data.y, [0, *data.groups]).groups.tolist() == [0, *data.groups]
     for first, end, relevant in zip(data.offsets, data.offsets[1:], again.relevant_grades, strict=False):
         assert relevant.tolist() == sorted((g for g in data.grades[first:end] if g > 0), reverse=True)
 
@@ -351,6 +352,7 @@ def with_value(value):
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1.5], [2]), "grades whole"),
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [1, 2]), "2 rows 3"),
         (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [3, -1]), "2 rows X"),
+        (lambda: RankingData.from_arrays([[1.0], [2.0]], [0, 1], [1.5, 0.5]), "groups whole 2 rows"),
         (lambda: RankingData.from_arrays([[1.0], [np.nan]], [0, 1], [2]), "feature 1 document 2 nan"),
     ],
 )
