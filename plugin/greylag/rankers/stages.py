@@ -1,4 +1,6 @@
-"""Stages: by a linear model, also of runs to fuse, by RM3, by any estimator; and the query left out of its results."""
+"""Stages: by a linear model, also of runs to fuse, by RM3, by any estimator;
+the query left out of its results, and documents by their best passages.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from greylag.core import missing_documents
-from greylag.core.checks import check_fractions
+from greylag.core.checks import check_counts, check_fractions
 from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.errors import ModelError, ParameterError
@@ -136,6 +138,43 @@ class LeaveOutSelf(Stage):
     def __call__(self, ranking: Ranking) -> Ranking:
         """Remove the query's own document."""
         return ranking.select(np.array([docid != ranking.qid for docid in ranking.docids], dtype=bool))
+
+
+@dataclass(frozen=True)
+class MaxPassage(Stage):
+    """Ranks documents by their best passages, as Pyserini's ``--max-passage``.
+
+    The document of a passage is its identifier up to the first `delimiter`, such as "d1" of "d1#3". Its first passage
+    gives rank and score; later stages know documents, and no passages.
+
+    Parameters
+    ----------
+    delimiter : str, default "#"
+        What separates a document's identifier from the passage's. An identifier without it is a document's.
+    hits : int >= 1, optional
+        The number of documents to keep; by default all. Pyserini's ``--max-passage-hits`` is 100 by default.
+    """
+
+    reads_query = False
+
+    delimiter: str = "#"
+    hits: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.delimiter:
+            raise ParameterError("delimiter is empty: give the characters before a passage's number, such as '#'")
+        if self.hits is not None:
+            check_counts(hits=self.hits)
+
+    def __call__(self, ranking: Ranking) -> Ranking:
+        """Rank the documents of one query."""
+        first: dict[str, float] = {}
+        for docid, score in zip(ranking.docids, ranking.scores.tolist(), strict=True):
+            if not (document := docid.partition(self.delimiter)[0]):
+                raise ParameterError(f"query {ranking.qid}: nothing is before {self.delimiter!r} in {docid!r}")
+            first.setdefault(document, score)
+        documents = Ranking(ranking.qid, ranking.query, tuple(first), np.array([*first.values()]))
+        return documents if self.hits is None else documents.head(self.hits)
 
 
 @dataclass(frozen=True)

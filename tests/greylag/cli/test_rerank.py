@@ -35,7 +35,7 @@ from greylag.features.evidence import RunScore
 from greylag.features.spelling import parse_feature
 from greylag.index.vectors import ArrayVectors
 from greylag.manifold import ManifoldRanker
-from greylag.rankers import RankingModel
+from greylag.rankers import MaxPassage, RankingModel
 from greylag.ranking import SEEN
 from greylag.runtime import read_json_lines
 from greylag.trec import read_subtopic_qrels, read_titles
@@ -64,6 +64,25 @@ def test_queries_that_are_documents_are_left_out_as_in_beir(command, made, tmp_p
     expected = np.mean([of_query["ndcg_cut_10"] for of_query in theirs.values()])
     assert evaluate(others, qrels, "nDCG@10").means[0] == pytest.approx(expected, abs=1e-12)
     assert evaluate(first, qrels, "nDCG@10").means[0] < expected - 0.05
+
+
+def test_passages_to_documents_by_the_best_passage(command, tmp_path):
+    """As `hits_iterator` of Pyserini's `OutputWriter` has it."""
+    random, rankings, expected = np.random.default_rng(0), [], {}
+    for qid in "ab":
+        passages = [f"d{d}#{p}" for d in range(6) for p in range(4)] + ["whole", "d7#1#2"]
+        hits = list(zip(random.permutation(passages).tolist(), np.arange(26.0, 0, -1).tolist(), strict=True))
+        rankings.append(Ranking(qid, "", *map(tuple, zip(*hits, strict=True))))
+        seen = []
+        for docid, score in hits:
+            if docid.split("#")[0] not in [document for document, _ in seen]:
+                seen.append((docid.split("#")[0], score))
+        expected[qid] = seen[:5]
+    write_run(Run(tuple(rankings)), tmp_path / "passages.run")
+    words = ["--run", tmp_path / "passages.run", "--stage", "max-passage(hits=5)", "--out", tmp_path / "documents.run"]
+    assert command("rerank", *words) == (0, "", "")
+    assert {qid: [*ranked] for qid, ranked in read_run(tmp_path / "documents.run").items()} == expected
+    assert len(MaxPassage()(rankings[0])) == 8
 
 
 def test_features_read_from_other_files(command, made, ranked, tmp_path):

@@ -13,7 +13,7 @@ from greylag.features.feature import unique_features
 from greylag.features.spelling import find_feature, parse_feature
 from greylag.index import PositionalIndex
 from greylag.learning import GreedySelection, useful_features
-from greylag.rankers import EstimatorRanker, LengthSlopes, ModelRanker, RankingModel, RM3Stage, engine_model
+from greylag.rankers import EstimatorRanker, LengthSlopes, MaxPassage, ModelRanker, RankingModel, RM3Stage, engine_model
 from greylag.ranking import Ranking, Run
 from greylag.recipes import (
     Automatic,
@@ -84,6 +84,9 @@ CALLS = [
     (lambda: RM3Recipe(grid=without("original_weight")), "no values for original_weight"),
     (lambda: RM3Stage(INDEX, original_weight=2), "original_weight must be in [0, 1], not 2"),
     (lambda: RM3Stage(INDEX, fb_docs=0), "fb_docs"),
+    (lambda: MaxPassage(""), "delimiter is empty"),
+    (lambda: MaxPassage(hits=0), "hits must be an integer of at least 1"),
+    (lambda: MaxPassage()(Ranking("q7", "", ("a#1", "#2"), [2, 1])), "query q7: nothing is before '#' in '#2'"),
     (lambda: FeatureSources(depth=0), "depth must be an integer of at least 1, not 0"),
     (lambda: AutomaticRecipe(sources=FeatureSources(grid=without("fb_docs"))).fit(RUN, QRELS, INDEX), "for fb_docs"),
     (lambda: Automatic("AP", folds=1), "folds is 1"),
