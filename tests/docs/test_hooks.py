@@ -96,7 +96,7 @@ def test_options_that_the_pages_name_exist():
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    others = {"--help", "--no-deps"}  # of every command, and of pip
+    others = {"--help", "--no-deps", "--max-passage"}  # of every command, of pip, and of Pyserini
     others |= {"--port", "--nworkers", "--nthreads", "--array", "--cpus-per-task"}  # of Dask and SLURM
     for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
         assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8"))) <= known | others, page
