@@ -60,7 +60,10 @@ Baseline = Annotated[str | None, typer.Option("--baseline", help="TREC run to co
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
 TheCorrection = Annotated[
-    Correction, typer.Option("--correction", help="Correction of p values: Holm, or Benjamini and Hochberg.")
+    Correction,
+    typer.Option(
+        "--correction", help="Correction of p values: Holm, Benjamini and Hochberg, or Tukey's HSD, with --all-pairs."
+    ),
 ]
 Margin = Annotated[
     float | None,

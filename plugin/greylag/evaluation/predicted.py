@@ -18,7 +18,15 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import SIGNIFICANCE_LEVEL
 from greylag.evaluation.scores import Scores, evaluate
-from greylag.evaluation.significance import MOST_SENTENCES, Correction, as_array, check_comparable, correct, marked_p
+from greylag.evaluation.significance import (
+    MOST_SENTENCES,
+    Correction,
+    Design,
+    as_array,
+    check_comparable,
+    correct,
+    marked_p,
+)
 from greylag.ranking import FloatArray, Run
 from greylag.trec import Qrels
 
@@ -244,6 +252,7 @@ def evaluate_with_predictions(
     correction : {"holm", "bh"}, default "holm"
         Of the p-values of the differences.
     """
+    Design(correction=correction)  # refuses a correction of all pairs
     check_comparable(people, baseline)
     check_comparable(predicted)
     first, names = next(iter(people.values())), list(people)

@@ -19,20 +19,30 @@ from greylag.errors import ParameterError
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.power import POWER, SIGNIFICANCE_LEVEL, critical_t, detectable_difference
 from greylag.evaluation.scores import Scores
+from greylag.evaluation.tukey import residual_variance, tukey_critical, tukey_p
 from greylag.ranking import FloatArray
 
 Test = Literal["t", "wilcoxon", "randomization"]
 Alternative = Literal["two-sided", "greater"]
-Correction = Literal["holm", "bh"]  # of `compare_scores`
+Correction = Literal["holm", "bh", "tukey"]  # of `compare_scores`
 
 RESAMPLES = 2**16
 DIFFERENCE_DECIMALS = 12
 
 TEST_NAMES = {"t": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test", "randomization": "randomisation test"}
-CORRECTION_NAMES = {"holm": "Holm's", "bh": "Benjamini & Hochberg's", "max-t": "Westfall & Young's max-t"}
+CORRECTION_NAMES = {
+    "holm": "Holm's",
+    "bh": "Benjamini & Hochberg's",
+    "tukey": "Tukey's HSD",
+    "max-t": "Westfall & Young's max-t",
+}
 COLUMNS_NOTE = (
     "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the smallest "
     "true diff that a t-test on this many queries detects with 80 % power, corrected as p is"
+)
+TUKEY_NOTE = (
+    "low, high: 95 % intervals of all pairs' diffs at once; d: diff / residual SD; detectable: the smallest true diff "
+    "that this test detects with 80 % power"
 )
 MOST_SENTENCES = 3  # comparisons that are written out; a table stands for more
 MAX_TERMINAL_COLUMNS = 9  # columns of `comparison_table` that fit a terminal
@@ -152,10 +162,20 @@ class Significance(Printed):
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided, better than the baseline"
         number = self.together or len(self.comparisons)
         over = f"{number} comparison{'s' if number != 1 else ''}"
+        if self.correction == "tukey":
+            return (
+                "Corrected p: Tukey's HSD of all pairs (two-way analysis of variance without replication, topics as "
+                f"blocks), times the number of measures, over {over}; * below {SIGNIFICANCE_LEVEL}."
+            )
         return (
             f"Corrected p: {TEST_NAMES[self.test]}, {sides}, {CORRECTION_NAMES[self.correction]} correction over "
             f"{over}; * below {SIGNIFICANCE_LEVEL}."
         )
+
+    @property
+    def columns_note(self) -> str:
+        """The meaning of the table's columns."""
+        return TUKEY_NOTE if self.correction == "tukey" else COLUMNS_NOTE
 
     def _table(self) -> Table:
         return replace(narrow_table(self), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
@@ -229,11 +249,16 @@ class Design:
     correction: Correction = "holm"
     seed: int = 0
     margin: float | None = None
+    all_pairs: bool = False
 
     def __post_init__(self) -> None:
         check_choice("test", self.test, get_args(Test))
         check_choice("alternative", self.alternative, get_args(Alternative))
         check_choice("correction", self.correction, get_args(Correction))
+        if self.correction == "tukey" and not self.all_pairs:
+            raise ParameterError("correction 'tukey' is of all pairs of runs: compare all pairs, without a baseline")
+        if self.correction == "tukey" and (self.test, self.alternative, self.margin) != ("t", "two-sided", None):
+            raise ParameterError("correction 'tukey' is a test of its own: leave test, alternative and margin out")
         if self.margin is not None:
             check_positive(margin=self.margin)
 
@@ -286,9 +311,13 @@ def compare_scores(
         The test.
     alternative : {"two-sided", "greater"}, default "two-sided"
         "greater" tests whether the run is better than the baseline.
-    correction : {"holm", "bh"}, default "holm"
+    correction : {"holm", "bh", "tukey"}, default "holm"
         "holm" controls the probability of any false finding (`holm`), "bh" the expected share of false ones among the
-        findings (Benjamini & Hochberg 1995, `scipy.stats.false_discovery_control`).
+        findings (Benjamini & Hochberg 1995, `scipy.stats.false_discovery_control`). "tukey" is Tukey's HSD of all
+        pairs of m runs on n queries, as NTCIR has it (Sakai 2018): with the residual variance V of the two-way analysis
+        of variance without replication, p = P(Q > |D| / sqrt(V / n)) for the studentized range Q of m means with
+        (m - 1)(n - 1) degrees of freedom, d is D / sqrt(V), and intervals hold for all pairs at once. The corrected p
+        is p times the number of measures.
     seed : int >= 0, default 0
         Seeds the random flips anew for each comparison, so that comparisons do not affect each other.
     margin : float > 0, optional
@@ -303,7 +332,7 @@ def compare_scores(
     CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
     Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
-    design = Design(test, alternative, correction, seed, margin)
+    design = Design(test, alternative, correction, seed, margin, all_pairs=baseline is None and pairs is None)
     return compare_collections({"": scores}, pairs, baseline, design)[""]
 
 
@@ -330,8 +359,12 @@ def compare_collections(
         _compare(collections[collection], run, against, column, design, len(planned))
         for collection, against, run, column in planned
     ]
-    corrected = correct([c.p for c in comparisons], design.correction).tolist()
-    comparisons = [replace(c, corrected_p=p) for c, p in zip(comparisons, corrected, strict=True)]
+    if design.correction == "tukey":
+        families = len({(collection, column) for collection, *_, column in planned})
+        comparisons = _tukey(collections, planned, comparisons, families)
+    else:
+        corrected = correct([c.p for c in comparisons], design.correction).tolist()
+        comparisons = [replace(c, corrected_p=p) for c, p in zip(comparisons, corrected, strict=True)]
     if design.margin is not None:
         # Among themselves: equivalence is another family of hypotheses.
         same = correct([c.equivalence_p or 0.0 for c in comparisons], design.correction).tolist()
@@ -347,6 +380,38 @@ def compare_collections(
         )
         for name in collections
     }
+
+
+def _tukey(
+    collections: Mapping[str, Mapping[str, Scores]],
+    planned: Sequence[tuple[str, str, str, int]],
+    comparisons: Sequence[Comparison],
+    families: int,
+) -> list[Comparison]:
+    """Replace the t-tests of all pairs by Tukey's HSD of each measure, corrected over so many `families` of pairs."""
+    found = list(comparisons)
+    for family in dict.fromkeys((collection, column) for collection, *_, column in planned):
+        places = [place for place, (name, *_, column) in enumerate(planned) if (name, column) == family]
+        values = np.array([run.values[:, family[1]] for run in collections[family[0]].values()])
+        variance, freedom = residual_variance(values)
+        error = math.sqrt(2 * variance / values.shape[1])
+        critical = tukey_critical(len(values), freedom, families)
+        shown = figures(0.0, error, freedom + 1, critical, critical)
+        differences = np.round([found[place].difference for place in places], DIFFERENCE_DECIMALS)
+        # Without a residual, any test finds any difference.
+        t = differences / error if error else np.where(differences, np.copysign(np.inf, differences), 0.0)
+        p_values = tukey_p(np.abs(t), len(values), freedom)
+        for place, statistic, p in zip(places, t.tolist(), p_values.tolist(), strict=True):
+            difference = found[place].difference
+            found[place] = replace(
+                found[place],
+                effect_size=difference / math.sqrt(variance) if variance else None,
+                **{**shown, "interval": (difference - critical * error, difference + critical * error)},
+                statistic=statistic,
+                p=p,
+                corrected_p=min(1.0, families * p),
+            )
+    return found
 
 
 def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:

@@ -33,7 +33,6 @@ from greylag.evaluation.scores import (
     ranking_keys,
 )
 from greylag.evaluation.significance import (
-    COLUMNS_NOTE,
     Correction,
     Design,
     Significance,
@@ -126,7 +125,7 @@ class Evaluation:
             notes.append(note)
         elif tests and not per_query:
             compared = comparison_table("", tests) if wide else narrow_table(tests)
-            caption = f"{tests.method}\n{COLUMNS_NOTE}.{equivalence_note(tests)}"
+            caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
         notes.append(unjudged_note(self.unjudged or {}))
         if self.holes and tests and many:
@@ -260,7 +259,7 @@ def compare(
     if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
         raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
     # Before runs are read, so that nothing stops after the work for a reason that was known before.
-    design = Design(test, correction=correction, margin=margin)
+    design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
     judged, by_subtopic = _judgements(qrels)
     guesses = judged if predicted is None else as_qrels(_judgements(predicted)[0])
     if measures is None:
