@@ -98,7 +98,7 @@ def test_documents_outside_the_index(caplog):
     np.testing.assert_array_equal(values[0], values[1:].min(axis=0))
     assert "query q7: 1 of 3 documents of 1 queries are unknown, such as x" in caplog.text
     assert extractor.knows(["x", "1"]).tolist() == [False, True]
-    signed = extractor(Ranking("q7", "cat dog", ("x", "1", "2"), np.zeros(3)), [-0.5, 2.0])
+    signed = extractor(Ranking("q7", "cat dog", ("x", "1", "2"), np.zeros(3)), [-0.5, 0.5])
     assert signed[0].tolist() == [values[1:, 0].max(), values[1:, 1].min()]
     assert not extractor(Ranking("q", "cat", ("x", "y"), np.zeros(2))).any()
     assert extractor(Ranking("q", "cat", (), np.zeros(0))).shape == (0, 2)

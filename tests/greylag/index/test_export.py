@@ -16,6 +16,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
 from greylag.index import array_folder
 from greylag.index.array_folder import _seal, _unseal
+from greylag.index.lucene import bulk_calls
 from greylag.index.lucene.lucene_index import LuceneIndex
 from greylag.index.positional import PositionalIndex
 from greylag.index.tables import DTYPES
@@ -42,6 +43,21 @@ def test_an_export_equals_the_index_from_texts(index):
         for mine, theirs in zip(made.token_stream(own), exported.token_stream(number), strict=True):
             np.testing.assert_array_equal(mine, theirs)
     assert exported.analyze("Banks of America") == made.analyze("Banks of America")
+
+
+def test_an_export_block_by_block_has_the_same_bytes(tmp_path, monkeypatch):
+    def small_blocks(self):
+        yield from bulk_calls.postings_blocks(self._terms("contents"), 500)
+
+    words = np.random.default_rng(0).integers(30, size=(200, 20))
+    index = make_index(tmp_path, {f"d{i}": " ".join(f"w{word}" for word in text) for i, text in enumerate(words)})
+    PositionalIndex.from_lucene(index)
+    (folder,) = exports(index)
+    whole = {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+    shutil.rmtree(folder)
+    monkeypatch.setattr(LuceneIndex, "postings_blocks", small_blocks)
+    PositionalIndex.from_lucene(index)
+    assert {path.name: path.read_bytes() for path in folder.glob("*.npy")} == whole
 
 
 def test_an_index_is_exported_once(index, caplog):
