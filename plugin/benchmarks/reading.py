@@ -1,4 +1,4 @@
-"""Commands on large runs: CPU time, start included, against ten lines of Python that call pytrec_eval."""
+"""Large files: commands on runs, start included, against ten lines of Python that call pytrec_eval; LETOR text."""
 
 import os
 import resource
@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.harness import FULL, Row
+from benchmarks.harness import FULL, Row, cpu_seconds
+from greylag.learning import read_features
 
 SCRIPT = """
 import sys
@@ -49,6 +50,10 @@ def rows() -> Iterator[Row]:
         yield Row(f"evaluate {topics * DEPTH:.0e} lines / ten lines of Python", ratio, "x", "at most 1")
         fuse = [*greylag, "--jobs", "1", "fuse", "--run", runs[0], "--run", runs[1], "--out", Path(folder, "fused")]
         yield Row(f"fuse two runs of {topics * DEPTH:.0e} lines", cpu_of(fuse), "s", "40 at 1e+07 lines")
+        features = Path(folder, "features.txt")
+        write_features(features, np.random.default_rng(0))
+        spent = cpu_seconds(lambda: read_features(features), 3)
+        yield Row("LETOR text", features.stat().st_size / 1e6 / spent, "MB per CPU s", "at least 100")
 
 
 def write_run(path: Path, topics: int, rng: np.random.Generator) -> None:
@@ -58,6 +63,15 @@ def write_run(path: Path, topics: int, rng: np.random.Generator) -> None:
             names = rng.choice(8_800_000, DEPTH, replace=False).tolist()
             ranked = enumerate(zip(names, np.sort(rng.gamma(2, 5, DEPTH))[::-1].tolist(), strict=True), 1)
             out.writelines(f"{topic} Q0 msmarco_doc_{name:08} {rank} {score:.6f} a\n" for rank, (name, score) in ranked)
+
+
+def write_features(path: Path, rng: np.random.Generator) -> None:
+    """Write 500 queries of 120 documents and 136 features, of which half are integers."""
+    with path.open("w") as out:
+        for query in range(500):
+            for row in rng.gamma(1, 3, (120, 136)).tolist():
+                cells = " ".join(f"{n}:{int(value) if n % 2 else f'{value:.6f}'}" for n, value in enumerate(row, 1))
+                out.write(f"{int(row[0]) % 5} qid:{query} {cells}\n")
 
 
 def cpu_of(command: list[str | Path]) -> float:

@@ -21,7 +21,7 @@ from greylag.passages import Reranker
 from greylag.ranking import Query, Ranking
 from greylag.runtime.compilation import unannounced
 from greylag.stages import find_stage, registered_stages, required_parameters, stage_parameters
-from greylag.trec.scan import scan
+from greylag.trec.scan import scan, scan_features
 
 _TEXTS = {
     "1": "heat flow in a boundary layer of heated air",
@@ -56,6 +56,7 @@ def steps() -> Iterator[tuple[str, float]]:
     index = PositionalIndex.from_texts(_TEXTS)
     work: list[tuple[str, Callable[[], Any]]] = [
         ("reading of runs", partial(scan, b"1 Q0 1 1 1 run\n")),
+        ("reading of features", _letor_text),
         ("reranking of passages", _passages),
     ]
     for where, kind in (("texts", index), ("index files", _read_only(index))):
@@ -64,6 +65,11 @@ def steps() -> Iterator[tuple[str, float]]:
         start = time.perf_counter()
         use()
         yield name, time.perf_counter() - start
+
+
+def _letor_text() -> None:
+    if block := scan_features(b"1 qid:1 1:1\n", 0, 1):
+        block.table()
 
 
 def _passages() -> None:

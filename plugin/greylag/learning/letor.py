@@ -28,6 +28,7 @@ from greylag.runtime.files import (
     read_rows,
     read_text_blocks,
 )
+from greylag.trec import scan
 
 
 def write_features(
@@ -168,9 +169,8 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     lines = rows = 0
     with Faults(path, lenient=None) as faults:
         for text in read_text_blocks(path, faults, BLOCK_BYTES):
-            block = text.removesuffix(b"\n").split(b"\n")
-            blocks.append(_parse_block(path, block, lines, rows))
-            lines += len(block)
+            blocks.append(_scan_block(path, text, lines, rows) or _parse_block(path, text, lines, rows))
+            lines += text.count(b"\n")
             rows += len(blocks[-1].docids)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
@@ -266,8 +266,19 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
     return found
 
 
-def _parse_block(path: str | Path, lines: list[bytes], before: int, rows: int) -> _Block:
+def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block | None:
+    """Do what `_parse_block` does, unless the file is small or something in the block out of the ordinary."""
+    found = scan.scan_features(text, before, MAX_NUMBER) if before or len(text) >= scan.MIN_BYTES else None
+    if not found or not (found.values.min() >= -MAX_FEATURE and found.values.max() <= MAX_FEATURE):
+        return None
+    _check_size(path, rows + len(found.grades), found.width)
+    names = {} if rows else _parse_block(path, text[: found.first], before, rows).names
+    return _Block(names, found.queries, found.grades, found.docids, found.table())
+
+
+def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block:
     """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
+    lines = text.removesuffix(b"\n").split(b"\n")
     numbers: list[int] = []
     heads, cells, docids, header, names = [], [], [], dict[int, str](), dict[int, str]()
     for number, line in enumerate(lines, before + 1):

@@ -1,7 +1,7 @@
-"""A compiled reader of runs' usual lines: a block of bytes at a time, or not at all.
+"""Compiled readers of the usual lines of runs and of LETOR text: a block of bytes at a time, or not at all.
 
-It knows six columns, separated by spaces or tabs, with a rank of digits and a finite decimal score. Of a block with
-anything else it says so, and the strict reader takes the whole block.
+They know names, digits and finite decimal numbers, separated by spaces or tabs. Of a block with anything else they say
+so, and the strict reader takes the whole block.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 from greylag.runtime.files import is_file
 
 MIN_BYTES = 1 << 22  # of a file for which importing Numba is worth it, which takes as long as 10^5 lines without
-# Integers of 15 digits and powers of ten up to 1e22 are floats, so that one division is the only rounding.
+# Powers of ten up to 1e22 are floats.
+WORDS = np.frombuffer(b"qid:docid=qid=", np.uint8)
 POWERS = np.array([float(f"1e{exponent}") for exponent in range(23)])
 
 
@@ -79,24 +81,72 @@ def scan(block: bytes) -> Scan | None:
     parts, length, length_of_others, number_of_others = found
     if not parts:
         return None
-    try:
-        spelt = numbers[:length_of_others].tobytes().split()
-        scores[others[:number_of_others]] = np.fromiter(map(float, spelt), np.float64, number_of_others)
-    except ValueError:
-        return None
+    scores[others[:number_of_others]] = _spelt(numbers[:length_of_others])
     docids = names[: length - 1].tobytes().decode().split("\n")
     first = first[: parts + 1]
     qids = [block[start : start + 300].split(None, 1)[0] for start in first[:-1, 1].tolist()]
     return Scan(block, lines, qids, first, docids, scores, ranks)
 
 
+class Features(NamedTuple):
+    """A block of LETOR text."""
+
+    first: int
+    """The end of the first line with a document, in bytes."""
+    queries: list[tuple[bytes, int]]
+    """The qids and numbers of successive documents."""
+    grades: IntArray
+    docids: list[str]
+    ends: IntArray
+    """Of each document's cells in `features` and `values`."""
+    features: NDArray[np.int32]
+    values: FloatArray
+    width: int
+    """The largest number of a feature."""
+
+    def table(self) -> FloatArray:
+        """Make an array of shape (documents, width), stored by column; a missing feature is 0."""
+        columns = np.zeros((self.width, len(self.ends)))
+        fill_columns(self.ends, self.features, self.values, columns)
+        return columns.T
+
+
+def scan_features(block: bytes, before: int, largest: int) -> Features | None:
+    """Read lines of LETOR text that come after `before` others, with numbers of features up to `largest`.
+
+    None without a document, or if a line is out of the ordinary: numbers of features rise in a line.
+    """
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    text, lines, cells = np.frombuffer(block, np.uint8).copy(), block.count(b"\n"), block.count(b":")
+    rows, spans = np.empty((lines, 4), np.int64), np.empty((lines, 2), np.int64)
+    features, values, others = np.empty(cells, np.int32), np.empty(cells), np.empty(cells, np.int64)
+    # The number of a line, which stands for a docid that is missing, may be longer than the line.
+    names, numbers = np.empty(len(block) + 20 * lines, np.uint8), np.empty(len(block), np.uint8)
+    found: Any = scan_rows(text, POWERS, before, largest, rows, spans, features, values, others, names, numbers)
+    documents, queries, width, length, length_of_others, number_of_others = found
+    if not documents:
+        return None
+    values[others[:number_of_others]] = _spelt(numbers[:length_of_others])
+    firsts, grades, of_query, ends = rows[:documents].T
+    qids, sizes = [block[start:end] for start, end in spans[:queries].tolist()], np.bincount(of_query).tolist()
+    docids, cells = names[: length - 1].tobytes().decode().split("\n"), ends[-1]
+    pairs = [*zip(qids, sizes, strict=True)]
+    return Features(int(firsts[0]), pairs, grades.copy(), docids, ends, features[:cells], values[:cells], width)
+
+
+def _spelt(numbers: Any) -> FloatArray:
+    """Read numbers that `number_at` leaves to Python, from bytes with a line for each."""
+    return np.array([*map(float, numbers.tobytes().split())])
+
+
 @compiled()
-def scan_lines(  # noqa: PLR0912, PLR0915
+def scan_lines(  # noqa: PLR0912
     text: Any, powers: Any, names: Any, numbers: Any, scores: Any, ranks: Any, first: Any, others: Any
 ) -> Any:
     """Fill in the columns; return the numbers of parts (0 if a line is odd), of bytes of names, and of other scores."""
     at, line, parts, length, spelt, left = 0, 0, 0, 0, 0, 0
-    before, before_length = 0, -1
+    before, before_length, odd = 0, -1, (0, 0, 0, 0)
     while at < len(text):
         begin, column = at, 0
         while True:
@@ -106,75 +156,219 @@ def scan_lines(  # noqa: PLR0912, PLR0915
                 at += 1
             end = at
             if start == end:
-                return 0, 0, 0, 0
+                return odd
             if column == 0:
                 # A comment, or a name that is cut off by `scan`.
                 if text[start] == 35 or end - start > 255:
-                    return 0, 0, 0, 0
-                same = end - start == before_length
-                for i in range(end - start) if same else range(0):
-                    if text[start + i] != text[before + i]:
-                        same = False
-                        break
-                if not same:
+                    return odd
+                if end - start != before_length or not equal(text, start, text, before, before_length):
                     first[parts, 0], first[parts, 1] = line, begin
                     parts += 1
                 before, before_length = start, end - start
             elif column == 2:
-                for i in range(start, end):
-                    names[length] = text[i]
-                    length += 1
-                names[length] = 10
-                length += 1
+                length = copy(text, start, end, names, length)
             elif column == 3:
                 rank = 0
                 for i in range(start, end):
                     if text[i] < 48 or text[i] > 57 or end - start > 9:
-                        return 0, 0, 0, 0
+                        return odd
                     rank = 10 * rank + (text[i] - 48)
                 ranks[line] = rank
             elif column == 4:
-                i, mantissa, digits, decimals, point = start, 0, 0, 0, False
-                if text[i] == 45 or text[i] == 43:
-                    i += 1
-                seen = False
-                while i < end:
-                    byte = text[i]
-                    if byte >= 48 and byte <= 57:
-                        seen = True
-                        if digits or byte > 48:
-                            digits += 1
-                        if digits <= 15:
-                            mantissa = 10 * mantissa + (byte - 48)
-                        decimals += point
-                    elif byte == 46 and not point:
-                        point = True
-                    else:
-                        break
-                    i += 1
-                if i == end and seen and digits <= 15 and decimals <= 22:
-                    value = mantissa / powers[decimals]
-                    scores[line] = -value if text[start] == 45 else value
-                else:
-                    # With an exponent or more digits, Python reads the number, which rounds correctly.
-                    for i in range(start, end):
-                        byte = text[i]
-                        if not ((byte >= 48 and byte <= 57) or byte in (43, 45, 46, 69, 101)):
-                            return 0, 0, 0, 0
-                        numbers[spelt] = byte
-                        spelt += 1
-                    numbers[spelt] = 10
-                    spelt += 1
-                    others[left] = line
+                stop, value = number_at(text, start, powers)
+                if stop != end:
+                    return odd
+                scores[line] = value
+                if np.isnan(value):
+                    spelt, others[left] = copy(text, start, end, numbers, spelt), line
                     left += 1
             column += 1
-            while text[at] == 32 or text[at] == 9:
-                at += 1
+            at = after_spaces(text, at)
             if text[at] == 10:
                 break
         if column != 6:
-            return 0, 0, 0, 0
+            return odd
         at += 1
         line += 1
     first[parts, 0], first[parts, 1] = line, at
     return parts, length, spelt, left
+
+
+@compiled()
+def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
+    text: Any, powers: Any, before: int, largest: int, rows: Any, spans: Any, features: Any, values: Any, others: Any,
+    names: Any, numbers: Any,
+) -> Any:  # fmt: skip
+    """Fill in the arrays of `scan_features`; return how much of each is used, or no rows if a line is odd."""
+    at, line, row, queries, cell, width, length, spelt, left = 0, before, 0, 0, 0, 0, 0, 0, 0
+    odd, words = (0, 0, 0, 0, 0, 0), np.empty((4, 2), np.int64)
+    while at < len(text):
+        line += 1
+        if text[at] == 35:
+            while text[at] != 10:
+                at += 1
+        at = after_spaces(text, at)
+        if text[at] == 10:
+            at += 1
+            continue
+        negative = text[at] == 45
+        start = at + (negative or text[at] == 43)
+        grade, end = integer_at(text, start, 999_999_999)
+        at = after_spaces(text, end)
+        if end == start or end - start > 9 or at == end or not equal(text, at, WORDS, 0, 4):
+            return odd
+        qid, digits = at + 4, True
+        at = qid
+        while text[at] > 32 and text[at] != 35:
+            digits = digits and text[at] >= 48 and text[at] <= 57
+            at += 1
+        end, number, space, first = at, 0, at, cell
+        at = after_spaces(text, at)
+        while text[at] != 10 and text[at] != 35:
+            below, start = number, at
+            number, at = integer_at(text, start, largest)
+            if space == start or text[start] == 48 or number <= below or number > largest or text[at] != 58:
+                return odd
+            start = at + 1
+            at, value = number_at(text, start, powers)
+            if at < 0:
+                return odd
+            features[cell], values[cell] = number, value
+            if np.isnan(value):
+                spelt, others[left] = copy(text, start, at, numbers, spelt), cell
+                left += 1
+            cell, space = cell + 1, at
+            at = after_spaces(text, at)
+        if qid == end or cell == first:
+            return odd
+        width, found = max(width, number), 0
+        at += text[at] == 35
+        while text[at] != 10:
+            at = after_spaces(text, at)
+            start = at
+            while text[at] > 32:
+                at += 1
+            if start < at and found < 4:
+                words[found, 0], words[found, 1] = start, at
+                found += 1
+            at = after_spaces(text, at)
+            if start == at:
+                return odd
+        at += 1
+        # "docid = NAME", as in the LETOR collections, and "NAME qid=NAME", as greylag writes it.
+        docid = 0
+        if found > 1 and words[0, 1] - words[0, 0] == 5 and words[1, 1] - words[1, 0] == 1:
+            docid = 2 * (equal(text, words[0, 0], WORDS, 4, 5) and equal(text, words[1, 0], WORDS, 9, 1))
+        if found > docid + 1 and equal(text, words[docid + 1, 0], WORDS, 10, 4):
+            if docid or words[1, 1] == words[1, 0] + 4:
+                return odd
+            if digits:
+                qid, end = words[1, 0] + 4, words[1, 1]
+        if found > docid:
+            length = copy(text, words[docid, 0], words[docid, 1], names, length)
+        else:
+            power = 10 ** int(np.log10(line + 0.5))
+            while power:
+                names[length] = 48 + line // power % 10
+                length, power = length + 1, power // 10
+            names[length] = 10
+            length += 1
+        last = spans[max(queries - 1, 0)]
+        if not queries or end - qid != last[1] - last[0] or not equal(text, qid, text, last[0], end - qid):
+            spans[queries, 0], spans[queries, 1] = qid, end
+            queries += 1
+        rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3] = at, -grade if negative else grade, queries - 1, cell
+        row += 1
+    return row, queries, width, length, spelt, left
+
+
+@compiled()
+def number_at(text: Any, at: int, powers: Any) -> Any:
+    """Read a decimal number; return its end, -1 if there is none, and its value, NaN if Python has to read it."""
+    sign = text[at]
+    at += sign == 45 or sign == 43
+    mantissa, digits, decimals, point, seen = 0, 0, 0, False, False
+    while True:
+        byte = text[at]
+        if byte >= 48 and byte <= 57:
+            seen = True
+            digits += digits > 0 or byte > 48
+            if digits <= 18:
+                mantissa = 10 * mantissa + (byte - 48)
+            decimals += point
+        elif byte == 46 and not point:
+            point = True
+        else:
+            break
+        at += 1
+    if text[at] == 69 or text[at] == 101:
+        negative = text[at + 1] == 45
+        start = at + 1 + (negative or text[at + 1] == 43)
+        exponent, at = integer_at(text, start, 999)
+        seen = seen and at > start
+        decimals += exponent if negative else -exponent
+    if not seen:
+        return -1, 0.0
+    if digits > 18 or decimals < 0 or decimals > 22:
+        return at, np.nan
+    power, high = powers[decimals], float(mantissa)
+    value = high / power
+    # Integers of 15 digits and powers of ten up to 1e22 are floats, so that the division is the only rounding.
+    if digits > 15:
+        # The remainder, by Dekker's exact product, decides the rounding, unless it is close to a tie.
+        a, b = 134217729.0 * value, 134217729.0 * power
+        a, b = a - (a - value), b - (b - power)
+        product = value * power
+        error = ((a * b - product) + a * (power - b) + (value - a) * b) + (value - a) * (power - b)
+        rest = (((high - product) - error) + float(mantissa - int(high))) / power
+        if value + rest * (1.0 - 1e-12) != value + rest * (1.0 + 1e-12):
+            return at, np.nan
+        value += rest
+    return at, -value if sign == 45 else value
+
+
+@compiled()
+def integer_at(text: Any, at: int, largest: int) -> Any:
+    """Read digits; return their number, one above `largest` for all beyond, and their end."""
+    number = 0
+    while text[at] >= 48 and text[at] <= 57:
+        number = min(10 * number + (text[at] - 48), largest + 1)
+        at += 1
+    return number, at
+
+
+@compiled()
+def after_spaces(text: Any, at: int) -> Any:
+    """Return the place after spaces and tabs."""
+    while text[at] == 32 or text[at] == 9:
+        at += 1
+    return at
+
+
+@compiled()
+def equal(one: Any, i: int, other: Any, j: int, n: int) -> Any:
+    """Return whether n bytes are equal; `one` may end before."""
+    for k in range(n):
+        if i + k >= len(one) or one[i + k] != other[j + k]:
+            return False
+    return True
+
+
+@compiled()
+def copy(text: Any, start: int, end: int, out: Any, at: int) -> Any:
+    """Copy bytes and add the end of a line; return the place after it."""
+    for i in range(start, end):
+        out[at] = text[i]
+        at += 1
+    out[at] = 10
+    return at + 1
+
+
+@compiled()
+def fill_columns(ends: Any, features: Any, values: Any, columns: Any) -> None:
+    """Put each document's values into an array of shape (features, documents)."""
+    cell = 0
+    for row in range(len(ends)):
+        while cell < ends[row]:
+            columns[features[cell] - 1, row] = values[cell]
+            cell += 1

@@ -1,5 +1,7 @@
 """Feature files: lossless round trips, and the format of the LETOR collections."""
 
+import random
+
 import numpy as np
 import pytest
 from fastrank import CDataset
@@ -16,6 +18,7 @@ from greylag.learning.greedy import GreedySelection
 from greylag.learning.letor import read_features, read_scores, write_features
 from greylag.ranking import Ranking
 from greylag.runtime import files
+from greylag.trec import scan
 
 NUMBER = str(letor.FIRST_NAMED_QID + 1)
 
@@ -80,6 +83,7 @@ def test_names_may_stand_in_a_comment_before_the_first_document_and_blank_lines_
     assert np.shares_memory(data.features, data.columns)
 
 
+SCANNED = 0, 1 << 60  # bytes of a file from which on the compiled reader is asked first
 D, E = "1 qid:1 1:2 # d\n", "1 qid:1 1:2 # e\n"
 BAD = {
     "no line with a document": ["# nothing\n"],
@@ -91,6 +95,7 @@ BAD = {
     ":1: form": ["1 qid:1 1 # d\n", "1 qid:1 1:0.1 2", "1 qid:1 #\n", "1 qid:1 \u0661:2", "1 qid:1 1000000000:2"],
     ":1: feature 1 finite": ["1 qid:1 1:1_0", "1 qid:1 1:nan", "1 qid:1 1:0x1", "1 qid:1 1:1.2.3", "1 qid:1 1:1e"],
     ":1: feature 1 twice": ["1 qid:1 1:2 1:3 # d\n"],
+    ":2: feature 1 twice": [f"{D}1 qid:1 1:2 1:3 # e\n"],
     ":2: feature 2 twice": ["1 qid:1 1:2\n1 qid:1 2:2 1:3 2:4 # d\n"],
     ":2: feature 3 1e+100": [f"{D}1 qid:1 3:-1e101 # e\n"],
     ":1: feature 1 beyond": ["1 qid:1 1:1e400 # d\n"],
@@ -114,7 +119,9 @@ def refuses(call, parts, error=FormatError):
 
 @pytest.mark.parametrize("block", [1, 20, letor.BLOCK_BYTES])
 @pytest.mark.parametrize("parts", BAD)
-def test_bad_files(tmp_path, parts, block, monkeypatch):
+@pytest.mark.parametrize("scanned", SCANNED)
+def test_bad_files(tmp_path, parts, block, scanned, monkeypatch):
+    monkeypatch.setattr(scan, "MIN_BYTES", scanned)
     for text in BAD[parts]:
         monkeypatch.setattr(letor, "BLOCK_BYTES", block)
         monkeypatch.setattr(files, "_BLOCK_BYTES", block)
@@ -172,9 +179,10 @@ LINES = st.tuples(
 
 
 @pytest.mark.parametrize("block", [1, 100, letor.BLOCK_BYTES])
+@pytest.mark.parametrize("scanned", SCANNED)
 @given(lines=st.lists(LINES, min_size=1, max_size=8), ended=st.booleans(), remark=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, lines, ended, remark):
+def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, ended, remark):
     text, rows = "# remark\n" if remark else "", []
     for number, (grade, cells, space, comment) in enumerate(lines):
         words = [grade, f"qid:{number // 3}", *(f"{feature}:{value}" for feature, value in cells)]
@@ -186,6 +194,7 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, lines, ended, re
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(letor, "BLOCK_BYTES", block)
         patch.setattr(files, "_BLOCK_BYTES", block)
+        patch.setattr(scan, "MIN_BYTES", scanned)
         data = read_features(path)
     width = max(feature for _, _, values in rows for feature in values)
     if any("1=a 3=b" in comment for *_, comment in lines[:1]):
@@ -194,6 +203,45 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, lines, ended, re
     assert repr(data.features.tolist()) == repr(expected)  # tells -0.0 from 0.0
     assert (data.grades.tolist(), data.docids) == ([row[0] for row in rows], tuple(row[1] for row in rows))
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
+
+
+ODD = """ 0:1 1:nan x 1:1 07:1 -1:2 2:0x1 2:1_0 2:. 3:1e 3:+.5e-3 4:1e99 4:1e101 5:1. 99999:0 100000:1 100001:1 6:-0
+#docid = d7 inc # d4 qid=one #\xe9 qid= # d5\x1cqid=a # #d 1=a \xe9 \x0b \x7f qid:2 12345678901 \r""".split(" ")
+NUMBERS = "9007199254740993 0.1234567890123456789 4.35 0.30000000000000004 1e-22 1e22 12345678901234567e-30".split()
+
+
+def random_features(rng):
+    lines = []
+    for row in range(rng.randint(1, 20)):
+        digits = f".{rng.choice([1, 6, 15, 17])}{rng.choice('fge')}"
+        cells = [f"{number}:{rng.uniform(-9, 9):{digits}}" for number in sorted(rng.sample(range(1, 30), 4))]
+        comment = rng.choice(["", "", f"# d{row}", f"#docid = d{row} inc = 1", f"# d{row} qid=q{row // 5}"])
+        lines.append([str(rng.randint(-1, 4)), f"qid:{row // 5}", *cells, *comment.split(" ")])
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        line = rng.choice(lines)
+        line.insert(rng.randint(0, len(line)), rng.choice([*ODD, *(f"31:{number}" for number in NUMBERS)]))
+    ends = [*["\n"] * 40, "\n\n", " \n", "\n# 1=one\n", "\r\n"]
+    return "".join(rng.choice([" ", " ", "\t", "  "]).join(line) + rng.choice(ends) for line in lines).encode()
+
+
+def test_both_readers_agree(tmp_path, monkeypatch):
+    path, rng, used, read = tmp_path / "f.txt", random.Random(0), [], scan.scan_features
+    monkeypatch.setattr(scan, "scan_features", lambda *given: used.append(read(*given)) or used[-1])
+    for size in [1, 200, letor.BLOCK_BYTES] * 200:
+        path.write_bytes(random_features(rng))
+        monkeypatch.setattr(letor, "BLOCK_BYTES", size)
+        monkeypatch.setattr(files, "_BLOCK_BYTES", size)
+        found = []
+        for scanned in SCANNED:
+            monkeypatch.setattr(scan, "MIN_BYTES", scanned)
+            try:
+                data = read_features(path)
+                rest = data.qids, data.docids, data.names, data.grades.tolist(), data.offsets.tolist()
+                found.append((data.features.shape, data.features.tobytes(), *rest))
+            except FormatError as error:
+                found.append((str(error),))
+        assert found[0] == found[1], path.read_bytes()
+    assert 500 < sum(one is not None for one in used) < len(used) - 500
 
 
 def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
