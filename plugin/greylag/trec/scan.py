@@ -348,10 +348,10 @@ def after_spaces(text: Any, at: int) -> Any:
 @compiled()
 def equal(one: Any, i: int, other: Any, j: int, n: int) -> Any:
     """Return whether n bytes are equal; `one` may end before."""
-    for k in range(n):
-        if i + k >= len(one) or one[i + k] != other[j + k]:
-            return False
-    return True
+    k = 0
+    while k < n and i + k < len(one) and one[i + k] == other[j + k]:
+        k += 1
+    return k == n
 
 
 @compiled()
