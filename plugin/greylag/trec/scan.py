@@ -286,7 +286,7 @@ def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
 def number_at(text: Any, at: int, powers: Any) -> Any:
     """Read a decimal number; return its end, -1 if there is none, and its value, NaN if Python has to read it."""
     sign = text[at]
-    at += sign == 45 or sign == 43
+    at += sign in (45, 43)
     mantissa, digits, decimals, point, seen = 0, 0, 0, False, False
     while True:
         byte = text[at]
