@@ -14,7 +14,7 @@ from greylag.errors import FormatError, ParameterError
 from greylag.features.feature import Evidence, Feature, Values, scores_of, split_method
 from greylag.index.row_caches import RowCache
 from greylag.index.vectors.dense import ArrayVectors
-from greylag.index.vectors.protocol import unit_rows
+from greylag.index.vectors.protocol import cosines, unit_rows
 from greylag.index.vectors.vector_files import open_vectors
 from greylag.ranking import BoolArray, FloatArray, IntArray, Ranking
 from greylag.runtime.files import Faults, parse_number, read_rows
@@ -266,8 +266,7 @@ class VectorCosine(Evidence):
                 return _no_values(self, ranking, self.queries)
             of_documents, of_query = documents.documents(ranking.select(known).docids), queries.documents([ranking.qid])
             out = np.full(len(ranking), np.nan)
-            # BLAS would sum in an order that depends on the threads.
-            out[known] = (unit_rows(of_documents) * unit_rows(of_query)).sum(axis=1)
+            out[known] = cosines(of_documents, of_query)
             return out
 
         return values
@@ -288,8 +287,8 @@ class LatentCosine(Evidence):
 
         def values(ranking: Ranking) -> FloatArray:
             of_query = unit_rows(vectors.query(ranking.qid, ranking.query))
-            cosines: FloatArray = (units(index.documents(ranking.docids)) * of_query).sum(axis=1)
-            return cosines
+            products: FloatArray = (units(index.documents(ranking.docids)) * of_query).sum(axis=1)
+            return products
 
         return values
 

@@ -15,7 +15,7 @@ from greylag.core.checks import check_counts
 from greylag.errors import CollectionError, ParameterError
 from greylag.index.tables import DAMAGE_ERROR, Int32Array
 from greylag.pipeline import Source
-from greylag.ranking import IntArray, Query, Ranking
+from greylag.ranking import FloatArray, IntArray, Query, Ranking
 
 EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of greater ones, four binary digits
 
@@ -38,16 +38,9 @@ class PositionalBM25(Source):
     def __call__(self, query: Query, /) -> Ranking:
         """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
         index, scores = self.index, np.zeros(self.index.n_documents)
-        counts = Counter(number for number in index.query_terms(query.text).tolist() if number >= 0)
-        for term, count in counts.items():
+        for term, count in self._counts(query.text).items():
             documents, tfs = index.parts.postings(term)
-            df = np.float64(len(documents))
-            idf = np.float32(np.log(1 + (self._n - df + 0.5) / (df + 0.5)))
-            # Every step in the precision that Lucene has there: single for terms, double for the sum, single for the
-            # score.
-            weight = np.float32(count) * idf
-            norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
-            scores[documents] += weight - weight / norms
+            scores[documents] += self._gains(count, len(documents), tfs, documents)
         # Every term of the query adds more than 0.
         documents = np.flatnonzero(scores)
         values = scores[documents].astype(np.float32)
@@ -58,6 +51,28 @@ class PositionalBM25(Source):
         best = np.lexsort((self._places[documents], -values))[: self.k]
         docids = tuple(index.docids_of(documents[best]))
         return Ranking(query.qid, query.text, docids, values[best].astype(np.float64))
+
+    def score(self, text: str, documents: IntArray) -> FloatArray:
+        """Score documents with these numbers as a search does, shape (n,); 0 for one without a term of the query."""
+        scores, counts = np.zeros(len(documents)), self._counts(text)
+        terms = np.array(sorted(counts), dtype=np.int64)
+        rows = dict(zip(terms.tolist(), self.index.parts.frequencies(terms, documents), strict=True))
+        for term, count in counts.items():
+            has, df = np.flatnonzero(rows[term]), int(self.index.document_frequencies[term])
+            scores[has] += self._gains(count, df, rows[term][has], documents[has])
+        return scores.astype(np.float32).astype(np.float64)
+
+    def _counts(self, text: str) -> Counter[int]:
+        """Count the query's terms that the collection has, in the order in which their scores are added."""
+        return Counter(number for number in self.index.query_terms(text).tolist() if number >= 0)
+
+    def _gains(self, count: int, df: int, tfs: NDArray[Any], documents: IntArray) -> NDArray[np.float32]:
+        """Score documents by one term, which the query has `count` times and they `tfs` times."""
+        # Every step in the precision that Lucene has there: single for terms, double for the sum, single for the score.
+        weight = np.float32(count) * np.float32(np.log(1 + (self._n - np.float64(df) + 0.5) / (np.float64(df) + 0.5)))
+        norms = np.float32(1) + tfs.astype(np.float32) * self._inverse_norms[documents]
+        gains: NDArray[np.float32] = weight - weight / norms
+        return gains
 
     @cached_property
     def _places(self) -> Int32Array:

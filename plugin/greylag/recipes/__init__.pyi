@@ -6,6 +6,9 @@ from .choice import Choice as Choice
 from .fitted import Fitted as Fitted
 from .general import GeneralRanker as GeneralRanker
 from .general import general_model as general_model
+from .hybrid import HybridScores as HybridScores
+from .hybrid import HybridSearch as HybridSearch
+from .hybrid import combine_scores as combine_scores
 from .index_free import IndexFreeRecipe as IndexFreeRecipe
 from .lambdamart import LambdaMART as LambdaMART
 from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from greylag.core.checks import check_sequences
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
-from greylag.ranking import BoolArray
+from greylag.index.vectors.protocol import cosines, unit_rows
+from greylag.ranking import BoolArray, FloatArray
 
 Dense = NDArray[np.floating[Any]]
 QueryVectors = Mapping[str, ArrayLike] | Callable[[str], ArrayLike]
 """Vectors of queries: a mapping from qid, or a function from the text, such as an encoder's."""
+BLOCK_ROWS = 1 << 14
+_SHORT, _LONG = 1e-12, 1e12  # lengths between which products in float32 neither vanish nor overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,44 @@ class ArrayVectors:
     def query(self, qid: str, text: str) -> Dense:
         """Return the vector of a query."""
         return query_vector(self.queries, qid, text, self.array.shape[1])
+
+    def nearest(self, query: Dense, k: int) -> list[str]:
+        """Find the k documents with the highest cosines, best first; ties in the order of rows. None for a zero query.
+
+        All rows are read, in blocks, so that the array may be larger than memory.
+        """
+        if not query.any() or not len(self.docids):
+            return []
+        unit, inverses, k = unit_rows(query)[0], self._inverses, min(k, len(self.docids))
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = np.concatenate([rows @ unit.astype(rows.dtype) for rows in self._blocks()])
+            # Sums by BLAS depend on its threads: each row that may be among the best is compared again, exactly.
+            estimates = np.where(inverses < np.inf, products * inverses, 1.0)
+        error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
+        close = np.flatnonzero(estimates >= np.partition(estimates, -k)[-k] - error)
+        order = np.argsort(-cosines(self.array[close], query), kind="stable")
+        return [self.docids[row] for row in close[order[:k]].tolist()]
+
+    def _blocks(self) -> Iterator[Dense]:
+        """Yield the rows in blocks, as float32 or float64."""
+        kind = np.float64 if self.array.dtype == np.float64 else np.float32
+        for first in range(0, len(self.array), BLOCK_ROWS):
+            yield np.asarray(self.array[first : first + BLOCK_ROWS], dtype=kind)
+
+    @cached_property
+    def _inverses(self) -> FloatArray:
+        """The inverses of lengths, shape (n,): 0 for a zero row, infinite where products may leave float32's range."""
+        squares = []
+        for block in self._blocks():
+            rows = checked(block, block.shape, "of the documents").astype(np.float64)
+            with np.errstate(over="ignore"):
+                squares.append(np.einsum("ij,ij->i", rows, rows))
+        lengths = np.sqrt(np.concatenate(squares))
+        odd = np.flatnonzero(~((lengths > _SHORT) & (lengths < _LONG)))
+        with np.errstate(divide="ignore"):
+            inverses: FloatArray = 1 / lengths
+        inverses[odd] = np.where(self.array[odd].any(axis=1), np.inf, 0.0)
+        return inverses
 
 
 @dataclass(frozen=True)

@@ -108,3 +108,10 @@ def unit_rows(vectors: NDArray[np.floating[Any]]) -> FloatArray:
         lengths[extreme] = np.sqrt(np.square(rows[extreme]).sum(axis=1, keepdims=True))
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
+
+
+def cosines(rows: NDArray[np.floating[Any]], query: NDArray[np.floating[Any]]) -> FloatArray:
+    """Compute the cosines of dense rows with a query's, shape (1, m); 0 where one of the two is zero."""
+    # BLAS would sum in an order that depends on the threads.
+    of_rows: FloatArray = (unit_rows(rows) * unit_rows(query)).sum(axis=1)
+    return of_rows

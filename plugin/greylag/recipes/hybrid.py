@@ -1,0 +1,175 @@
+"""Hybrid search: BM25's and an encoder's documents, ranked by the general model and the cosines together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import compress
+
+import numpy as np
+
+from greylag.core import missing_documents
+from greylag.core.guidance import guided
+from greylag.index.bm25 import PositionalBM25
+from greylag.index.positional import PositionalIndex, check_index
+from greylag.index.vectors.nearest import VectorSearch
+from greylag.index.vectors.protocol import Vectors
+from greylag.pipeline import Source
+from greylag.rankers.stages import ModelRanker
+from greylag.ranking import BoolArray, FloatArray, Query, Ranking
+from greylag.recipes.general import general_model_for
+
+WEIGHT, DECAY, AGREEMENT = 1.25, 1.2, 0.4
+"""The encoder's weight where both agree as usual, how fast it falls with more agreement, and what is usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class HybridScores:
+    """The scores of a query's candidates, best first.
+
+    Parameters
+    ----------
+    query : Query
+    docids : tuple of str, length n
+    bm25, general, cosines, scores : float array, shape (n,)
+        By BM25; by the general model among these candidates; the cosine with the query, NaN without a vector; and the
+        score that ranks.
+    weight : float
+        The encoder's weight for this query.
+    """
+
+    query: Query
+    docids: tuple[str, ...]
+    bm25: FloatArray
+    general: FloatArray
+    cosines: FloatArray
+    scores: FloatArray
+    weight: float
+
+    def ranking(self) -> Ranking:
+        """Return the candidates as a ranking."""
+        return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
+
+
+def combine_scores(
+    general: FloatArray, cosines: FloatArray, retrieved: BoolArray, nearest: BoolArray
+) -> tuple[FloatArray, float]:
+    """Combine both scores of a query's candidates by the formula of `HybridSearch`.
+
+    Parameters
+    ----------
+    general, cosines : float array, shape (n,)
+        The general model's scores, and the cosines; NaN, without a vector, counts as the least of the others.
+    retrieved, nearest : bool array, shape (n,)
+        Which candidates BM25 retrieved, and which the encoder.
+
+    Returns
+    -------
+    scores : float array, shape (n,)
+    weight : float
+        The encoder's weight.
+    """
+    known = ~np.isnan(cosines)
+    cosines = np.where(known, cosines, cosines[known].min(initial=np.inf)) if known.any() else np.zeros(len(cosines))
+    of_general, of_encoder = _scaled(general, retrieved), _scaled(cosines, nearest)
+    agreement = _correlation(of_general[retrieved], of_encoder[retrieved])
+    weight = WEIGHT * float(np.exp(-DECAY * (agreement - AGREEMENT)))
+    return of_general + weight * of_encoder, weight
+
+
+def _scaled(values: FloatArray, top: BoolArray) -> FloatArray:
+    """Scale values such that the top's are in [0, 1]; by all, if the top's are equal; to 0, if these are, too."""
+    for chosen in (values[top], values):
+        if len(chosen) and (spread := chosen.max() - chosen.min()) > 0:
+            scaled: FloatArray = (values - chosen.min()) / spread
+            return scaled
+    return np.zeros(len(values))
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    """Compute Pearson's correlation; 0 where one of the two is constant."""
+    x, y = (values - values.mean() if len(values) else values for values in (x, y))
+    # BLAS would sum in an order that depends on the threads.
+    products = (x * y).sum(), (x * x).sum(), (y * y).sum()
+    return float(products[0] / np.sqrt(products[1] * products[2])) if min(products[1:]) > 0 else 0.0
+
+
+@guided
+@dataclass(frozen=True)
+class HybridSearch(Source):
+    """Searches by BM25 and by an encoder, and ranks by the general model's scores and the cosines of all candidates.
+
+    The candidates are the top `k` documents of BM25, R, and the `k` with the highest cosines, N. Each has both scores,
+    also where only one of the two searches found it: g(d) of `general_model`, among the candidates in the order of
+    BM25, and c(d), the cosine of its vector with the query's. Both are scaled by their own top:
+
+        score(d) = (g(d) - min_R g) / (max_R g - min_R g) + w (c(d) - min_N c) / (max_N c - min_N c)
+        w = 1.25 exp(-1.2 (r - 0.4))
+
+    with r the correlation of g and c over R: where the two agree less, the encoder knows more that words do not. A
+    document without a vector has the least cosine of the candidates. Ties go to the better score of BM25.
+
+    Nothing is learned from judgements of the collection. The study ``encoder`` says how well it does.
+
+    Parameters
+    ----------
+    index : PositionalIndex
+    vectors : Vectors
+        Vectors of its documents and of queries: an array or memory map (`greylag.index.vectors.ArrayVectors`), a FAISS
+        index, or a function, see `greylag.index.vectors.VectorSearch`.
+    k : int >= 1, default 1000
+        The number of candidates from each side.
+    first : callable from Query to Ranking, optional
+        What finds R instead of `index.bm25(k)`, such as `LuceneIndex.bm25`, which is faster for millions of documents.
+        Its documents are candidates; their scores are BM25's by the index, like those of the others.
+    """
+
+    index: PositionalIndex
+    vectors: Vectors
+    _: KW_ONLY
+    k: int = 1000
+    first: Callable[[Query], Ranking] | None = None
+    _dense: VectorSearch = field(init=False, repr=False, compare=False)
+    _bm25: PositionalBM25 = field(init=False, repr=False, compare=False)
+    _model: ModelRanker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_index("HybridSearch", self.index)
+        object.__setattr__(self, "_dense", VectorSearch(self.vectors, self.index, k=self.k))
+        object.__setattr__(self, "_bm25", self.index.bm25(self.k))
+        object.__setattr__(self, "_model", ModelRanker(general_model_for(self.index), self.index))
+
+    def __call__(self, query: Query, /) -> Ranking:
+        """Search for a query."""
+        return self.scores(query).ranking()
+
+    def scores(self, query: Query) -> HybridScores:
+        """Search for a query; return all scores of the candidates."""
+        return self.rank((self.first or self._bm25)(query))
+
+    def rank(self, first: Ranking) -> HybridScores:
+        """Score the documents of a ranking, R, and those that are nearest to its query.
+
+        Documents that the index lacks are left out, with a warning.
+        """
+        query = Query(first.qid, first.query)
+        known = self.index.knows(first.docids).tolist()
+        lost = [docid for docid, has in zip(first.docids, known, strict=True) if not has]
+        missing_documents.report("HybridSearch leaves them out", first.qid, lost, len(first))
+        inside, row = [*compress(first.docids, known)], self._dense.row(query)
+        near = self._dense.nearest(query, row).docids
+        docids = [*dict.fromkeys([*inside, *near])]
+        # By one BM25, as the general model compares all of them, and that of the first stage is unknown for some.
+        candidates = Ranking.sort(
+            query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
+        )
+        general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
+        retrieved, found = (
+            np.fromiter(map({*side}.__contains__, candidates.docids), bool, len(docids)) for side in (inside, near)
+        )
+        scores, weight = combine_scores(general, cosines, retrieved, found)
+        order = np.argsort(-scores, kind="stable")
+        ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
+        return HybridScores(
+            query, ranked, candidates.scores[order], general[order], cosines[order], scores[order], weight
+        )
