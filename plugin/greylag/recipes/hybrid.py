@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import compress
 
@@ -12,6 +12,7 @@ from greylag.core import missing_documents
 from greylag.core.guidance import guided
 from greylag.index.bm25 import PositionalBM25
 from greylag.index.positional import PositionalIndex, check_index
+from greylag.index.vectors.dense import Dense
 from greylag.index.vectors.nearest import VectorSearch
 from greylag.index.vectors.protocol import Vectors
 from greylag.pipeline import Source
@@ -147,17 +148,22 @@ class HybridSearch(Source):
         """Search for a query; return all scores of the candidates."""
         return self.rank((self.first or self._bm25)(query))
 
-    def rank(self, first: Ranking) -> HybridScores:
-        """Score the documents of a ranking, R, and those that are nearest to its query.
+    def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:
+        """Score the documents of a ranking, R, and those that are nearest to its query, N.
 
-        Documents that the index lacks are left out, with a warning.
+        Parameters
+        ----------
+        first : Ranking
+            Documents that the index lacks are left out, with a warning.
+        nearest : callable, optional
+            From the query's vector, shape (1, m), to N, such as the nearest documents that pass a filter.
         """
         query = Query(first.qid, first.query)
         known = self.index.knows(first.docids).tolist()
         lost = [docid for docid, has in zip(first.docids, known, strict=True) if not has]
         missing_documents.report("HybridSearch leaves them out", first.qid, lost, len(first))
         inside, row = [*compress(first.docids, known)], self._dense.row(query)
-        near = self._dense.nearest(query, row).docids
+        near = self._dense.nearest(query, row).docids if nearest is None else nearest(row)
         docids = [*dict.fromkeys([*inside, *near])]
         # By one BM25, as the general model compares all of them, and that of the first stage is unknown for some.
         candidates = Ranking.sort(

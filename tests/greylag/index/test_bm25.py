@@ -23,7 +23,10 @@ def test_rankings_and_scores_are_lucenes(data, tmp_path, name):
     for k, k1, b in ((1000, 0.9, 0.4), (10, 1.2, 0.75), (50, 0.0, 1.0), (5, 3.0, 0.0)):
         for qid, text in list(queries.items())[:20]:
             query = Query(qid, f"{text} {text.split()[0]}")
-            assert index.bm25(k, k1=k1, b=b)(query) == lucene.bm25(k, k1=k1, b=b)(query)
+            found = lucene.bm25(k, k1=k1, b=b)(query)
+            assert index.bm25(k, k1=k1, b=b)(query) == found
+            numbers = index.documents(found.docids[::-1])
+            assert index.bm25(k1=k1, b=b).score(query.text, numbers).tolist() == found.scores[::-1].tolist()
 
 
 def test_ties_missing_terms_and_empty_documents():
@@ -31,6 +34,8 @@ def test_ties_missing_terms_and_empty_documents():
     assert bm25(Query("1", "goose")).docids == ("a", "b")
     assert bm25(Query("1", "the geese unknown")).docids == ()
     assert PositionalIndex.from_texts(TEXTS).bm25(1)(Query("1", "goose duck")).docids == ("a",)
+    assert bm25.score("geese swan", np.arange(5)).tolist() == [0, 0, 0, 0, bm25(Query("1", "swan")).scores[0]]
+    assert bm25.score("the unknown", np.arange(5)).tolist() == [0] * 5
 
 
 def test_lengths_are_those_that_lucene_keeps(index):

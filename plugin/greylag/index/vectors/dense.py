@@ -102,9 +102,9 @@ class ArrayVectors:
         with np.errstate(over="ignore", invalid="ignore"):
             products = np.concatenate([rows @ unit.astype(rows.dtype) for rows in self._blocks()])
             # Sums by BLAS depend on its threads: each row that may be among the best is compared again, exactly.
-            estimates = np.where(inverses < np.inf, products * inverses, 1.0)
+            estimates = np.where(inverses < np.inf, products * inverses, -np.inf)
         error = 2 * (len(unit) + 16) * float(np.finfo(np.float32).eps)
-        close = np.flatnonzero(estimates >= np.partition(estimates, -k)[-k] - error)
+        close = np.flatnonzero((estimates >= np.partition(estimates, -k)[-k] - error) | (inverses == np.inf))
         order = np.argsort(-cosines(self.array[close], query), kind="stable")
         return [self.docids[row] for row in close[order[:k]].tolist()]
 

@@ -1,0 +1,112 @@
+"""Hybrid search: candidates and scores by brute force, and what is unknown."""
+
+import numpy as np
+import pytest
+
+from greylag.errors import ParameterError
+from greylag.index.vectors import ArrayVectors, VectorSearch
+from greylag.ranking import Query, Ranking
+from greylag.recipes import GeneralRanker, HybridSearch, combine_scores
+from tests.greylag.diversity import samples
+from tests.refusals import refuses
+
+N = 40
+INDEX = samples.index(4, N)
+DOCIDS = [f"d{i}" for i in range(N)]
+
+
+def vectors(seed, docids=DOCIDS):
+    rng = np.random.default_rng(seed)
+    return ArrayVectors(docids, rng.standard_normal((len(docids), 6)), {"q": rng.standard_normal(6)})
+
+
+def by_hand(given, query, k):
+    """The formula, document by document; cosines by NumPy's norm, and the general model as a stage."""
+    bm25 = dict(INDEX.bm25(N)(query))
+    first = [docid for docid, _ in INDEX.bm25(k)(query)]
+    row = np.asarray(given.queries[query.qid])
+    cosine = {
+        docid: float(np.dot(of_doc, row) / np.linalg.norm(of_doc) / np.linalg.norm(row))
+        for docid, of_doc in zip(given.docids, given.array, strict=True)
+    }
+    near = sorted(cosine, key=lambda docid: -cosine[docid])[:k]
+    docids = sorted({*first, *near}, key=lambda docid: -bm25.get(docid, 0.0))
+    general = dict(GeneralRanker(INDEX)(Ranking("q", query.text, docids, [bm25.get(d, 0.0) for d in docids])))
+    least = min((cosine[d] for d in docids if d in cosine), default=0.0)
+    c = {d: cosine.get(d, least) for d in docids}
+    r = np.corrcoef([general[d] for d in first], [c[d] for d in first])[0, 1]
+    weight = 1.25 * np.exp(-1.2 * (r - 0.4))
+    g0, g1 = min(general[d] for d in first), max(general[d] for d in first)
+    c0, c1 = min(c[d] for d in near), max(c[d] for d in near)
+    scores = {d: (general[d] - g0) / (g1 - g0) + weight * (c[d] - c0) / (c1 - c0) for d in docids}
+    return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan)) for d in docids}, weight
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [5, 12, N])
+def test_candidates_and_both_scores_are_those_by_hand(seed, k):
+    query = Query("q", "w1x w3x w7x")
+    given = vectors(seed, DOCIDS if seed % 2 else DOCIDS[:-7])
+    search = HybridSearch(INDEX, given, k=k)
+    expected, parts, weight = by_hand(given, query, k)
+    found = search.scores(query)
+    assert dict(found.ranking()) == pytest.approx(expected)
+    assert list(found.docids) == sorted(expected, key=lambda docid: -expected[docid])
+    assert found.weight == pytest.approx(weight)
+    columns = np.column_stack([found.bm25, found.general, found.cosines])
+    np.testing.assert_allclose(columns, [parts[docid] for docid in found.docids], rtol=1e-6, atol=1e-12)
+    assert search(query) == found.ranking()
+
+
+def test_threads_and_other_queries_change_nothing():
+    given = vectors(1)
+    queries = [Query(f"q{n}", f"w{n}x w1x") for n in range(9)]
+    by_qid = {query.qid: np.random.default_rng(n).standard_normal(6) for n, query in enumerate(queries)}
+    search = HybridSearch(INDEX, ArrayVectors(DOCIDS, given.array, by_qid), k=7)
+    alone = search.run(queries)
+    assert alone == search.run(queries, n_jobs=3)
+    assert alone["q4"] == search(queries[4])
+
+
+@pytest.mark.parametrize("text", [" ", "unheard", "w1x"])
+def test_odd_queries(text):
+    """Without documents of BM25, the nearest are ranked; without a direction of the query, the general model ranks."""
+    given, query = vectors(2), Query("q", text)
+    found = HybridSearch(INDEX, given, k=6).scores(query)
+    assert np.isfinite(found.scores).all()
+    if text != "w1x":
+        assert sorted(found.docids) == sorted(VectorSearch(given, k=6)(query).docids)
+    zero = HybridSearch(INDEX, ArrayVectors(DOCIDS, given.array, {"q": np.zeros(6)}), k=6)(query)
+    assert zero.docids == GeneralRanker(INDEX)(INDEX.bm25(6)(query)).docids
+
+
+def test_a_first_stage_gives_candidates_and_not_scores(caplog):
+    query, given = Query("q", "w1x w2x"), vectors(3)
+    found = INDEX.bm25(10)(query)
+    odd = Ranking("q", query.text, ("unknown", *found.docids[::-1]), np.arange(len(found) + 1.0)[::-1])
+    search = HybridSearch(INDEX, given, k=10, first=lambda query: odd)
+    assert search(query) == HybridSearch(INDEX, given, k=10)(query)
+    assert "unknown" in caplog.text
+    chosen = search.rank(found, lambda row: ["d3", "d5"] if row.shape == (1, 6) else [])
+    assert {*chosen.docids} == {*found.docids, "d3", "d5"}
+
+
+def test_scales_without_a_spread():
+    both, neither = np.array([True, True]), np.array([False, False])
+    assert combine_scores(np.array([2.0, 1.0]), np.array([np.nan, np.nan]), both, neither)[0].tolist() == [1.0, 0.0]
+    one = np.array([True, False])
+    scores, weight = combine_scores(np.array([3.0, 1.0]), np.array([0.1, 0.9]), one, ~one)
+    assert scores.tolist() == pytest.approx([1.0, weight])
+    assert combine_scores(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))[0].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("make", "parts"),
+    [
+        (lambda: HybridSearch({"d0": "text"}, vectors(0)), "HybridSearch PositionalIndex"),
+        (lambda: HybridSearch(INDEX, vectors(0, ["elsewhere"])), "elsewhere d0"),
+        (lambda: HybridSearch(INDEX, vectors(0))("w1x"), "'query' vector"),
+    ],
+)
+def test_refusals(make, parts):
+    refuses(make, ParameterError, parts)
