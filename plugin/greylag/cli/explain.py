@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from greylag.cli.model_inputs import load_model
-from greylag.cli.options import INDEX, TOPICS, Shared
+from greylag.cli.options import INDEX, LETOR, TOPICS, Rule, Shared, check_rules
 from greylag.cli.terminal import write_line
 from greylag.core.citations import cite
 from greylag.core.registry import names_of_others
@@ -34,6 +34,9 @@ from greylag.runtime.software import versions
 if TYPE_CHECKING:
     from greylag.cli.model_inputs import Model
 
+RULES = [
+    Rule(("--letor",), (), ("--index", "--topics", "--run", "--transfer"), "the file has the documents and features")
+]
 _log = logging.getLogger("greylag")
 GENERAL = "general"
 
@@ -43,7 +46,8 @@ def explain(
     model: Annotated[
         Path,
         typer.Argument(
-            help="A model from `greylag train`, or general, the model of `greylag rerank` without judgements."
+            help="A model from `greylag train`, trees that LightGBM saved, or general, the model of `greylag rerank` "
+            "without judgements."
         ),
     ],
     index: Annotated[list[Path] | None, INDEX] = None,
@@ -71,6 +75,9 @@ def explain(
     transfer: Annotated[
         bool, typer.Option("--transfer", help="Allow a model that was trained on another collection.")
     ] = False,
+    letor: Annotated[
+        Path | None, typer.Option("--letor", help=f"{LETOR} with the document, for a model of such a file.")
+    ] = None,
 ) -> None:
     """Show a model's weights, training data and scores; with --qid and --docid, break down a document's score.
 
@@ -80,12 +87,15 @@ def explain(
     A contribution is weight times value. Each feature is followed by its cliques, largest contribution first. A
     clique's weight is that of its feature, times the number of times that the query has the clique or, for a feedback
     term, times the term's probability. tf, cf and df are the frequency in the document, the collection frequency and
-    the document frequency.
+    the document frequency. Of trees, contributions are the Shapley values that LightGBM computes, beside the mean
+    score in training.
     """
     shared: Shared = context.obj
+    check_rules(context, RULES)
     built_in = str(model) == GENERAL and not model.exists()
-    given = {"--index": index, "--topics": topics, "--qid": qid, "--docid": docid}
-    asked = any((topics, qid, docid, run, transfer)) or (form, top) != ("text", "5")
+    inputs = {"--index": index, "--topics": topics} if letor is None else {}
+    given = {**inputs, "--qid": qid, "--docid": docid}
+    asked = any((topics, qid, docid, run, transfer, letor)) or (form, top) != ("text", "5")
     if not asked and (built_in or index is None):
         shown_model = _general(index) if built_in else load_model(model)
         write_line("\n".join([shown_model.summary(), *_cited(shown_model)]))
@@ -95,16 +105,28 @@ def explain(
         raise ParameterError(
             f"{model} fuses runs, and its scores are not broken down: `greylag explain {model}` shows its weights"
         )
-    if index is None or topics is None or qid is None or not docid:
+    if qid is None or not docid or (letor is None and (index is None or topics is None)):
         missing = ", ".join(flag for flag, value in given.items() if not value)
+        missing += " (or --letor)" if learned.columns and letor is None else ""
         raise ParameterError(f"to break down a document's score, give {missing}, too; without any, a model is shown")
     if len(docid) > 2:
         raise ParameterError(f"--docid is given {len(docid)} times: a document is compared with one other")
     if top != "all" and not (top.isascii() and top.isdigit() and int(top[:9]) > 0):
         raise ParameterError(f"--top {top!r:.60} is neither a number from 1 on nor all")
     shown = None if top == "all" else int(top[:9])
-    ranking = _ranking(shared, model, learned, index, topics, qid, docid, run, searches=built_in or learned.searched)
-    explanations = explain_documents(learned, PositionalIndex.from_lucene(index), ranking, docid, transfer=transfer)
+    positions = None
+    if letor is not None:
+        from greylag.cli.ranking_inputs import over_columns  # with stages, which texts do without
+
+        learned, listed = over_columns(learned, letor)
+        if qid not in listed:
+            raise ParameterError(f"topic {qid!r} is not in {letor}, whose first topic is {next(iter(listed))!r}")
+        ranking = listed[qid]
+    elif index is not None and topics is not None:
+        searches = built_in or learned.searched
+        ranking = _ranking(shared, model, learned, index, topics, qid, docid, run, searches=searches)
+        positions = PositionalIndex.from_lucene(index)
+    explanations = explain_documents(learned, positions, ranking, docid, transfer=transfer)
     if form == "json":
         write_line(json.dumps([explanation_dict(explanation) for explanation in explanations], indent=1))
     elif form == "html":

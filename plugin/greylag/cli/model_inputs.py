@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from greylag.errors import ModelError
 from greylag.features.named_files import is_model_file
-from greylag.learning.model_files import read_content
+from greylag.learning.model_files import LIGHTGBM, read_content
 from greylag.ranking import SEEN, marked
 from greylag.trec.runs import run_tag
 
@@ -31,13 +31,13 @@ def load_model(path: Path) -> Model:
             f"{path} is not a file: a model is a file, which `greylag train --model {kind} --out FILE` writes"
         )
     content = read_content(path)  # once: it may be a pipe
-    if content.get("kind") == RankingModel.kind:
+    if content.get("kind") in (RankingModel.kind, LIGHTGBM):
         return RankingModel.of_content(path, content)
     from greylag.diversity.model import DiversityModel  # imports SciPy, which the other kind does not need
 
     if content.get("kind") == DiversityModel.kind:
         return DiversityModel.of_content(path, content)
-    raise ModelError(f"{path}: not a model of greylag: give a file that `greylag train` wrote")
+    raise ModelError(f"{path}: neither a model that `greylag train` wrote nor one of LightGBM")
 
 
 def model_kind(spelling: str) -> str | None:

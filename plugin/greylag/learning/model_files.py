@@ -15,6 +15,9 @@ from greylag.errors import FormatError, ModelError
 from greylag.index.positional import PositionalIndex
 from greylag.runtime.files import Faults, parse_json, read_text, write_text
 
+LIGHTGBM = "model of LightGBM"
+"""The kind of a file in LightGBM's own text."""
+
 
 class Provenance(TypedDict, total=False):
     """The types of those entries of a model's provenance that commands read; others are free."""
@@ -102,14 +105,15 @@ class SavedModel(ABC):
 
 
 def read_content(path: str | Path) -> dict[str, Any]:
-    """Read a model file, empty if it is not an object."""
+    """Read a model file, empty if it is not an object; LightGBM's has its ``kind`` and its ``text``."""
     try:
         with Faults(path, lenient=None) as faults:
-            content = parse_json(read_text(path, faults))
+            text = read_text(path, faults)
+        content = {"kind": LIGHTGBM, "text": text.decode()} if text.startswith(b"tree\n") else parse_json(text)
     except FormatError as error:
         raise ModelError(str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: not a model file, which is JSON: {_line(str(error))}") from None
+        raise ModelError(f"{path}: not a model file, JSON or LightGBM's text: {_line(str(error))}") from None
     return content if isinstance(content, dict) else {}
 
 

@@ -18,7 +18,7 @@ from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature
 from greylag.features.gains import gain
 from greylag.features.learned.translation import Translation
-from greylag.features.learned.trees import LEAF, Trees
+from greylag.features.learned.trees import Trees
 from greylag.features.spec import FeatureSpec
 from greylag.features.statistics import CliqueTable, WindowStatistics
 from greylag.features.weighting import WEIGHTINGS, CollectionStatistics
@@ -57,12 +57,17 @@ class FeatureShare:
     """The contribution of a feature to the score of a document, weight x value."""
 
     # Only a `FeatureSpec` or `Translation` that is not normalised has cliques. A feature that trees split by has no
-    # weight (None): its contribution is that of `greylag.features.learned.trees.Trees`.
+    # weight (None), and the trees themselves have their mean in training, which is the same for all documents.
     feature: Feature
     weight: float | None
     value: float
     contribution: float
     cliques: tuple[CliqueShare, ...]
+
+    @property
+    def name(self) -> str:
+        """The feature's spelling; of trees themselves, what their share is."""
+        return "mean score in training" if isinstance(self.feature, Trees) else str(self.feature)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,7 +80,7 @@ class Explanation(Printed):
     features: tuple[FeatureShare, ...]
 
     def _table(self) -> Table:
-        rows = [(str(one.feature), one.contribution, one.weight, one.value) for one in largest(self.features)]
+        rows = [(one.name, one.contribution, one.weight, one.value) for one in largest(self.features)]
         caption = f"document {self.docid} for query {self.qid}, score {self.score:.4f}"
         return Table(caption, ("feature", "contribution", "weight", "value"), rows)
 
@@ -90,7 +95,7 @@ class Explanation(Printed):
             share = self.features[number]
             occurring = largest([clique for clique in share.cliques if clique.tf])[:cliques]
             names = f" ({', '.join(clique.name for clique in occurring)})" if occurring else ""
-            parts.append(f"{differences[number]:+.3g} {share.feature}{names}")
+            parts.append(f"{differences[number]:+.3g} {share.name}{names}")
         return "; ".join(parts)
 
 
@@ -103,20 +108,43 @@ def largest(shares: Iterable[S]) -> list[S]:
 
 
 def explain(
-    model: RankingModel, index: PositionalIndex, ranking: Ranking, docid: str, *, transfer: bool = False
+    model: RankingModel, index: PositionalIndex | None, ranking: Ranking, docid: str, *, transfer: bool = False
 ) -> Explanation:
-    """Break down the score of a ranked document. See `explain_documents`."""
+    """Break down the score of a ranked document.
+
+    Parameters
+    ----------
+    model : RankingModel
+        Of a feature file, with the file's values: ``model.with_columns(read_features(FILE))``.
+    index : PositionalIndex or None
+        None if no feature of the model needs it.
+    ranking : Ranking
+        The ranking that the model reranks; of a feature file, ``listed_run(data, "")[qid]``.
+    docid : str
+    transfer : bool, default False
+        As in `ModelRanker`.
+
+    Returns
+    -------
+    Explanation
+        The contributions add up to the score. A feature's is weight times value; by trees, LightGBM's ``pred_contrib``.
+    """
     return explain_documents(model, index, ranking, [docid], transfer=transfer)[0]
 
 
 def explain_documents(
-    model: RankingModel, index: PositionalIndex, ranking: Ranking, docids: Sequence[str], *, transfer: bool = False
+    model: RankingModel,
+    index: PositionalIndex | None,
+    ranking: Ranking,
+    docids: Sequence[str],
+    *,
+    transfer: bool = False,
 ) -> list[Explanation]:
     """Break down `ModelRanker`'s scores of some of a ranking's documents."""
     # Contributions are computed clique by clique from the definitions, independently of the extractor's accumulation,
     # and add up to the score up to rounding. `transfer` permits a model that was trained on another collection.
     check_ids(docids=docids)
-    documents = index.documents(docids).tolist()
+    documents = [0] * len(docids) if index is None else index.documents(docids).tolist()
     for docid, document in zip(docids, documents, strict=True):
         if docid not in ranking.docids:
             raise ParameterError(f"document {docid!r} is not ranked for query {ranking.qid}: explain one that is")
@@ -128,7 +156,7 @@ def explain_documents(
     ranking = model.query_form.apply(ranking)
     # The relevance model is estimated on the whole ranking, as in extraction, and only if a feature needs it.
     expands = any(isinstance(feature, FeatureSpec) and feature.expands for feature in model.features)
-    query = QueryTerms.of(index, ranking, [model.parameters], expand=expands)
+    query = None if index is None else QueryTerms.of(index, ranking, [model.parameters], expand=expands)
     others = tuple(feature for feature in model.features if not isinstance(feature, FeatureSpec))
     values = FeatureExtractor(index, others, model.parameters)(ranking) if others else np.empty((len(ranking), 0))
 
@@ -137,14 +165,14 @@ def explain_documents(
         shares, row = [], ranking.docids.index(docid)
         for feature, weight in zip(model.features, model.weights, strict=True):
             if isinstance(feature, Trees):
-                shares += _steps(feature, weight, index, ranking, row)
+                shares += _of_trees(feature, weight, index, ranking, row)
                 continue
-            if isinstance(feature, FeatureSpec):
+            if index is not None and query is not None and isinstance(feature, FeatureSpec):
                 cliques = _cliques(feature, weight, model, index, query, document)
                 value = float(sum(clique.multiplicity * clique.value for clique in cliques))
             else:
                 cliques, value = (), float(values[row, others.index(feature)])
-                if isinstance(feature, Translation):
+                if index is not None and isinstance(feature, Translation):
                     cliques = _translated(feature, weight, index, ranking.query, document)
             shares.append(FeatureShare(feature, weight, value, weight * value, cliques))
         score = float(ranked.scores[ranked.docids.index(docid)])
@@ -152,19 +180,15 @@ def explain_documents(
     return explanations
 
 
-def _steps(trees: Trees, weight: float, index: PositionalIndex, ranking: Ranking, row: int) -> list[FeatureShare]:
-    """Find the contributions of the features that trees split by, by walking down each tree."""
-    values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row]
-    # A tree's value at the root is the same for all documents, and is in no score: what is left are the steps down.
-    total = np.zeros(len(values))
-    for root in trees.roots.tolist():
-        node = root
-        while (by := int(trees.split[node])) != LEAF:
-            below = (trees.left if values[by] <= trees.threshold[node] else trees.right)[node]
-            total[by] += trees.value[below] - trees.value[node]
-            node = int(below)
-    used = np.unique(trees.split[trees.split != LEAF]).tolist()
-    return [FeatureShare(trees.features[f], None, float(values[f]), weight * float(total[f]), ()) for f in used]
+def _of_trees(
+    trees: Trees, weight: float, index: PositionalIndex | None, ranking: Ranking, row: int
+) -> list[FeatureShare]:
+    """Find the contributions of the features that trees split by, and of the trees' mean in training."""
+    values = FeatureExtractor(index, trees.features, trees.parameters)(ranking)[row : row + 1]
+    *parts, mean = (weight * trees.contributions(values)[0]).tolist()
+    used = np.unique(trees.split[trees.split >= 0]).tolist()
+    shares = [FeatureShare(trees.features[f], None, float(values[0, f]), parts[f], ()) for f in used]
+    return [*shares, FeatureShare(trees, None, mean, mean, ())]
 
 
 def _translated(

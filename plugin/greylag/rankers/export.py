@@ -1,4 +1,4 @@
-"""Linear models for search engines: feature definitions and weights in the form that each of them takes.
+"""Models for search engines: feature definitions with weights or trees in the form that each of them takes.
 
 A feature is exported if the engine computes it to the same value, but for the engine's own rounding. All others are
 refused by name: an engine would score them otherwise, in silence.
@@ -7,32 +7,40 @@ refused by name: an engine would score them otherwise, in silence.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from greylag.core.spelling import nearest
 from greylag.errors import ModelError, ParameterError
 from greylag.features.evidence import Prior, ReciprocalRank, RunScore, Score, VectorCosine
 from greylag.features.feature import Feature, Normalised
+from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.spec import FeatureSpec
 from greylag.index.analysis import QueryForm
 from greylag.rankers.model import RankingModel
+from greylag.ranking import FloatArray
 
 NAME = "greylag"
 """What the feature set, the model, the similarity and the rank profile are called."""
+LIGHTGBM = "lightgbm"
+"""The form of trees that is no engine's: LightGBM's text."""
 _LOGGED = "column:"
+_log = logging.getLogger("greylag")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A feature of a linear model in an engine."""
+    """A feature of a model in an engine."""
 
     feature: Feature
     name: str
-    # The model's, times the factor that the engine leaves out of the value
+    # The model's, times the factor that the engine leaves out of the value; the factor alone for trees
     weight: float
 
 
@@ -51,19 +59,20 @@ class Engine:
 
 
 def engine_model(model: RankingModel, engine: str, field: str = "contents") -> str:
-    """Return a linear model as a search engine takes it.
+    """Return a linear model as a search engine takes it, or trees as two of them or LightGBM do.
 
     Parameters
     ----------
     model : RankingModel
-    engine : "opensearch", "elasticsearch", "solr" or "vespa"
+    engine : "opensearch", "elasticsearch", "solr" or "vespa"; of trees, "opensearch", "elasticsearch" or "lightgbm"
     field : str, default "contents"
         The field of the documents' text.
 
     Returns
     -------
     str
-        For Vespa a rank profile; else JSON, a request and its body in each entry.
+        For Vespa a rank profile, for LightGBM the text of a model of the feature file's columns; else JSON, a request
+        and its body in each entry. Trees are a model of the type ``model/xgboost+json``.
 
     Raises
     ------
@@ -71,8 +80,8 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
         If the engine is unknown, the field cannot be one, a weight overflows, or a feature would have another value
         there. The message has each reason, with three of its features.
     """
-    if engine not in ENGINES:
-        raise ParameterError(f"unknown engine {engine!r:.60}: {nearest(engine, ENGINES)}")
+    if engine not in (*ENGINES, LIGHTGBM):
+        raise ParameterError(f"unknown engine {engine!r:.60}: {nearest(engine, (*ENGINES, LIGHTGBM))}")
     if not re.fullmatch(r"[A-Za-z_]\w*", field, re.ASCII):
         raise ParameterError(f"{field!r:.60} cannot name a field: use letters, digits and _")
     if not isinstance(model, RankingModel):
@@ -84,10 +93,46 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
         )
     if model.by_length is not None:
         raise ParameterError("the model's weights follow the length of an index's documents: fix them by `at_length`")
+    trees = _trees_of(model, engine)
+    if trees is not None:
+        if engine == LIGHTGBM:
+            logged = all(str(feature).startswith(_LOGGED) for feature in trees.features)
+            return trees.as_lightgbm(model.trained_columns if logged else None)
+        trees = trees.without_unused()
+        model = replace(model, features=trees.features, weights=(1.0,) * len(trees.features))
+        model = replace(model, parameters=trees.parameters)
+    terms = _terms(model, engine, is_linear=trees is None)
+    if trees is None:
+        return ENGINES[engine].write(model, terms, field)
+    if engine == "opensearch":
+        _log.warning(
+            "OpenSearch 3.2 to 3.7 sends a document without a feature's value to the right at each split; other "
+            "versions send it where 0 goes, as greylag does"
+        )
+    return _elastic(model, terms, field, trees)
+
+
+def _trees_of(model: RankingModel, engine: str) -> Trees | None:
+    """Return the trees of a model, with its weight; None if it is linear. Refuses what has no trees of this form."""
+    trees = [feature for feature in model.features if isinstance(feature, Trees)]
+    if not trees:
+        if engine == LIGHTGBM:
+            raise ParameterError("LightGBM's text is a form of trees, and the model is linear")
+        return None
+    if len(model.features) > 1:
+        raise ParameterError("the model adds other features to trees, which no engine does")
+    if engine not in (LIGHTGBM, "opensearch", "elasticsearch"):
+        raise ParameterError(f"trees are exported to opensearch, elasticsearch and lightgbm, not to {engine}")
+    return replace(trees[0], value=model.weights[0] * trees[0].value)
+
+
+def _terms(model: RankingModel, engine: str, *, is_linear: bool) -> tuple[Term, ...]:
+    """Return the features as the engine has them; refuses those that it would compute to another value."""
     known = ENGINES[engine]
     refused: dict[str, list[str]] = {}
     for feature in model.features:
-        if reason := _reason(feature, model, known):
+        by_score = "trees cannot split by the score of the query that is rescored: train without it"
+        if reason := _reason(feature, model, known) if is_linear or not isinstance(feature, Score) else by_score:
             refused.setdefault(reason, []).append(str(feature))
     if refused:
         listed = "; ".join(
@@ -112,7 +157,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
                 f"{terms[term.name].feature} and {feature} are both {term.name} in {engine}: leave one out"
             )
         terms[term.name] = term
-    return known.write(model, tuple(terms.values()), field)
+    return tuple(terms.values())
 
 
 def _reason(feature: Feature, model: RankingModel, engine: Engine) -> str:  # noqa: PLR0911 - a table
@@ -157,7 +202,7 @@ def _has_text(terms: tuple[Term, ...]) -> bool:
     return any(isinstance(term.feature, FeatureSpec) for term in terms)
 
 
-def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
+def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Trees | None = None) -> str:
     """Write requests to OpenSearch or Elasticsearch and their plugin; `score` is the weight of the rescored query."""
     k1, b = model.parameters.k1, model.parameters.b
     features = []
@@ -181,6 +226,9 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
         "query_weight": of_score,
         "rescore_query_weight": 1.0,
     }
+    definition: dict[str, Any] = {"type": "model/linear", "definition": weights}
+    if trees is not None:
+        definition = {"type": "model/xgboost+json", "definition": _xgboost(trees, terms)}
     requests: dict[str, Any] = {}
     if _has_text(terms):
         requests["PUT /INDEX"] = {
@@ -190,13 +238,51 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:
     if features:  # else all are of a set that is there, by whose names the model was trained
         requests[f"POST /_ltr/_featureset/{NAME}"] = {"featureset": {"name": NAME, "features": features}}
     requests[f"POST /_ltr/_featureset/{NAME if features else 'SET'}/_createmodel"] = {
-        "model": {"name": NAME, "model": {"type": "model/linear", "definition": weights}}
+        "model": {"name": NAME, "model": definition}
     }
     requests["GET /INDEX/_search"] = {
         "query": {"match": {field: "QUERY"}},
         "rescore": {"window_size": 100, "query": rescore},
     }
     return json.dumps(requests, indent=2)
+
+
+def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
+    """Return the trees as XGBoost dumps them: a value below ``split_condition``, in float32, goes to ``yes``."""
+    factors = np.array([term.weight for term in terms])
+    inner = trees.split != LEAF
+    limits = np.zeros(len(trees.split), dtype=np.float32)
+    limits[inner] = _above(trees.threshold[inner] / factors[trees.split[inner]])
+
+    def dumped(node: int, root: int, depth: int) -> dict[str, Any]:
+        if not inner[node]:
+            return {"nodeid": node - root, "leaf": float(trees.value[node])}
+        sides = [int(trees.left[node]), int(trees.right[node])]
+        return {
+            "nodeid": node - root,
+            "depth": depth,
+            "split": terms[trees.split[node]].name,
+            "split_condition": float(limits[node]),
+            "yes": sides[0] - root,
+            "no": sides[1] - root,
+            "missing": sides[0 if missing_left[node] else 1] - root,
+            "children": [dumped(side, root, depth + 1) for side in sides],
+        }
+
+    missing_left = trees.missing_left()
+    return [dumped(root, root, 0) for root in trees.roots.tolist()]
+
+
+def _above(thresholds: FloatArray) -> FloatArray:
+    """Return the least number of float32 above each: for values of float32, ``<`` it is ``<=`` the threshold."""
+    # Within the finite numbers, which JSON has.
+    largest = np.finfo(np.float32).max
+    rounded = np.clip(thresholds, -largest, largest).astype(np.float32)
+    with np.errstate(over="ignore"):
+        next_one = np.nextafter(rounded, np.float32(np.inf))
+    above = np.where(rounded.astype(np.float64) > thresholds, rounded, next_one)
+    least: FloatArray = np.minimum(above, largest)
+    return least
 
 
 def _solr(model: RankingModel, terms: tuple[Term, ...], field: str) -> str:

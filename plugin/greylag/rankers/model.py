@@ -24,7 +24,7 @@ from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import RankingData
 from greylag.learning.letor import bound_columns
-from greylag.learning.model_files import Provenance, SavedModel
+from greylag.learning.model_files import LIGHTGBM, Provenance, SavedModel
 from greylag.ranking import FloatArray
 
 LEARNED_KINDS: tuple[type[LearnedFeature], ...] = (Trees, Translation)
@@ -245,6 +245,18 @@ class RankingModel(SavedModel):
         """The standard deviation of each feature within a training query; empty if it is not known."""
         return tuple(self.provenance.get("spreads", ()))
 
+    @classmethod
+    def of_content(cls, path: str | Path, content: Mapping[str, Any]) -> RankingModel:
+        """Load from the content of the file, as `load` does, also of one that LightGBM saved."""
+        if content.get("kind") != LIGHTGBM:
+            return super().of_content(path, content)
+        try:
+            trees = Trees.from_lightgbm(content["text"])
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from None
+        columns = [str(column).removeprefix("column:") for column in trees.features]
+        return cls((trees.without_unused(),), (1.0,), provenance={"columns": columns})
+
     def for_collection(self, index: PositionalIndex) -> RankingModel:
         """Mark the model as trained on the collection of `index`."""
         return replace(self, collection=asdict(CollectionStatistics.of(index)), fingerprint=index.fingerprint)
@@ -265,6 +277,11 @@ class RankingModel(SavedModel):
         return replace(self, features=supply(self.features, functions))
 
     @property
+    def trained_columns(self) -> list[str] | None:
+        """The names of all columns of the feature file that it was trained on; None without one."""
+        return self.provenance.get("columns")
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of a file among its features, and among those that trees split by."""
         parts = (part for one in self.features for part in (one.features if isinstance(one, Trees) else (one,)))
@@ -275,13 +292,18 @@ class RankingModel(SavedModel):
 
         `ModelError` if these are not the columns that it was trained on.
         """
-        trained, known = self.provenance.get("columns"), {str(column): column for column in bound_columns(data)}
+        trained, known = self.trained_columns, {str(column): column for column in bound_columns(data)}
 
         def bound(feature: Feature) -> Feature:
             if isinstance(feature, Trees):
                 return replace(feature, features=tuple(map(bound, feature.features)))
             return known.get(str(feature), feature)
 
+        # LightGBM's own names are of columns in order; its reader of LETOR text has a column 0 before the first.
+        if trained and trained == [f"Column_{number}" for number in range(len(trained))] and trained != [*data.names]:
+            shift = len(trained) - len(data.names)
+            numbered = dict(enumerate(known.values(), shift if shift in (0, 1) else len(trained)))
+            known = {f"column:Column_{number}": column for number, column in numbered.items()}
         # Columns without names are known by number alone, and in another file these may be other features.
         if trained and trained != list(data.names) and all(map(str.isdecimal, (*trained, *data.names))):
             raise ModelError(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
-from greylag.errors import DependencyError, ParameterError
+from greylag.errors import ParameterError
 from greylag.features.column import as_feature
-from greylag.features.learned.trees import LEAF, Trees
+from greylag.features.learned.trees import Trees, lightgbm
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
 from greylag.learning.data import Judgements, RankingData, useful_features
@@ -21,6 +21,8 @@ from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
 from greylag.recipes.recipe import Fit, Recipe, selected_model
 from greylag.recipes.sources import FeatureSources, PreparedSources
+
+_PURPOSE = "by LambdaMART"
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class LambdaMART:
         gains, labels = np.unique(Objective.parse(self.objective).gains(data), return_inverse=True)
         if len(gains) < 2:
             raise ParameterError("no document that is ranked is relevant: there is nothing to learn from")
-        lightgbm = _lightgbm()
+        engine = lightgbm(_PURPOSE)
         settings = {
             "objective": "lambdarank", "learning_rate": self.learning_rate, "num_leaves": self.leaves,
             "min_data_in_leaf": self.min_documents, "label_gain": gains.tolist(), "seed": self.seed, "num_threads": 1,
@@ -75,21 +77,12 @@ class LambdaMART:
         }  # fmt: skip
         # A query without documents is no group of LightGBM's.
         sizes = [size for size in np.diff(data.offsets).tolist() if size]
-        training = lightgbm.Dataset(data.features, label=labels, group=sizes, params=settings)
-        booster = lightgbm.train(settings, training, num_boost_round=self.trees)
+        training = engine.Dataset(data.features, label=labels, group=sizes, params=settings)
+        booster = engine.train(settings, training, num_boost_round=self.trees)
         grown = self.trees if validation is None else self._best(booster, validation)
-        dump = booster.dump_model(num_iteration=grown)
-        nodes: list[tuple[int, float, float, float]] = []
-        links: list[tuple[int, int]] = []
-        roots = [_add(tree["tree_structure"], nodes, links) for tree in dump["tree_info"]]
-        columns = np.array(nodes, dtype=np.float64).T
-        split = columns[0].astype(np.int64)
-        total = np.zeros(len(data.specs))
-        np.add.at(total, split[split != LEAF], columns[3][split != LEAF])
-        left, right = np.array(links, dtype=np.int64).T
         features = tuple(map(as_feature, data.specs))
         parameters = FeatureParameters() if data.origin is None else data.origin.parameters
-        return Trees(features, parameters, np.array(roots), split, columns[1], left, right, columns[2], total)
+        return Trees.from_lightgbm(booster.model_to_string(num_iteration=grown), features, parameters)
 
     def _best(self, booster: Any, validation: RankingData) -> int:
         """Find the number of trees that is best for the validation queries."""
@@ -99,29 +92,6 @@ class LambdaMART:
             scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
             means.append(float(objective.evaluate(validation, scores).mean()))
         return int(np.argmax(means)) + 1
-
-
-def _add(node: Mapping[str, Any], nodes: list[tuple[int, float, float, float]], links: list[tuple[int, int]]) -> int:
-    """Append a node of LightGBM's dump, and those below it: (split, threshold, value, gain); its number."""
-    # In the order of a walk, node before children, so that the links of a node are known only after them.
-    number = len(nodes)
-    links.append((0, 0))
-    if "leaf_value" in node:
-        nodes.append((LEAF, 0.0, node["leaf_value"], 0.0))
-        return number
-    if node["decision_type"] != "<=":
-        raise ParameterError(f"LightGBM splits by {node['decision_type']}, which greylag does not know")
-    nodes.append((node["split_feature"], node["threshold"], node["internal_value"], node["split_gain"]))
-    links[number] = _add(node["left_child"], nodes, links), _add(node["right_child"], nodes, links)
-    return number
-
-
-def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError as error:
-        raise DependencyError(f"LambdaMART needs LightGBM ({error}): pip install 'lightgbm>=4'") from None
-    return lightgbm
 
 
 @dataclass(frozen=True)
@@ -142,7 +112,7 @@ class LambdaMARTRecipe(Recipe):
     sources: FeatureSources = FeatureSources()
 
     def __post_init__(self) -> None:
-        _lightgbm()  # before features are computed
+        lightgbm(_PURPOSE)  # before features are computed
 
     def prepare(self, rankings: Run, qrels: Judgements, index: PositionalIndex, *, n_jobs: int | None = None) -> Fit:
         """Prepare the judged rankings; features are computed when the first fold has chosen their parameters."""

@@ -28,7 +28,7 @@ def explanation_table(explanation: Explanation, top: int | None = None) -> Table
             (_name(c), (c.contribution,), (weight * c.multiplicity, c.value, c.tf, c.cf, c.df), c.tf > 0)
             for c in largest(share.cliques)
         ]
-        parts.append((str(share.feature), (share.contribution,), (share.weight, share.value), cliques))
+        parts.append((share.name, (share.contribution,), (share.weight, share.value), cliques))
     header = ("feature, its cliques", "contribution", "weight", "value", "tf", "cf", "df")
     caption = f"Query {explanation.qid}, document {explanation.docid}"
     return Table(caption, header, _rows(parts, (explanation.score,), len(header), top), SCORE_DECIMALS)
@@ -47,7 +47,7 @@ def comparison_of_documents(above: Explanation, below: Explanation, top: int | N
             (_name(a), (a.contribution, b.contribution), (a.tf, b.tf), a.tf > 0 or b.tf > 0)
             for a, b in paired(share.cliques, other.cliques)
         ]
-        parts.append((str(share.feature), (share.contribution, other.contribution), (), cliques))
+        parts.append((share.name, (share.contribution, other.contribution), (), cliques))
     header = ("feature, its cliques", "difference", above.docid, below.docid, "tf", "tf of the other")
     caption = f"Query {above.qid}, document {above.docid} against {below.docid}"
     return Table(caption, header, _rows(parts, (above.score, below.score), len(header), top), SCORE_DECIMALS)
@@ -81,7 +81,7 @@ def explanation_result(explanation: Explanation, against: Explanation | None = N
     from greylag.reports.charts import contributions_chart  # with all charts, which tables do without
     from greylag.reports.report import Section
 
-    parts = [(str(share.feature), share.contribution) for share in explanation.features]
+    parts = [(share.name, share.contribution) for share in explanation.features]
     sentence, unit = f"{explanation.docid} has a score of {explanation.score:.4f}", "contribution"
     caption = "Contributions of features to the score"
     if against is not None:
@@ -101,7 +101,7 @@ def explanation_dict(explanation: Explanation) -> dict[str, Any]:
     """Return all figures, unrounded, as a dictionary that JSON can represent."""
     content = asdict(explanation)
     for share, feature in zip(content["features"], explanation.features, strict=True):
-        share["feature"] = str(feature.feature)
+        share["feature"] = feature.name
     return content
 
 

@@ -79,7 +79,7 @@ def test_what_has_no_breakdown(refused, tmp_path):
 @pytest.mark.parametrize("content", [[], {}, {"kind": "another"}, {"kind": 3}])
 def test_not_a_model(refused, tmp_path, content):
     (tmp_path / "x.json").write_text(json.dumps(content))
-    assert "x.json: not a model of greylag: give a file that" in refused("explain", tmp_path / "x.json")
+    assert "x.json: neither a model that `greylag train` wrote nor" in refused("explain", tmp_path / "x.json")
 
 
 def test_control_characters_of_a_model_are_escaped(command, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from greylag import LuceneIndex, ModelRanker, PositionalIndex, build_index
 from greylag.errors import ParameterError
 from greylag.features import parse_features
 from greylag.features.feature import Feature
+from greylag.features.learned.trees import LEAF, Trees
 from greylag.features.weighting import FeatureParameters
 from greylag.index.analysis import QueryForm
 from greylag.rankers import RankingModel, engine_model
 from greylag.rankers.export import ENGINES
 from greylag.ranking import Query
+from tests.refusals import refuses
 
 FEATURES = parse_features("FI/term/BM25,score,prior:data/page-rank.tsv:0.5")
 MODEL = RankingModel(FEATURES, (1.5, 0.25, -2.0), collection={"average_length": 58.25})
@@ -239,3 +242,135 @@ def test_names_of_rank_features_stand_in_vespas_expression():
 def test_numbered_columns_are_names_in_json():
     requests = json.loads(engine_model(RankingModel((Column("39"), Column("click-rate")), (0.5, 2.0)), "solr"))
     assert requests["PUT /solr/COLLECTION/schema/model-store"]["params"] == {"weights": {"39": 0.5, "click-rate": 2.0}}
+
+
+class Plugin:
+    """Trees as the plugins for Learning to Rank parse and score them: XGBoostJsonParser, NaiveAdditiveDecisionTree.
+
+    From the sources of OpenSearch's plugin (af2d983, of 3.8) and that of o19s (1dfed57, 1.5.12). A feature without a
+    value is 0 before 3.2 and 1.5.9, goes right in OpenSearch 3.2 to 3.7, and to ``missing`` since 3.8 and 1.5.9.
+    """
+
+    def __init__(self, trees, names):
+        self.names, self.trees = names, trees
+        for tree in trees:
+            self.check(tree)
+
+    def check(self, node):
+        if "leaf" in node:
+            assert node.keys() == {"nodeid", "leaf"}  # the parser refuses keys that it does not know
+            return
+        assert [*node] == "nodeid depth split split_condition yes no missing children".split()
+        assert [node["yes"], node["no"]] == [child["nodeid"] for child in node["children"]]
+        assert node["missing"] in (node["yes"], node["no"])
+        assert node["split"] in self.names
+        for child in node["children"]:
+            self.check(child)
+
+    def score(self, values, absent="missing"):
+        total = np.float32(0)
+        for tree in self.trees:
+            node = tree
+            while "leaf" not in node:
+                value = values.get(node["split"], 0.0 if absent == "zero" else None)
+                if value is None:
+                    left = absent == "missing" and node["missing"] == node["yes"]
+                else:
+                    left = np.float32(node["split_condition"]) > np.float32(value)
+                node = node["children"][0 if left else 1]
+            total += np.float32(node["leaf"])
+        return float(total)
+
+
+def test_trees_score_in_the_plugins_as_in_greylag(caplog):
+    """Also at each threshold and the numbers of float32 beside it, and where documents lack features."""
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(600, 4)).astype(np.float32).astype(np.float64)
+    values[:, 1] = np.round(values[:, 1], 1) * (rng.random(600) < 0.5)
+    grades = np.digitize(values[:, 0] * values[:, 1] + values[:, 2], [0.4, 1.5])
+    names, gaps = ["title_bm25", "price", "clicks", "age"], np.where(rng.random(values.shape) < 0.2, np.nan, values)
+    settings = {"objective": "lambdarank", "num_leaves": 9, "min_data_in_leaf": 5, "verbosity": -1, "num_threads": 1}
+    for learned, trained in ((values, "zeros"), (gaps, "gaps")):
+        groups = lightgbm.Dataset(learned, label=grades, group=[30] * 20, feature_name=names, params=settings)
+        booster = lightgbm.train(settings, groups, 40)
+        trees = Trees.from_lightgbm(booster.model_to_string())
+        model = RankingModel((trees,), (2.0,), provenance={"columns": names})
+        for engine in ("opensearch", "elasticsearch"):
+            caplog.clear()
+            requests = json.loads(engine_model(model, engine))
+            assert requests.keys() == {"GET /INDEX/_search", "POST /_ltr/_featureset/SET/_createmodel"}
+            created = requests["POST /_ltr/_featureset/SET/_createmodel"]["model"]["model"]
+            assert created["type"] == "model/xgboost+json"
+            assert requests["GET /INDEX/_search"]["rescore"]["query"]["query_weight"] == 0
+            assert ("OpenSearch 3.2 to 3.7" in caplog.text) == (engine == "opensearch")
+        plugin = Plugin(created["definition"], names)
+        limits = {name: trees.threshold[trees.split == place] for place, name in enumerate(names)}
+        rows = [*values]
+        for place, name in enumerate(names):
+            for limit in limits[name][np.abs(limits[name]) > 1e-34][:40]:  # LightGBM reads values below as 0
+                near = np.float32(limit)
+                for one in (np.nextafter(near, np.float32(-9)), near, np.nextafter(near, np.float32(9))):
+                    rows.append(values[0].copy())
+                    rows[-1][place] = one
+        rows = np.array(rows)
+        expected = 2 * booster.predict(rows)
+        scores = [plugin.score(dict(zip(names, row, strict=True))) for row in rows.tolist()]
+        np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=2e-5)
+        present = rng.random(values.shape) < 0.6
+        lacking = [
+            {name: v for name, v, has in zip(names, row, kept, strict=True) if has}
+            for row, kept in zip(values.tolist(), present, strict=True)
+        ]
+        absent = 0.0 if trained == "zeros" else np.nan
+        expected = 2 * booster.predict(np.where(present, values, absent))
+        np.testing.assert_allclose([*map(plugin.score, lacking)], expected, rtol=1e-4, atol=2e-5)
+        before = [plugin.score(row, absent="zero") for row in lacking]
+        assert np.allclose(before, expected, rtol=1e-4, atol=2e-5) == (trained == "zeros")
+        right = [plugin.score(row, absent="right") for row in lacking]
+        assert not np.allclose(right, expected, rtol=1e-4, atol=2e-5), "what the warning is for"
+
+
+def stump(spelling, threshold, weight=1.0):
+    """A tree of one split by a feature, as a model."""
+    integers = [np.array(values) for values in ([0], [0, LEAF, LEAF], [1, 0, 0], [2, 0, 0], [9, 4, 5], [2, 0, 0])]
+    roots, split, left, right, counts, decision = integers
+    numbers = np.array([threshold, 0, 0]), np.array([0.0, -0.5, 0.75])
+    arrays = split, numbers[0], left, right, numbers[1], np.array([1.0]), counts, decision
+    return RankingModel((Trees(parse_features(spelling), FeatureParameters(), roots, *arrays),), (weight,))
+
+
+def test_trees_over_features_that_engines_compute():
+    requests = json.loads(engine_model(stump("FI/term/BM25", 3.8), "opensearch"))
+    (tree,) = requests[CREATE]["model"]["model"]["definition"]
+    assert tree["split"] == "bm25"
+    assert tree["split_condition"] == np.nextafter(np.float32(2), np.float32(3)), "3.8 / (k1 + 1), and what is equal"
+    assert tree["missing"] == 1, "as a score of 0"
+    assert [feature["name"] for feature in requests[SET]["featureset"]["features"]] == ["bm25"]
+    (tree,) = json.loads(engine_model(stump("column:9", 1e300), "elasticsearch"))[
+        "POST /_ltr/_featureset/SET/_createmodel"
+    ]["model"]["model"]["definition"]
+    assert tree["split_condition"] == np.finfo(np.float32).max, "JSON has no infinity"
+
+
+@pytest.mark.parametrize(
+    ("model", "engine", "parts"),
+    [
+        (stump("score", 1.0), "opensearch", "score: cannot split"),
+        (stump("FI/term/BM25@z", 1.0), "elasticsearch", "normalised"),
+        (stump("column:1", 1.0), "solr", "trees solr"),
+        (stump("column:1", 1.0), "vespa", "trees vespa"),
+        (MODEL, "lightgbm", "linear"),
+        (RankingModel((*stump("column:1", 1.0).features, *FEATURES), (1.0,) * 4), "lightgbm", "other features"),
+    ],
+)
+def test_refusals_of_trees(model, engine, parts):
+    refuses(lambda: engine_model(model, engine), ParameterError, parts)
+
+
+def test_lightgbms_text_has_the_files_columns_and_the_models_weight():
+    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
+    model = replace(stump("column:clicks", 3.0, weight=-2.0), provenance={"columns": ["age", "clicks"]})
+    booster = lightgbm.Booster(model_str=engine_model(model, "lightgbm"))
+    assert booster.feature_name() == ["age", "clicks"]
+    assert booster.predict([[0.0, 3.0], [9.0, 3.1]]).tolist() == [1.0, -1.5]

@@ -19,6 +19,7 @@ from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
 from tests.greylag.learning.samples import collection, random_data, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
+from tests.refusals import refuses
 
 FEATURES = parse_features("FI/term/LM,SD/ordered/BM25-O-1,reciprocal-rank,FI/expansion/BM25")
 
@@ -39,12 +40,15 @@ def random_trees(seed, n_trees=7):
     roots = np.array([grow(4) for _ in range(n_trees)])
     split, threshold, left, right, value = np.array(rows).T
     split, left, right = (column.astype(np.int64) for column in (split, left, right))
-    gains = np.bincount(split[split != LEAF], minlength=4).astype(float)
-    return Trees(FEATURES, FeatureParameters(mu=50.0), roots, split, threshold, left, right, value, gains)
+    gains, counts = np.bincount(split[split != LEAF], minlength=4).astype(float), np.zeros(len(split), dtype=int)
+    for node in reversed(range(len(split))):  # a leaf has one document, and a node those of the nodes below it
+        counts[node] = 1 if split[node] == LEAF else counts[left[node]] + counts[right[node]]
+    arrays = roots, split, threshold, left, right, value, gains, counts, np.where(split == LEAF, 0, 2)
+    return Trees(FEATURES, FeatureParameters(mu=50.0), *arrays)
 
 
 def by_definition(trees, row):
-    """The values of the leaves less those of the roots."""
+    """The values of the leaves."""
 
     def leaf(node):
         if trees.split[node] == LEAF:
@@ -52,10 +56,11 @@ def by_definition(trees, row):
         side = trees.left if row[trees.split[node]] <= trees.threshold[node] else trees.right
         return leaf(int(side[node]))
 
-    return sum(leaf(int(root)) - float(trees.value[root]) for root in trees.roots)
+    return sum(leaf(int(root)) for root in trees.roots)
 
 
 def test_scores_are_those_of_the_leaves_and_add_up_by_feature():
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
     for seed in range(5):
         trees, values = random_trees(seed), np.random.default_rng(seed).normal(-3, 4, size=(40, 4))
         values[0, :] = trees.threshold[trees.split != LEAF][:4]  # values at a threshold go to the left
@@ -65,6 +70,7 @@ def test_scores_are_those_of_the_leaves_and_add_up_by_feature():
 
 
 def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
     index = collection()
     model = RankingModel((random_trees(1),), (2.0,)).for_collection(index)
     model.save(tmp_path / "model.json")
@@ -83,6 +89,19 @@ def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
     assert str(FEATURES[0]) in read.summary()
 
 
+def test_trees_that_an_earlier_version_saved_rank_and_are_not_explained(tmp_path):
+    path, index = tmp_path / "model.json", collection()
+    RankingModel((random_trees(1),), (1.0,)).save(path)
+    content = json.loads(path.read_text())
+    for of_trees in content["learned"].values():
+        del of_trees["counts"], of_trees["decision"]
+    path.write_text(json.dumps(content))
+    model, values = RankingModel.load(path), np.random.default_rng(0).normal(-3, 4, size=(40, 4))
+    np.testing.assert_array_equal(model.features[0].scores(values), random_trees(1).scores(values))
+    ranking = rankings(index)[0][3]
+    refuses(lambda: explain(model, index, ranking, ranking.docids[0]), ModelError, "earlier version")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -91,6 +110,7 @@ def test_a_model_of_trees_is_saved_ranks_and_is_explained(tmp_path):
         lambda trees, inner: trees["value"].pop(),
         lambda trees, inner: trees["threshold"].__setitem__(inner, float("inf")),
         lambda trees, inner: trees["roots"].__setitem__(0, "0"),
+        lambda trees, inner: trees["counts"].pop(),
         None,
     ],
 )
@@ -134,8 +154,7 @@ def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on():
     }  # fmt: skip
     training = lightgbm.Dataset(data.features, label=data.grades, group=np.diff(data.offsets), params=settings)
     expected = lightgbm.train(settings, training, num_boost_round=20).predict(data.features)
-    differences = trees.scores(data.features) - expected
-    np.testing.assert_allclose(differences, differences[0], atol=1e-12)  # the sum of the roots
+    np.testing.assert_array_equal(trees.scores(data.features), expected)
 
 
 def test_the_recipe_sees_the_training_queries_alone():

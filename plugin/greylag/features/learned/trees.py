@@ -1,25 +1,30 @@
-"""Regression trees over features, as a feature: what LambdaMART learns (`greylag.recipes.lambdamart`)."""
+"""Regression trees over features, as a feature: what LightGBM learns, read from its text and written as such."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
 
-from greylag.errors import ModelError
+from greylag.errors import DependencyError, ModelError
+from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
 from greylag.features.feature import Feature, Values
 from greylag.features.learned.base import LearnedFeature
 from greylag.features.weighting import FeatureParameters
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import FloatArray, IntArray
+from greylag.ranking import BoolArray, FloatArray, IntArray
 from greylag.runtime.compilation import compiled
 
 LEAF = -1
-_INTEGERS, _NUMBERS = ("roots", "split", "left", "right"), ("threshold", "value", "gains")
+_INTEGERS, _NUMBERS = ("roots", "split", "left", "right", "counts", "decision"), ("threshold", "value", "gains")
+# The bits of LightGBM's decision type; without the last two, NaN counts as 0, which greylag has for what is missing.
+_CATEGORICAL, _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 1, 2, 4, 8
 _jit = compiled()
 
 
@@ -35,14 +40,15 @@ class TreesLayout(TypedDict):
     right: list[int]
     value: list[float]
     gains: list[float]
+    counts: NotRequired[list[int]]
+    decision: NotRequired[list[int]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trees(LearnedFeature):
     """The sum of regression trees. The nodes of all trees are numbered, each after the one above it.
 
-    A document's score is the sum over the trees of the value of its leaf less that of the root. So it is a sum of steps
-    from node to node, and each step belongs to the feature that the upper node splits by (Saabas 2014).
+    A document's score is the sum over the trees of the value of its leaf, as LightGBM's raw prediction.
     """
 
     kind: ClassVar[str] = "trees"
@@ -54,12 +60,14 @@ class Trees(LearnedFeature):
     threshold: FloatArray  # (nodes,): values up to it go to the left
     left: IntArray  # (nodes,): 0 for a leaf
     right: IntArray
-    value: FloatArray  # (nodes,)
+    value: FloatArray  # (nodes,): of leaves
     gains: FloatArray  # (features,): what the splits by each gained in training
+    counts: IntArray  # (nodes,): the documents of training; 0 in files of earlier versions
+    decision: IntArray  # (nodes,): LightGBM's decision type, which says where a value that is missing goes
 
     def __post_init__(self) -> None:
         nodes, inner = np.arange(len(self.split)), self.split != LEAF
-        arrays = self.threshold, self.left, self.right, self.value
+        arrays = self.threshold, self.left, self.right, self.value, self.counts, self.decision
         finite = all(np.isfinite(numbers).all() for numbers in (self.threshold, self.value, self.gains))
         below = np.stack([self.left, self.right])[:, inner] if len(self.left) == len(self.right) == len(nodes) else None
         fits = (
@@ -71,16 +79,107 @@ class Trees(LearnedFeature):
         if not fits:
             raise ModelError("the trees are damaged: train the model again")
 
+    @classmethod
+    def from_lightgbm(
+        cls, text: str, features: Sequence[Feature] | None = None, parameters: FeatureParameters | None = None
+    ) -> Trees:
+        """Read a model in LightGBM's text, over these features or over columns with its own names.
+
+        Parameters
+        ----------
+        text : str
+            As ``booster.save_model`` writes it.
+        features : sequence of Feature, optional
+        parameters : FeatureParameters, optional
+            Of the features.
+
+        Raises
+        ------
+        ModelError
+            If it is damaged, or of several classes, averaged (``boosting=rf``), linear in its leaves, split by
+            categories, or trained with ``zero_as_missing``.
+        """
+        header, *trees = (
+            dict(re.findall(r"^(\w+)(?:=(.*))?$", part, re.MULTILINE))
+            for part in text.partition("\nend of trees")[0].split("\nTree=")
+        )
+        try:
+            names = header["feature_names"].split() if features is None else features
+            if header["num_tree_per_iteration"] != "1" or "average_output" in header:
+                raise ModelError("the LightGBM model has several classes, or averages trees: greylag has sums of trees")
+            nodes, gains, first = [], np.zeros(len(names)), 0
+            for tree in trees:
+                nodes.append(_nodes(tree, first, gains))
+                first += len(nodes[-1]["split"])
+            arrays: dict[str, Any] = {name: np.concatenate([part[name] for part in nodes]) for name in nodes[0]}
+            columns = tuple(map(as_feature, names))
+            return cls(columns, parameters or FeatureParameters(), **arrays, gains=gains)
+        except (KeyError, ValueError, IndexError) as error:
+            raise ModelError(f"LightGBM's text is damaged ({type(error).__name__}: {error}): save it again") from None
+
+    def without_unused(self) -> Trees:
+        """Leave out the features that no tree splits by."""
+        used = np.flatnonzero(self._splits)
+        split = np.where(self.split == LEAF, LEAF, np.searchsorted(used, self.split))
+        return replace(self, features=tuple(self.features[f] for f in used), split=split, gains=self.gains[used])
+
+    def missing_left(self) -> BoolArray:
+        """Return the nodes, shape (nodes,), where a document without a value goes to the left: as 0, or as trained."""
+        left: BoolArray = (
+            np.where(self.decision & _NAN_IS_MISSING, self.decision & _DEFAULT_LEFT, self.threshold >= 0) > 0
+        )
+        return left
+
+    def as_lightgbm(self, columns: Sequence[str] | None = None) -> str:
+        """Write the trees in LightGBM's text, as a model of these columns, or of the features alone.
+
+        `ModelError` for trees that an earlier version saved, without the numbers of documents that the text has.
+        """
+        if not self.counts.any():
+            raise ModelError("the trees were saved by an earlier version, without numbers of documents: train again")
+        own = [str(feature).removeprefix("column:") for feature in self.features]
+        names = own if columns is None else columns
+        place, splits = np.array([names.index(name) for name in own]), self._splits
+        lines = [
+            "tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0",
+            f"max_feature_idx={len(names) - 1}", "objective=lambdarank",
+            "feature_names=" + " ".join(re.sub(r"\s", "_", name) for name in names),
+            f"feature_infos={' '.join(['none'] * len(names))}", "",
+        ]  # fmt: skip
+        for number, (first, end) in enumerate(pairwise([*self.roots.tolist(), len(self.split)])):
+            nodes = np.arange(first, end)
+            inner, leaves = nodes[self.split[first:end] != LEAF], nodes[self.split[first:end] == LEAF]
+            # Inner nodes are numbered from 0 on, and leaves from -1 down.
+            link, split = np.empty(end - first, dtype=np.int64), self.split[inner]
+            link[inner - first], link[leaves - first] = np.arange(len(inner)), -1 - np.arange(len(leaves))
+            arrays = {
+                "split_feature": place[split], "split_gain": self.gains[split] / splits[split],
+                "threshold": self.threshold[inner], "decision_type": self.decision[inner],
+                "left_child": link[self.left[inner] - first], "right_child": link[self.right[inner] - first],
+                "leaf_value": self.value[leaves], "leaf_weight": self.counts[leaves],
+                "leaf_count": self.counts[leaves], "internal_value": np.zeros(len(inner)),
+                "internal_weight": self.counts[inner], "internal_count": self.counts[inner],
+            }  # fmt: skip
+            lines += [f"Tree={number}", f"num_leaves={len(leaves)}", "num_cat=0"]
+            lines += [f"{name}={' '.join(map(repr, array.tolist()))}" for name, array in arrays.items()]
+            lines += ["is_linear=0", "shrinkage=1", "", ""]
+        return "\n".join([*lines, "end of trees", ""])
+
     def contributions(self, values: FloatArray) -> FloatArray:
-        """Compute each feature's contribution to the scores; features and result have shape (n, f)."""
-        out = np.zeros(values.shape)
-        _add_steps(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
-        return out
+        """Compute each feature's contribution to the scores and, last, the trees' mean in training, by LightGBM.
+
+        Features have shape (n, f), and the result (n, f + 1). These are the Shapley values of Lundberg et al. (2020),
+        LightGBM's ``pred_contrib``, and add up to the score.
+        """
+        booster = lightgbm("to explain trees").Booster(model_str=self.as_lightgbm())
+        shares: FloatArray = booster.predict(values, pred_contrib=True, num_threads=1)
+        return shares
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Compute the scores, shape (n,), for features of shape (n, f)."""
-        added: FloatArray = np.add.accumulate(self.contributions(values), axis=1)[:, -1]
-        return added
+        out = np.zeros(len(values))
+        _add_leaves(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
+        return out
 
     @property
     def uses_ranking(self) -> bool:  # type: ignore[override]
@@ -96,6 +195,11 @@ class Trees(LearnedFeature):
     def reads_query(self) -> bool:  # type: ignore[override]
         """Whether one of the features does."""
         return any(feature.reads_query for feature in self.features)
+
+    @property
+    def _splits(self) -> IntArray:
+        """The number of splits by each feature, shape (f,)."""
+        return np.bincount(self.split[self.split != LEAF], minlength=len(self.features))
 
     def bind(self, index: PositionalIndex, shared: dict[str, Any]) -> Values:
         """Bind the scores of a ranking's documents, from their features."""
@@ -123,21 +227,57 @@ class Trees(LearnedFeature):
     def from_dict(cls, content: TreesLayout, parse: Callable[[str], Feature]) -> Trees:
         """Return the trees of a file's entries."""
         entries: Mapping[str, Any] = content
-        arrays: dict[str, Any] = {name: np.array(entries[name], dtype=np.int64) for name in _INTEGERS}
+        none = [0] * len(content["split"])
+        arrays: dict[str, Any] = {name: np.array(entries.get(name, none), dtype=np.int64) for name in _INTEGERS}
         arrays |= {name: np.array(entries[name], dtype=np.float64) for name in _NUMBERS}
         return cls(tuple(map(parse, content["features"])), FeatureParameters(**content["parameters"]), **arrays)
 
     def outline(self) -> list[str]:
         """Return the features that the trees split by, with their shares of the gain, largest first."""
-        splits = np.bincount(self.split[self.split != LEAF], minlength=len(self.features))
+        splits = self._splits
         used = [int(place) for place in np.argsort(-self.gains, kind="stable") if splits[place]]
         shares = self.gains / (self.gains.sum() or 1.0)
         lines = [f"  {shares[f]:11.1%}  {self.features[f]}  {splits[f]} splits" for f in used]
         return [f"{len(self.roots)} trees; of the gain in training:", *lines]
 
 
+def lightgbm(purpose: str) -> Any:
+    """Import LightGBM, which is optional; its import is slow."""
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise DependencyError(f"LightGBM is needed {purpose} ({error}): pip install 'lightgbm>=4'") from None
+    return lightgbm
+
+
+def _nodes(tree: Mapping[str, str], first: int, gains: FloatArray) -> dict[str, Any]:
+    """Read the nodes of a tree of LightGBM's text, the first of which has this number; adds to the features' gains."""
+
+    def read(name: str, kind: type) -> Any:
+        return np.array(tree[name].split() if leaves > 1 or name == "leaf_value" else [], dtype=kind)
+
+    leaves = int(tree["num_leaves"])
+    split, decision, links = read("split_feature", int), read("decision_type", int), ("left_child", "right_child")
+    if tree.get("is_linear", "0") != "0" or (decision & (_CATEGORICAL | _ZERO_IS_MISSING)).any():
+        raise ModelError(
+            "the LightGBM model has linear leaves, splits by categories, or takes 0 as missing, which greylag does "
+            "not: train it without linear_tree, categorical_feature and zero_as_missing"
+        )
+    np.add.at(gains, split, read("split_gain", float))
+    # A link below 0 is one to the leaf -1 - link; leaves follow the inner nodes.
+    left, right = (first + np.where(link >= 0, link, leaves - 2 - link) for link in (read(name, int) for name in links))
+    counts = np.append(read("internal_count", int), read("leaf_count", int)) if leaves > 1 else np.ones(1, dtype=int)
+    none = np.zeros(leaves, dtype=int)
+    return {
+        "roots": np.array([first]), "split": np.append(split, none + LEAF), "left": np.append(left, none),
+        "right": np.append(right, none), "threshold": np.append(read("threshold", float), none.astype(float)),
+        "value": np.append(np.zeros(leaves - 1), read("leaf_value", float)), "counts": counts,
+        "decision": np.append(decision, none),
+    }  # fmt: skip
+
+
 @_jit
-def _add_steps(
+def _add_leaves(
     values: FloatArray,
     roots: IntArray,
     split: IntArray,
@@ -147,12 +287,9 @@ def _add_steps(
     value: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add the step from each node to the next to the column of the feature that the node splits by."""
+    """Add the value of each tree's leaf to the scores, tree by tree, as LightGBM does."""
     for row in range(len(values)):
-        # By steps and not by leaves: the sum is the same, and each step says which feature it is due to.
-        for root in roots:
-            node = root
+        for node in roots:
             while split[node] >= 0:
-                below = left[node] if values[row, split[node]] <= threshold[node] else right[node]
-                out[row, split[node]] += value[below] - value[node]
-                node = below
+                node = left[node] if values[row, split[node]] <= threshold[node] else right[node]  # noqa: PLW2901
+            out[row] += value[node]
