@@ -16,6 +16,7 @@ from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
 from greylag.reports.evaluation import FORMS, check_form, compare
+from greylag.reports.names import Naming, name_runs
 from greylag.trec.runs import RunParts, run_tag
 
 _log = logging.getLogger("greylag")
@@ -85,6 +86,9 @@ TheForm = Annotated[
         help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a page.",
     ),
 ]
+TheNames = Annotated[
+    Naming, typer.Option("--names", help="Name runs by path or, where these differ, by file without .run, or by tag.")
+]
 TheFigure = Annotated[
     Path | None,
     typer.Option(
@@ -111,6 +115,7 @@ def evaluate(
     predicted: Predicted = None,
     per_query: PerQuery = False,
     form: TheForm = "text",
+    names: TheNames = "path",
     out_figure: TheFigure = None,
     subtopics: BySubtopic = False,
 ) -> None:
@@ -123,7 +128,7 @@ def evaluate(
     check_form("--format", form)
     if qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    files, against = _named_files(runs, baseline)
+    files, against = _named_files(runs, baseline, names)
     found = compare(
         files,
         _judgements(shared, qrels, topics, subtopics=subtopics),
@@ -157,25 +162,26 @@ def _judgements(shared: Shared, path: Path, topics: Path | None, *, subtopics: b
     return shared.of_topics(grades, path, topics)
 
 
-def _named_files(runs: Sequence[str], baseline: str | None) -> tuple[dict[str, Path], str | None]:
+def _named_files(runs: Sequence[str], baseline: str | None, by: Naming) -> tuple[dict[str, Path], str | None]:
     """Return the files of runs by name, the baseline's first, and its name; it may be among the runs."""
-    files = dict[str, Path]()
-    for (name, path), number in Counter((label or str(path), path) for label, path in map(named_file, runs)).items():
+    given, files = [*map(named_file, runs)], dict[str, Path]()
+    for (name, path), number in Counter(name_runs(given, by)).items():
         if files.setdefault(name, path) != path:
             raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
         if number > 1:
             _log.warning("%s is given %d times, and counts once", name, number)
     if baseline is None:
         return files, None
-    label, path = named_file(baseline)
-    name = label or str(path)
     # The baseline may be one of the runs, by its name or its file, and is scored once.
-    against = next((other for other in files if other == name or files[other] == path), name)
-    path = files.get(against, path)
-    if not path.exists():
-        remedy = _proposed(baseline, files)
-        raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
-    return {against: path} | files, against
+    label, path = named_file(baseline)
+    against = next((other for other in files if other == (label or str(path)) or files[other] == path), None)
+    if against is None:
+        if not path.exists():
+            remedy = _proposed(baseline, files)
+            raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
+        files = dict(named := name_runs([(label, path), *given], by))
+        against = named[0][0]
+    return {against: files[against]} | files, against
 
 
 def _proposed(baseline: str, files: Mapping[str, Path]) -> str:

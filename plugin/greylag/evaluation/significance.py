@@ -36,6 +36,8 @@ CORRECTION_NAMES = {
     "tukey": "Tukey's HSD",
     "max-t": "Westfall & Young's max-t",
 }
+FINDINGS = {1: "better than", -1: "worse than", 0: "not shown to be better or worse than"}
+"""What a comparison shows, by the direction of a significant difference."""
 COLUMNS_NOTE = (
     "low, high: two-sided 95 % t interval of diff, not corrected; d: diff / SD over queries; detectable: the smallest "
     "true diff that a t-test on this many queries detects with 80 % power, corrected as p is"
@@ -103,7 +105,7 @@ class Comparison:
     def verdict(self) -> str:
         """The finding in a sentence; in others the differences that would have been shown, equivalence, and holes.
 
-        Every statement of greylag that a system is better, or worse, than another is this one.
+        Every statement of greylag that a system is better, or worse, than another is one of `FINDINGS`.
         """
         sentences = [self._difference_verdict]
         if self.margin is not None and self.equivalence_p is not None:
@@ -119,14 +121,12 @@ class Comparison:
         """The finding in a sentence; if nothing was shown, the differences that would have been in another."""
         if self.effect_size is None and not self.difference:
             return f"{self.run} has the same {self.measure} as {self.baseline} on every query."
-        relation = "is not shown to be better or worse than"
-        if self.significant:
-            relation = "is better than" if self.direction > 0 else "is worse than"
+        relation = FINDINGS[self.significant * self.direction]
         side = "higher" if self.difference > 0 else "lower"
         wish = ", where lower is better," if self.measure.family.lower_is_better else ""
         low, high = self.interval
         finding = (
-            f"{self.run} {relation} {self.baseline}: its mean {self.measure}{wish} of {self.mean:.4f} is "
+            f"{self.run} is {relation} {self.baseline}: its mean {self.measure}{wish} of {self.mean:.4f} is "
             f"{abs(self.difference):.4f} {side} (95 % interval {low:+.4f} to {high:+.4f}, corrected p "
             f"{p_text(self.corrected_p)}), better on {self.wins} of {self.wins + self.ties + self.losses} queries and "
             f"worse on {self.losses}."

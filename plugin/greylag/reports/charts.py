@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from greylag.core.tables import Table
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES
 from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
 from greylag.reports.scores import compares_all, ranked
-
-Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
-"""Scores by run, and a test of their differences."""
+from greylag.reports.verdict import Compared, first_comparisons
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
@@ -60,16 +58,6 @@ def changes_figure(compared: Compared) -> Figure:
 def verdicts(compared: Compared) -> list[str]:
     """Write a sentence for each comparison by the first measure."""
     return [comparison.verdict for _, comparison in first_comparisons(compared)]
-
-
-def first_comparisons(compared: Compared) -> list[tuple[Mapping[str, Scores], Comparison]]:
-    """Return the comparisons by the first measure, with the scores that they compare."""
-    return [
-        (scores, comparison)
-        for scores, test in compared
-        for comparison in test.comparisons
-        if comparison.measure == scores[comparison.run].measures[0]
-    ]
 
 
 def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:

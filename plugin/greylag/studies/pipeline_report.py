@@ -12,11 +12,12 @@ from greylag.evaluation.scores import highest_grades
 from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
-from greylag.reports.charts import result, rounds_chart, verdicts
+from greylag.reports.charts import result, rounds_chart
 from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
 from greylag.reports.report import Section
+from greylag.reports.verdict import verdict
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
 
@@ -74,11 +75,11 @@ class Ranked:
 
 
 def comparisons(ranked: Ranked) -> Iterator[Table | str]:
-    """Compare each step of the pipeline with the step before, in tables and in sentences."""
+    """Compare each step of the pipeline with the step before, in tables and in a paragraph."""
     yield from map(narrow_table, ranked.tests.values())
     note = "p: paired t-test, two-sided, after Holm's correction over all comparisons of a table; * below 0.05."
     yield f"{note}\n{COLUMNS_NOTE}.\n"
-    yield "".join(f"{sentence}\n" for sentence in verdicts(ranked.compared))
+    yield f"{verdict(ranked.compared)}\n"
 
 
 def sections(ranked: Ranked) -> list[Section]:
