@@ -122,6 +122,24 @@ def test_runs_have_names(command, refused, made, half, tmp_path):
     assert [*json.loads(command(*words, equal)[1])["runs"]] == ["BM25", str(equal)]
 
 
+def test_names_of_files_and_tags_where_they_differ(command, refused, made, half, tmp_path):
+    """A tag that two runs share names neither; a name of one's own stays."""
+    lines = half.read_text().splitlines(keepends=True)
+    (tmp_path / "a.b.run").write_text("".join(f"{line.rsplit(None, 1)[0]} Mine\n" for line in lines))
+    words = ["evaluate", "--qrels", made / "qrels.txt", "--format", "json", "--names"]
+    runs, tag = [made / "bm25.run", half, tmp_path / "a.b.run"], half.read_text().split()[5]
+
+    def names(by, *given):
+        return [*json.loads(command(*words, by, *given)[1])["runs"]]
+
+    assert names("tag", *runs) == [*map(str, runs[:2]), "Mine"]
+    assert names("tag", *runs[1:]) == [tag, "Mine"]
+    assert names("tag", runs[0], f"own={half}", "--baseline", runs[2]) == ["Mine", tag, "own"]
+    assert names("file", *runs, "--baseline", "a.b") == ["a.b", "bm25", "half"]
+    assert names("path", *runs) == [*map(str, runs)]
+    assert "no-such.run" in refused(*words, "tag", *runs, "no-such.run")
+
+
 def test_lenient_reading_warns(command, refused, made, tmp_path):
     twice = tmp_path / "twice.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)
