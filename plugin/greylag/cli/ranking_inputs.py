@@ -6,7 +6,8 @@ Models, and the search for candidates, are imported where they are needed: a sta
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from greylag.cli.options import Shared
 from greylag.errors import FormatError, ModelError, ParameterError
 from greylag.index.positional import PositionalIndex
 from greylag.index.vectors.dense import ArrayVectors
-from greylag.index.vectors.vector_files import open_vectors
+from greylag.index.vectors.vector_files import open_vectors, read_vectors
 from greylag.pipeline import Stage
 from greylag.ranking import SEEN, Ranking, Run
 from greylag.stages import StageStep, find_stage, registered_stages, required_parameters
@@ -80,10 +81,15 @@ def read_files(texts: Iterable[str]) -> dict[str, str]:
     return files
 
 
-def open_embeddings(path: Path | None, steps: Sequence[StageStep]) -> ArrayVectors | None:
-    """Open the vectors of a file, which at least one of the stages takes."""
+def open_embeddings(path: Path | None, steps: Sequence[StageStep], queries: Path | None = None) -> ArrayVectors | None:
+    """Open the vectors of a file with those of queries; without these, at least one of the stages takes them."""
     if path is None:
         return None
+    if queries is not None:
+        documents, (qids, rows) = open_vectors(path), read_vectors(queries)
+        if (size := documents.array.shape[1]) != rows.shape[1]:
+            raise FormatError(queries, None, f"vectors of {rows.shape[1]} coordinates, but of {size} in {path}")
+        return replace(documents, queries=dict(zip(qids, rows, strict=True)))
     if not any("vectors" in step.stage.readers for step in steps):
         taking = ", ".join(name for name in registered_stages() if "vectors" in StageStep(name).stage.readers)
         raise ParameterError(f"--vectors is for {taking}, and none of the stages is one")
@@ -99,8 +105,12 @@ def first_rankings(
     *,
     fused: Sequence[str],
     union: bool | None,
+    queries: Container[str] | None = None,
 ) -> FirstStage:
-    """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None."""
+    """Open the run, or those that a model fuses; without one, search for candidates unless `union` is None.
+
+    `queries` are those that have a vector, if each needs one.
+    """
     opened = [shared.open_run(path, topics) for _, path in runs]
     before = [run.tag for run in opened]
     if fused:
@@ -110,17 +120,25 @@ def first_rankings(
             f"{len(runs)} runs cannot be reranked at once: several --run are for a model of greylag fuse"
         )
     if runs:
+        check_queries(opened[0], queries)
         return opened[0], before
     if topics is None or union is None:
         raise ParameterError("give a --run; only the general model, and one trained without a run, can do without")
     from greylag.cli.search import search_first
 
     texts = shared.topics(topics)
+    check_queries(texts, queries)
     searched = search_first(index, dict(part.among(texts.items(), texts)), shared.jobs, union=union)
     # All topics, so that the part is the same one of these rankings; those of other parts are never ranked.
     others = (Ranking(qid, text, (), np.empty(0)) for qid, text in texts.items())
     rankings = tuple(searched.get(ranking.qid, ranking) for ranking in others)
     return Run(rankings, searched.tag), [searched.tag]
+
+
+def check_queries(qids: Iterable[str], known: Container[str] | None) -> None:
+    """Check that each query is among those that have a vector, if it needs one."""
+    if known is not None and (lacking := [qid for qid in qids if qid not in known]):
+        raise ParameterError(f"--query-vectors has no vector of {len(lacking)} topics, such as {lacking[0]}: add them")
 
 
 def fused_runs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -34,6 +34,7 @@ from greylag.core.tables import visible
 from greylag.errors import ParameterError
 from greylag.features.named_files import STAGE_FILES
 from greylag.index.positional import PositionalIndex
+from greylag.index.vectors.dense import ArrayVectors
 from greylag.pipeline import Pipeline
 from greylag.ranking import Run, marked
 from greylag.runtime.files import open_atomically
@@ -49,6 +50,15 @@ RULES = [
         ("--model",),
         ("--index", "--topics", "--run", "--file", "--transfer", "--vectors", "--part"),
         "the file has topics, documents and features, for a model of such files",
+    ),
+    *(
+        Rule(
+            ("--query-vectors",),
+            (needed,),
+            ("--model", "--letor"),
+            "topics are ranked by the general model over --index and the cosines of both files of vectors",
+        )
+        for needed in ("--vectors", "--index", "--topics")
     ),
 ]
 
@@ -103,6 +113,14 @@ def rerank(
         STAGE_FILES,
     ] = None,
     vectors: Annotated[Path | None, VECTORS] = None,
+    query_vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--query-vectors",
+            help="Embeddings of the topics by the encoder of --vectors, in such a file, for hybrid search: the 1000 "
+            "nearest documents are candidates, too, and all are ranked by the general model and the encoder.",
+        ),
+    ] = None,
     letor: Annotated[
         Path | None,
         typer.Option(
@@ -116,7 +134,7 @@ def rerank(
     """Rerank or diversify a run by a model, by a chain of stages or, with neither, by the general model.
 
     The general model was trained on other collections, and needs no judgements. Without --run, it reranks BM25's top
-    1000.
+    1000; with --vectors and --query-vectors, these and the 1000 nearest to the query, by the encoder, too.
 
     For example: --stage "mrf(model=mrf.json)" --stage "mmr(k=20,relevance_weight=0.7)". The options of a stage are the
     parameters of its class in Python; model, aspects, groups, titles and feedback name files. Stages with --vectors
@@ -135,19 +153,28 @@ def rerank(
     listed = None
     if letor is not None:
         learned, listed = over_columns(learned, letor)
-    steps = [StageStep.parse(text) for text in stages or ([] if model else ["general"])]
+    steps = [StageStep.parse(text) for text in stages or ([] if model or query_vectors else ["general"])]
     positions = None if index is None else PositionalIndex.from_lucene(index)
     fused = () if learned is None else learned.runs
-    ranked = stages_of(
-        None if fused else learned, steps, positions, open_embeddings(vectors, steps), replaced, transfer=transfer
-    )
+    embeddings = open_embeddings(vectors, steps, query_vectors)
+    ranked = stages_of(None if fused else learned, steps, positions, embeddings, replaced, transfer=transfer)
+    calls: list[Any] = [stage for _, stage in ranked]
+    queries: Any = None if embeddings is None else embeddings.queries
+    hybrid = [] if queries is None else ["hybrid"]
+    if hybrid:
+        from greylag.recipes.hybrid import HybridSearch
+
+        calls.insert(0, HybridSearch(cast(PositionalIndex, positions), cast(ArrayVectors, embeddings)).extend)
     if topics is None and (asking := next((name for name, stage in ranked if stage.reads_query), None)):
         raise ParameterError(f"give --topics: {asking} needs the queries' texts")
     if listed is None:
         # None where a run is needed: a model that was trained on one expects its scores.
-        union = (learned.searched or None) if learned else False if steps[0].name == "general" else None
+        general = hybrid or steps[:1] == [StageStep("general")]
+        union = (learned.searched or None) if learned else False if general else None
         runs = [*map(named_file, run or ())]
-        rankings, before = first_rankings(shared, runs, index or (), topics, asked, fused=fused, union=union)
+        rankings, before = first_rankings(
+            shared, runs, index or (), topics, asked, fused=fused, union=union, queries=queries
+        )
     elif out.suffix == ".scores":
         write_scores(ranked, listed, out, shared)
         return
@@ -155,14 +182,13 @@ def rerank(
         rankings, before = listed, [listed.tag]
     for _, stage in ranked:
         stage.check_topics(rankings)
-    names = ["fused" if fused else rankings.tag, *(name for name, _ in ranked)]
+    names = ["fused" if fused else rankings.tag, *hybrid, *(name for name, _ in ranked)]
     used = [path for path in shared.inputs if str(path) not in replaced]
     seen = seen_topics(used, rankings, "" if positions is None else positions.fingerprint)
     tag = marked(visible("-".join(names)) if tag is None else tag, seen)
-    methods = [*([] if model is None else [str(model)]), *map(str, steps)]
+    methods = [*([] if model is None else [str(model)]), *hybrid, *map(str, steps)]
     step = {"name": tag, "method": " ".join(methods), "reranks": ", ".join(before)}
     metadata = shared.metadata(step, before)
-    calls: list[Any] = [stage for _, stage in ranked]
     if fused:
         from greylag.rankers.stages import FusionRanker
 

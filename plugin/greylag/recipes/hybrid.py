@@ -148,6 +148,10 @@ class HybridSearch(Source):
         """Search for a query; return all scores of the candidates."""
         return self.rank((self.first or self._bm25)(query))
 
+    def extend(self, first: Ranking) -> Ranking:
+        """Rank the documents of a ranking and those that are nearest to its query."""
+        return self.rank(first).ranking()
+
     def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:
         """Score the documents of a ranking, R, and those that are nearest to its query, N.
 

@@ -37,6 +37,7 @@ from greylag.index.vectors import ArrayVectors
 from greylag.manifold import ManifoldRanker
 from greylag.rankers import MaxPassage, RankingModel
 from greylag.ranking import SEEN
+from greylag.recipes import HybridSearch
 from greylag.runtime import read_json_lines
 from greylag.trec import read_subtopic_qrels, read_titles
 from tests.greylag.cli.conftest import DEMO, spelt, unremarked, write_qrels
@@ -267,6 +268,40 @@ def test_the_general_model_needs_neither_run_nor_judgements(command, refused, ma
     assert out.read_bytes() == (tmp_path / "expected.run").read_bytes()
     assert "give --topics" in refused("rerank", *given)
     assert "it needs an index" in refused("rerank", "--topics", made / "topics.tsv", "--out", out)
+
+
+def test_hybrid_search_by_files_of_vectors(command, refused, made, tmp_path):
+    """As in Python, also of a given run and with a stage after it; what is missing is said before ranking."""
+    rng, topics, index = np.random.default_rng(5), read_topics(made / "topics.tsv"), made / "index"
+    positions, out, stale = PositionalIndex.from_lucene(index), tmp_path / "out.run", tmp_path / "none.run"
+    docids, files = positions.docids_of(np.arange(positions.n_documents)), [tmp_path / "d.npz", tmp_path / "q.npz"]
+    rows, queries = rng.standard_normal((len(docids), 4)).astype(np.float32), rng.standard_normal((len(topics), 4))
+    np.savez(files[0], ids=docids, vectors=rows)
+    np.savez(files[1], ids=[*topics], vectors=queries)
+    words = ["rerank", "--index", index, "--topics", made / "topics.tsv", "--vectors", files[0], "--query-vectors"]
+    search = HybridSearch(positions, ArrayVectors(docids, rows, dict(zip(topics, queries, strict=True))))
+    first = read_run(made / "bm25.run", topics)
+    for jobs, more, tag, expected in (
+        (1, [], "bm25-hybrid", search.run(topics)),
+        (3, [], "bm25-hybrid", search.run(topics)),
+        (1, ["--run", made / "bm25.run"], "bm25-hybrid", Run(tuple(map(search.extend, first.rankings)))),
+        (1, ["--stage", "mmr(k=5)"], "bm25-hybrid-mmr", (search >> MMR(vectors=search.vectors, k=5)).run(topics)),
+    ):
+        assert command("--jobs", jobs, *words, files[1], *more, "--out", out) == (0, "", "")
+        run = read_run(out)
+        assert run.tag == tag
+        assert {qid: ranking.docids for qid, ranking in run.items()} == {q: r.docids for q, r in expected.items()}
+    for name, ids, vectors, parts in (
+        ("few", [*topics][1:], queries[1:], f"1 topics, such as {next(iter(topics))}"),
+        ("narrow", [*topics], queries[:, :3], "narrow.npz: vectors of 3 coordinates, but of 4"),
+    ):
+        np.savez(tmp_path / f"{name}.npz", ids=ids, vectors=vectors)
+        assert parts in refused(*words, tmp_path / f"{name}.npz", "--out", stale)
+    for without in ("--vectors", "--index", "--topics"):
+        place = words.index(without)
+        assert f"needs {without}" in refused(*words[:place], *words[place + 2 :], files[1], "--out", stale)
+    assert "excludes --model" in refused(*words, files[1], "--model", files[1], "--out", stale)
+    assert not stale.exists()
 
 
 def test_without_an_index(command, refused, tmp_path):
