@@ -59,7 +59,7 @@ def test_it_prints_whole_tables_and_the_provenance(page, tmp_path):
     question = """
       const cut = [...document.querySelectorAll(".wide")].filter((box) => box.scrollWidth > box.clientWidth + 1);
       const shown = [...document.querySelectorAll("#provenance + details td")].map((cell) => cell.checkVisibility());
-      return { cut: cut.map((box) => box.querySelector("caption")?.textContent), shown };
+      return { cut: cut.map((box) => box.querySelector(".note")?.textContent), shown };
     """
     seen = show(printed, tmp_path, 700, question=question)  # A4 between its margins, in CSS pixels
     # Twelve measures beside each other need the paper's other side up.

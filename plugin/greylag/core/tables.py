@@ -128,23 +128,32 @@ def as_latex(table: Table, label: str = "") -> str:
     return "\n".join(["\\begin{table}", "\\centering", *caption, tabular, "\\end{table}"]) + "\n"
 
 
-def as_html(table: Table, label: str = "") -> str:
-    """Format a table as HTML; `label` becomes the id of its caption."""
-    sides = [' class="number"' if _is_numeric(table, column) else "" for column in range(len(table.header))]
+def as_html(table: Table, label: str = "", links: Mapping[str, str] | None = None) -> str:
+    """Format a table as HTML, its caption as a note below with the id `label`; `links` are anchors of names."""
+    columns = range(len(table.header))
+    sides = [' class="number"' if _is_numeric(table, column) else "" for column in columns]
+    # Marks have cells of their own, so that digits stand below digits.
+    marks = [[cell.mark if isinstance(cell, Marked) else "" for cell in row] for row in table.rows]
+    marked = [any(row[column] for row in marks) for column in columns]
     head = "".join(
-        f'<th scope="col"{side}>{escape(name)}</th>' if name else "<td></td>"
-        for name, side in zip(table.header, sides, strict=True)
+        (f'<th scope="col"{side}>{escape(name)}</th>' if name else "<td></td>") + "<td></td>" * both
+        for name, side, both in zip(table.header, sides, marked, strict=True)
     )
     body = ""
-    for row in table.rows:
-        texts = [escape(cell_text(value, table.decimals)) for value in row]
-        cells = [f"<td{side}>{text}</td>" for text, side in zip(texts, sides, strict=True)]
-        if isinstance(row[0], str):
-            cells[0] = f'<th scope="row">{texts[0]}</th>'
-        body += f"<tr>{''.join(cells)}</tr>"
+    for number, row in enumerate(table.rows):
+        body += "<tr>"
+        for column, value in enumerate(row):
+            mark = marks[number][column]
+            text = escape(cell_text(value, table.decimals).removesuffix(mark))
+            if links and isinstance(value, str) and value in links:
+                text = f'<a href="#{escape(links[value])}">{text}</a>'
+            tag, scope = ("th", ' scope="row"') if column == 0 and isinstance(value, str) else ("td", "")
+            body += f"<{tag}{scope}{sides[column]}>{text}</{tag}>"
+            body += f'<td class="mark">{escape(mark.strip())}</td>' * marked[column]
+        body += "</tr>"
     name = f' id="{escape(label)}"' if label else ""
-    caption = f"<caption{name}>{escape(table.caption)}</caption>"
-    return visible(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+    note = f'<p class="note"{name}>{escape(table.caption)}</p>' if table.caption else ""
+    return visible(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}")
 
 
 class Printed:

@@ -32,12 +32,13 @@ from greylag.trec import Qrels
 
 MIN_TOPICS = 8  # with judgements by people: of fewer, 95 % intervals of skewed scores hold 82 to 89 %
 MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may differ, of the top 10 one document
-COLUMNS_NOTE = (
-    "people: by their topics alone; predicted: by predicted judgements alone, of all topics; corrected: these without "
-    "their bias; low, high: 95 % interval; weight: lambda of prediction-powered inference, 0 where predictions do not "
-    "follow people's scores; worth: how many topics people would have to judge to get an interval this narrow, at most "
-    "all."
-)
+COLUMNS_NOTE = """\
+people: by their topics alone.
+predicted: by predicted judgements alone, of all topics.
+corrected: these without their bias.
+low, high: 95 % interval of corrected.
+weight: lambda of prediction-powered inference, 0 where predictions do not follow people's scores.
+worth: how many topics people would have to judge to get an interval this narrow, at most all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Corrections(Printed):
     @property
     def tables(self) -> list[Table]:
         """The means, and the differences if there are any."""
-        counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements. {COLUMNS_NOTE}"
+        counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements.\n{COLUMNS_NOTE}"
         header = ("run", "measure", "people", "predicted", "corrected", "low", "high", "weight", "worth")
         rows = [(row.run, str(row.measure), *_cells(row.estimate, ".4f")) for row in self.means]
         tables = [Table("\n".join([*self.sentences, counts]), header, rows)]

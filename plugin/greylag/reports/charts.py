@@ -7,42 +7,58 @@ from collections.abc import Mapping, Sequence
 from greylag.core.tables import Table
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
-from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES
-from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure, line_figure, part_figure
+from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
+from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
-from greylag.reports.scores import compares_all, ranked
-from greylag.reports.verdict import Compared, first_comparisons
+from greylag.reports.scores import compares_all, query_table, ranked
+from greylag.reports.verdict import Compared, first_comparisons, verdict
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
-    """Make the first section of a report: means, and a sentence and a chart for each comparison by the first measure.
+    """Make the first section of a report: a verdict for each comparison by the first measure, means, charts by query.
 
-    If a baseline or all pairs are compared more often than `MOST_SENTENCES`, one chart of all runs stands for them.
+    If a baseline or all pairs are compared more often than `MOST_SENTENCES`, a paragraph and a chart of all runs stand
+    for the verdicts, and the charts by query are folded.
     """
-    # A chart per comparison would fill pages; one of all runs shows which differ.
-    many = [
-        (scores, tests)
-        for scores, tests in compared
-        if len(first_comparisons([(scores, tests)])) > MOST_SENTENCES
-        and (tests.baseline is not None or compares_all(scores, tests))
-    ]
-    written = [pair for pair in compared if pair not in many]
-    charts = [change_chart(scores, test.baseline, test.run) for scores, test in first_comparisons(written)]
-    charts += [differences_chart(*pair) for pair in many]
-    return Section("Result", parts=[*tables[:1], *verdicts(written), more, *tables[1:], *charts])
+    findings, charts = list[Comparison | str](), list[Figure]()
+    for scores, tests in compared:
+        comparisons = [comparison for _, comparison in first_comparisons([(scores, tests)])]
+        pairs = [(comparison.baseline, comparison.run) for comparison in comparisons]
+        # Sentences and charts of all would fill pages.
+        many = len(pairs) > MOST_SENTENCES and (tests.baseline is not None or compares_all(scores, tests))
+        if many:
+            reference = _reference(scores, tests)
+            pairs = [(reference, name) for name in ranked(scores) if name != reference]
+            charts.append(differences_chart(scores, tests))
+        findings += [verdict([(scores, tests)])] if many else comparisons
+        span = [change for pair in pairs for *_, change in _changes(scores, *pair)]
+        for before, after in pairs:
+            drawn = change_chart(scores, before, after, span)
+            charts.append(RunFigure(drawn.caption, drawn.svg, drawn.data, after, folded=many))
+        charts += [scores_by_query(scores, name) for name in scores if name not in {after for _, after in pairs}]
+    return Section("Result", parts=[*findings, more, *tables, *charts])
+
+
+def _reference(scores: Mapping[str, Scores], significance: Significance) -> str:
+    """Return the baseline or, without one, the best run by the first measure."""
+    return significance.baseline or next(iter(ranked(scores)))
 
 
 def differences_chart(scores: Mapping[str, Scores], significance: Significance) -> Figure:
     """Draw each run's difference from the baseline or, of all pairs, from the best run, with its 95 % interval."""
     compared = [comparison for _, comparison in first_comparisons([(scores, significance)])]
-    measure = compared[0].measure
-    ranks = ranked(scores)
-    against = significance.baseline or next(iter(ranks))
-    intervals = {c.run: (c.difference, *c.interval) for c in compared if c.baseline == against}
+    measure, against = compared[0].measure, _reference(scores, significance)
+    found = {c: c.direction * c.significant for c in compared}
+    intervals = {c.run: (c.difference, *c.interval, found[c]) for c in compared if c.baseline == against}
     # The other way round if the best run comes later than the other.
-    intervals |= {c.baseline: (-c.difference, -c.interval[1], -c.interval[0]) for c in compared if c.run == against}
-    rows = {name: intervals[name] for name in ranks if name in intervals}
-    caption = f"Difference of {measure} from {against}, with 95 % intervals that are not corrected"
+    intervals |= {
+        c.baseline: (-c.difference, -c.interval[1], -c.interval[0], -found[c]) for c in compared if c.run == against
+    }
+    rows = {name: intervals[name] for name in ranked(scores) if name in intervals}
+    caption = (
+        f"Difference of {measure} from {against}, with 95 % intervals that are not corrected; coloured if shown to be "
+        "better or worse"
+    )
     return interval_figure(caption, f"difference of {measure}", rows)
 
 
@@ -52,26 +68,25 @@ def changes_figure(compared: Compared) -> Figure:
     for scores, comparison in first_comparisons(compared):
         rows, measure = _changes(scores, comparison.baseline, comparison.run), str(comparison.measure)
         panels[f"{comparison.run} against {comparison.baseline}"] = _bars(rows, comparison.measure)
-    return bar_figure(f"Changes of {measure} by query", "queries, by change", f"change of {measure}", panels)
+    return bar_figure(f"Changes of {measure} by query", f"change of {measure}", panels)
 
 
-def verdicts(compared: Compared) -> list[str]:
-    """Write a sentence for each comparison by the first measure."""
-    return [comparison.verdict for _, comparison in first_comparisons(compared)]
+def change_chart(scores: Mapping[str, Scores], before: str, after: str, span: Sequence[float] = ()) -> Figure:
+    """Draw the change of the first measure from one run to another: a bar for each query that changed, sorted.
 
-
-def change_chart(scores: Mapping[str, Scores], before: str, after: str) -> Figure:
-    """Draw the change of the first measure from one run to another: a bar for each query, in descending order."""
+    The axis has room for the values of `span`, too, such as changes to other runs, so that charts share their scale.
+    """
     rows, measure = _changes(scores, before, after), scores[before].measures[0]
-    higher, lower = sum(row[3] > 0 for row in rows), sum(row[3] < 0 for row in rows)
-    direction = ", a loss" if measure.family.lower_is_better else ""
-    caption = (
-        f"Change of {measure}{direction} from {before} to {after}, a bar for each query: {higher} higher, {lower} "
-        f"lower, {len(rows) - higher - lower} equal"
-    )
-    data = Table(f"{measure} by query", ("query", before, after, "change"), rows)
-    panels = {"": _bars(rows, measure)}
-    return bar_figure(caption, f"{len(rows)} queries, by change", f"change of {measure}", panels, data)
+    changed, direction = [row for row in rows if row[3]], ", a loss" if measure.family.lower_is_better else ""
+    caption = f"Change of {measure}{direction} from {before} to {after}, by query"
+    data = Table(f"{measure} by query, where it changed", ("query", before, after, "change"), changed)
+    panels = {f"{after} against {before}": _bars(rows, measure)}
+    return bar_figure(caption, f"change of {measure}", panels, data, span)
+
+
+def scores_by_query(scores: Mapping[str, Scores], name: str) -> RunFigure:
+    """Tabulate the scores of a run, folded."""
+    return RunFigure(f"Scores of {name}, by query", "", query_table({name: scores[name]}), name, folded=True)
 
 
 def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:

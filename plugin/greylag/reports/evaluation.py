@@ -16,7 +16,18 @@ from greylag.core.checks import check_choice, naming
 from greylag.core.citations import cite
 from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
-from greylag.core.tables import Library, Table, as_html, as_latex, as_markdown, as_text, as_tsv, table_frame, visible
+from greylag.core.tables import (
+    Library,
+    Marked,
+    Table,
+    as_html,
+    as_latex,
+    as_markdown,
+    as_text,
+    as_tsv,
+    table_frame,
+    visible,
+)
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
 from greylag.evaluation.holes import Holes, compare_with_holes, holes_sentences, holes_table, score_holes
@@ -58,6 +69,7 @@ from greylag.trec import read_qrels
 from greylag.trec.runs import RunParts
 
 SUBTOPIC_MEASURES = "alpha-nDCG@10", "ERR-IA@10", "S-recall@10"
+MOST_GROUPS = 10  # of runs without a significant difference, whose letters a page shows; beyond, a chart does
 MIN_UNJUDGED_LEAD = 0.1  # of the top 10, one document
 _log = logging.getLogger("greylag")
 
@@ -180,11 +192,26 @@ def _html(found: Evaluation, per_query: bool) -> str:
     from greylag.reports.report import Section, report_page
 
     tables, section = found.tables(per_query=per_query, wide=True), Section("Scores")
+    tables = [_readable(table, found.significance) for table in tables]
     if found.significance:
         section = result([(found.scores, found.significance)], tables=tables)
     # The command that made the page, for whoever finds it later.
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
     return report_page("Evaluation", [section if section.parts else replace(section, parts=tables)], origin)
+
+
+def _readable(table: Table, tests: Significance | None) -> Table:
+    """Leave out letters of more than `MOST_GROUPS` groups, and the column that names the one baseline."""
+    letters = {letter for row in table.rows for cell in row if isinstance(cell, Marked) for letter in cell.mark.strip()}
+    if len(letters) > MOST_GROUPS:
+        rows = [[replace(cell, mark="") if isinstance(cell, Marked) else cell for cell in row] for row in table.rows]
+        lines = [line for line in table.caption.splitlines() if "common letter" not in line]
+        return replace(table, rows=rows, caption="\n".join([*lines, "TSV and JSON have the letters of groups."]))
+    if tests and tests.baseline and "against" in table.header:
+        header, *rows = ([cell for n, cell in enumerate(row) if n != 1] for row in (table.header, *table.rows))
+        caption = f"Differences from {tests.baseline}.\n{table.caption}"
+        return replace(table, header=[*map(str, header)], rows=rows, caption=caption)
+    return table
 
 
 FORMS: Mapping[str, Callable[[Evaluation, bool], str]] = {

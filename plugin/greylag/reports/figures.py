@@ -1,6 +1,6 @@
 """Figures of reports: SVG that stands alone, drawn without another package. The same numbers give the same bytes.
 
-Panels are of one size, three in a row, below a key with the names. Grey text and lines are legible on white and black.
+Panels are of one size, two in a row, below a key with the names. Grey text and lines are legible on white and black.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ COLOURS = (
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 340, 240, 46, 20, 34, 40  # pixels of a panel and its margins
 KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
 LABEL_DISTANCE = 30  # pixels between labels of the x axis
-PANELS_PER_ROW = 3  # panels
+PANELS_PER_ROW = 2  # which fit a page of A4
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
 WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
 ROW = 22  # pixels of an interval with its name
 RESOLUTION = 3  # pixels of a PNG for one of the figure
 BETTER, WORSE = COLOURS[2], COLOURS[0]
+GREY, PALE = "#767676", "#80808060"  # of texts, 4.5 to 1 on white and on black, and of lines behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,14 @@ class Figure:
     caption: str
     svg: str
     data: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigure(Figure):
+    """A figure of one run, to which the run's name leads in tables; `folded` until it is opened."""
+
+    run: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,29 +112,39 @@ def line_figure(
         drawn += _axis_names(xlabel, ylabel)
         for name, height in of_panel.items():
             path = f"M{LEFT} {y(height):.1f}H{WIDTH - RIGHT}"
-            drawn.append(f'<path d="{path}" stroke="#808080" stroke-dasharray="{dashes[name]}"/>')
+            drawn.append(f'<path d="{path}" stroke="{GREY}" stroke-dasharray="{dashes[name]}"/>')
         for name in sorted(curves, key=lambda name: name == strong):  # the strong one above the others
             spread = bars.get(title, {}).get(name, {})
             drawn += _curve(name, curves[name], x, y, colours[name], 4 if name == strong else 2, spread)
         drawings.append(drawn)
     key = {name: f'stroke="{colour}" stroke-width="{4 if name == strong else 2}"' for name, colour in colours.items()}
-    key |= {name: f'stroke="#808080" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
+    key |= {name: f'stroke="{GREY}" stroke-dasharray="{dash}"' for name, dash in dashes.items()}
     return Figure(caption, _sheet(drawings, key), _points(caption, xlabel, panels))
 
 
 def bar_figure(
-    caption: str, xlabel: str, ylabel: str, panels: Mapping[str, Sequence[Bar]], data: Table | None = None
+    caption: str,
+    ylabel: str,
+    panels: Mapping[str, Sequence[Bar]],
+    data: Table | None = None,
+    span: Iterable[float] = (),
 ) -> Figure:
-    """Draw upright bars from 0, in two colours, with names and values under the mouse; panels one below another."""
+    """Draw bars of queries from 0, in two colours, with names and values under the mouse; panels one below another.
+
+    Bars of 0 are counted and left out. All panels have one scale, with room for the values of `span`.
+    """
+    every = [0.0, *span, *(bar.value for bars in panels.values() for bar in bars)]
+    marks = ticks(min(every), max(every), outward=True)
+    y = _scale(marks[0][0], marks[-1][0], HEIGHT - BELOW, TOP + 8)
     parts = []
     for number, (title, bars) in enumerate(panels.items()):
-        values = [bar.value for bar in bars]
-        # Bars grow from 0, which the axis therefore always has.
-        low, high = min(0.0, *values), max(0.0, *values)
-        y, step = _scale(low, high, HEIGHT - BELOW, TOP + 8), (WIDE - LEFT - RIGHT) / len(bars)
+        drawn, better = [bar for bar in bars if bar.value], sum(bar.better for bar in bars if bar.value)
+        step = (WIDE - LEFT - RIGHT) / max(1, len(drawn))
+        equal = f"{len(bars) - len(drawn)} equal{' (not drawn)' if len(drawn) < len(bars) else ''}"
+        below = f"{len(bars)} queries, by change: {better} better, {len(drawn) - better} worse, {equal}"
         parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
-        parts += [*_y_axis(y, low, high, WIDE), *_axis_names(xlabel, ylabel, WIDE)]
-        for place, bar in enumerate(bars):
+        parts += [*_y_axis(y, marks, WIDE), *_axis_names(below, ylabel, WIDE)]
+        for place, bar in enumerate(drawn):
             top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
             parts.append(
                 f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" '
@@ -140,7 +159,7 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
     """Draw bars from 0 to the right or, below 0, to the left, each below its name and value."""
     values = [bar.value for bar in bars]
     x, height = _scale(min(0.0, *values), max(0.0, *values), 4, WIDE - 4), BAR * len(bars)
-    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#80808060"/>']
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="{PALE}"/>']
     for place, bar in enumerate(bars):
         left, right = x(min(bar.value, 0.0)), x(max(bar.value, 0.0))
         parts.append(_text(4, BAR * place + 16, f"{bar.name}: {bar.value:+.4f}", ""))
@@ -152,25 +171,28 @@ def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> 
     return Figure(caption, _svg(WIDE, height + 24, parts), data)
 
 
-def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float]]) -> Figure:
-    """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0."""
+def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float, int]]) -> Figure:
+    """Draw values with their intervals (value, low, high), by name, from top to bottom, and a line at 0.
+
+    Each is coloured by a direction: 1 if it is shown to be better, -1 if worse, else 0.
+    """
     # Names stand at the left, so the longest decides the width.
     left = 16 + math.ceil(LETTER * max(map(len, intervals)))
-    width, height = left + WIDE, ROW * len(intervals)
-    low = min(0.0, *(ends[1] for ends in intervals.values()))
-    high = max(0.0, *(ends[2] for ends in intervals.values()))
-    x = _scale(low, high, left, width - RIGHT)
-    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="#808080"/>']
-    for value, text in ticks(low, high):
-        parts.append(f'<path d="M{x(value):.1f} 0V{height}" stroke="#80808060"/>')
+    width, height = max(WIDE, left + WIDE // 2), ROW * len(intervals)
+    ends = [end for _, *of_one, _ in intervals.values() for end in of_one]
+    marks = ticks(min(0.0, *ends), max(0.0, *ends), outward=True)
+    x = _scale(marks[0][0], marks[-1][0], left, width - RIGHT)
+    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="{GREY}"/>']
+    for value, text in marks:
+        parts.append(f'<path d="M{x(value):.1f} 0V{height}" stroke="{PALE}"/>')
         parts.append(_text(x(value), height + 16, _short(text), 'text-anchor="middle"'))
-    for place, (name, (value, *ends)) in enumerate(intervals.items()):
-        y, colour = ROW * (place + 0.5), "#808080" if ends[0] <= 0 <= ends[1] else BETTER if value > 0 else WORSE
+    for place, (name, (value, low, high, direction)) in enumerate(intervals.items()):
+        y, colour = ROW * (place + 0.5), (GREY, BETTER, WORSE)[direction]
         parts.append(_text(4, y + 4, name, ""))
-        parts.append(f'<path d="M{x(ends[0]):.1f} {y}H{x(ends[1]):.1f}" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<path d="M{x(low):.1f} {y}H{x(high):.1f}" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{colour}"/>')
     parts.append(_text((left + width) / 2, height + 34, xlabel, 'text-anchor="middle"'))
-    data = Table(caption, ("", xlabel, "low", "high"), [(name, *ends) for name, ends in intervals.items()])
+    data = Table(caption, ("", xlabel, "low", "high"), [(name, *row[:3]) for name, row in intervals.items()])
     return Figure(caption, _svg(width, height + 40, parts), data)
 
 
@@ -178,7 +200,7 @@ def write_figure(path: Path, figure: Figure) -> None:
     """Write a figure for a paper as .svg, .pdf or .png, by the end of the name; PDF and PNG need cairosvg."""
     # Lines and texts are darker than in a report, which may be read on black. The same figure gives the same bytes;
     # PDF and PNG depend on the fonts of the machine.
-    svg = figure.svg.replace("#80808060", "#c8c8c8").replace("#808080", "#404040")  # cairosvg draws no pale lines
+    svg = figure.svg.replace(PALE, "#c8c8c8").replace(GREY, "#404040")  # cairosvg draws no pale lines
     form = path.suffix.lower()
     if form == ".svg":
         write_text(path, svg + "\n")
@@ -201,8 +223,8 @@ def write_figure(path: Path, figure: Figure) -> None:
         file.write(drawn)
 
 
-def ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Round numbers from `low` to `high`, at least two of them unless these are equal."""
+def ticks(low: float, high: float, *, outward: bool = False) -> list[tuple[float, str]]:
+    """Round numbers from `low` to `high`, or around them if `outward`, at least two of them unless these are equal."""
     if not high > low:
         return [(low, f"{low:.2f}")]
     # The step is 1, .5 or .2 of the power of ten below the range: the largest with at least three steps in it.
@@ -210,8 +232,9 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
     step = next(f * 10.0**size for f in (1, 0.5, 0.2) if (high - low) / (f * 10.0**size) >= 3 or f == 0.2)
     decimals = max(0, 1 - size if step < 10.0**size else -size)
     # An end that is a multiple of the step has a tick, though the quotient may be off by a rounding error.
-    numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [(number * step, f"{number * step:.{decimals}f}") for number in numbers]
+    inner = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first, last = (math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)) if outward else inner
+    return [(number * step, f"{number * step:.{decimals}f}") for number in range(first, last + 1)]
 
 
 def _heights(panel: Panel, bars: Mapping[str, Mapping[int, float]]) -> list[float]:
@@ -235,7 +258,7 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool) ->
     named = [(place, f"{place:g}") for place in places]
     if not log and (len(places) - 1) * LABEL_DISTANCE > WIDTH - LEFT - RIGHT:
         named = ticks(places[0], places[-1])
-    drawn, last = [_title(title), *_y_axis(y, min(ys), max(ys), WIDTH)], -math.inf
+    drawn, last = [_title(title), *_y_axis(y, ticks(min(ys), max(ys)), WIDTH)], -math.inf
     # On a logarithmic axis small values crowd: a label that would touch the one before is left out.
     for place, text in named:
         if (at := x(warp(place))) - last >= LABEL_DISTANCE:
@@ -244,18 +267,18 @@ def _axes(title: str, xs: Iterable[float], ys: Sequence[float], *, log: bool) ->
     return (lambda value: x(warp(value))), y, drawn
 
 
-def _y_axis(y: Scale, low: float, high: float, width: int) -> list[str]:
+def _y_axis(y: Scale, marks: Iterable[tuple[float, str]], width: int) -> list[str]:
     """Draw lines across the figure at round numbers, with these at the left."""
     drawn = []
-    for value, text in ticks(low, high):
-        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="#80808060"/>')
+    for value, text in marks:
+        drawn.append(f'<path d="M{LEFT} {y(value):.1f}H{width - 12}" stroke="{PALE}"/>')
         drawn.append(_text(LEFT - 6, y(value) + 4, _short(text), 'text-anchor="end"'))
     return drawn
 
 
 def _short(number: str) -> str:
-    """Format a number without the 0 before the point."""
-    return re.sub(r"^(-?)0\.", r"\1.", number)
+    """Format a number without the 0 before the point; 0 alone is 0."""
+    return re.sub(r"^(-?)0\.", r"\1.", number) if float(number) else "0"
 
 
 def _scale(low: float, high: float, start: float, end: float) -> Scale:
@@ -287,7 +310,7 @@ def _title(title: str) -> str:
 def _axis_names(xlabel: str, ylabel: str, width: int = WIDTH) -> list[str]:
     return [
         _text((LEFT + width - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
-        _text(4, TOP - 2, ylabel, 'font-size="10"'),
+        _text(4, TOP - 2, ylabel, ""),
     ]
 
 
@@ -296,7 +319,7 @@ def _safe(text: str) -> str:
 
 
 def _text(x: float, y: float, text: str, style: str) -> str:
-    return f'<text fill="#808080" x="{x:.1f}" y="{y:.1f}" {style}>{_safe(text)}</text>' if text else ""
+    return f'<text fill="{GREY}" x="{x:.1f}" y="{y:.1f}" {style}>{_safe(text)}</text>' if text else ""
 
 
 def _sheet(drawings: Sequence[Sequence[str]], key: Mapping[str, str]) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 
 from greylag.core.checks import check_sequences
 from greylag.core.tables import Table, as_html, cell_text, visible
-from greylag.reports.figures import Figure
+from greylag.evaluation.significance import Comparison
+from greylag.reports.figures import Figure, RunFigure
 from greylag.reports.queries import QueryChanges
 from greylag.runtime.files import write_text
 
-Part = Table | Figure | QueryChanges | str
+Part = Table | Figure | QueryChanges | Comparison | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Section:
     title : str
     text : str, default ""
         Paragraphs, separated by blank lines.
-    parts : sequence of Table, Figure, QueryChanges or str, default ()
-        Shown after the text; a str is a paragraph.
+    parts : sequence of Table, Figure, QueryChanges, Comparison or str, default ()
+        Shown after the text; a str is a paragraph, a Comparison its verdict.
     """
 
     title: str
@@ -66,7 +67,8 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
         "drawing": lambda figure: Markup(
             figure.svg.replace("<svg", f'<svg role="img" aria-label="{escape(figure.caption)}"', 1)
         ),
-        "html": lambda table, label: Markup(as_html(table, label)),  # which escapes
+        "html": lambda table, label, links: Markup(as_html(table, label, links)),  # which escapes
+        "charts": _charts,
         "signed": "{:+.4f}".format,
     }
     # A table without rows, and a list without queries, have nothing to show.
@@ -76,8 +78,13 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
         for section in sections
     ]
     shown = [section for section in shown if section.text.strip() or section.parts]
-    scripted = any(isinstance(part, QueryChanges) for section in shown for part in section.parts)
     template = environment.get_template("report.html")
     # Characters that turn or hide others are spelt out at the end, wherever they come from.
-    page = template.render(title=title, sections=shown, provenance=provenance, scripted=scripted)
+    page = template.render(title=title, sections=shown, provenance=provenance)
     return visible(page.lstrip())
+
+
+def _charts(section: Section, number: int) -> dict[str, str]:
+    """Return the anchors of runs that have a chart in the section of this number, each of its first one."""
+    charts = [(place, part.run) for place, part in enumerate(section.parts, 1) if isinstance(part, RunFigure)]
+    return {run: f"part-{number}-{place}-figure" for place, run in reversed(charts)}

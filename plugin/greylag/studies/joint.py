@@ -130,7 +130,7 @@ def step_parts(kind: str, ranked: Mapping[str, Ranked]) -> tuple[Table, Table, F
         for c in one.tests[kind].comparisons:
             found.setdefault((c.run, c.baseline, c.measure), []).append(c)
     first, header = next(iter(found))[2], ("", "against", "measure", *ranked)
-    differences, p, bars = list[Row](), list[Row](), dict[str, tuple[float, float, float]]()
+    differences, p, bars = list[Row](), list[Row](), dict[str, tuple[float, float, float, int]]()
     for (after, before, measure), compared in found.items():
         head = after, before, str(measure)
         cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
@@ -138,8 +138,11 @@ def step_parts(kind: str, ranked: Mapping[str, Ranked]) -> tuple[Table, Table, F
         p.append((*head, *(c.corrected_p for c in compared)))
         if measure == first:
             of_one = zip(ranked, compared, strict=True)
-            bars |= {f"{after} against {before}, {name}": (c.difference, *c.interval) for name, c in of_one}
-    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected"
+            bars |= {
+                f"{after} against {before}, {name}": (c.difference, *c.interval, c.direction * c.significant)
+                for name, c in of_one
+            }
+    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected; coloured if shown"
     return (
         Table(f"{kind.capitalize()}: differences of means. {_MEAN}", (*header, "mean"), differences),
         Table(f"{kind.capitalize()}: corrected p of the differences", header, p),

@@ -47,7 +47,9 @@ def test_a_figure_of_the_changes(command, refused, made, runs, tmp_path):
     words = ["evaluate", "--qrels", made / "qrels.txt", runs[1], "-m", "nDCG@10", "--baseline", runs[0]]
     assert command(*words, "--out-figure", tmp_path / "changes.svg") == command(*words)
     drawn = (tmp_path / "changes.svg").read_text()
-    assert drawn.count("<rect") == len((made / "topics.tsv").read_text().splitlines())
+    better, worse, equal = map(int, re.findall(r"(\d+) (?:better|worse|equal)", drawn))
+    assert better + worse + equal == len((made / "topics.tsv").read_text().splitlines())
+    assert drawn.count("<rect") == better + worse
     assert f"{runs[1]} against {runs[0]}" in drawn
     assert ".svg, .pdf or .png" in refused(*words, "--out-figure", tmp_path / "x.gif")
 

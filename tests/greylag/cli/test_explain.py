@@ -117,7 +117,7 @@ def test_breakdowns_are_the_librarys(command, refused, made, collection, tmp_pat
     assert one == json.loads(json.dumps([explanation_dict(one) for one in both]))
     page = Page(command(*words, "--format", "html")[1])
     assert page.open == []
-    assert page.texts["caption"][1:] == [table.caption for table in tables]
+    assert page.texts["p"][2:] == [table.caption for table in tables]
     assert f"{first} is {abs(both[0].score - both[1].score):.4f} " in page.text
 
 

@@ -46,11 +46,10 @@ def test_rankings_and_runs():
     page = Cells(ranking._repr_html_())
     assert "script" not in page.tags
     assert page.tags.count("tr") == 1 + 10
-    assert page.texts[:4] == [f"query q<1>: {EVIL}, 12 documents; the first 10 of 12", "rank", "docid", "score"]
-    assert page.texts[4:7] == ["1", "<d0>", "12.0000"]
+    assert page.texts[-1] == f"query q<1>: {EVIL}, 12 documents; the first 10 of 12"
+    assert page.texts[:6] == ["rank", "docid", "score", "1", "<d0>", "12.0000"]
     page = Cells(Run((ranking, Ranking("2", "none", (), np.empty(0))), tag="<b>")._repr_html_())
-    assert page.texts[0] == "run <b>, 2 queries, 12 documents"
-    assert page.texts[5:] == ["q<1>", EVIL, "12", "<d0>", "2", "none", "0"]
+    assert page.texts[4:] == ["q<1>", EVIL, "12", "<d0>", "2", "none", "0", "run <b>, 2 queries, 12 documents"]
     assert "script" not in page.tags
 
 
@@ -169,9 +168,14 @@ def test_cells(value, decimals, text):
 def test_html():
     table = Table("<c>", ("", "AP", "p"), [("a&b", 0.25, "<0.001*"), (3, None, "")], decimals=2)
     assert as_html(table, "part-1") == (
-        '<table><caption id="part-1">&lt;c&gt;</caption>'
-        '<thead><tr><td></td><th scope="col" class="number">AP</th><th scope="col" class="number">p</th></tr></thead>'
+        '<table><thead><tr><td></td><th scope="col" class="number">AP</th><th scope="col" class="number">p</th></tr>'
+        "</thead>"
         '<tbody><tr><th scope="row">a&amp;b</th><td class="number">0.25</td><td class="number">&lt;0.001*</td></tr>'
         '<tr><td>3</td><td class="number"></td><td class="number"></td></tr></tbody></table>'
+        '<p class="note" id="part-1">&lt;c&gt;</p>'
     )
+    marked = Table("", ("run", "AP"), [("a<", Marked(0.5, mark=" ab")), ("b", Marked(0.25)), ("c", None)])
+    cells = re.findall("<t[dh](?: [^>]*)?>(.*?)</t[dh]>", as_html(marked, links={"a<": "x", "0.2500": "y"}))
+    expected = ["run", "AP", "", '<a href="#x">a&lt;</a>', "0.5000", "ab", "b", "0.2500", "", "c", "", ""]
+    assert cells == expected
     assert html_text("a<b\n") == "<pre>a&lt;b\n</pre>"

@@ -12,7 +12,8 @@ import pytest
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
-from greylag.reports.figures import BELOW, BETTER, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
+from greylag.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
+from greylag.reports.verdict import verdict
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -39,36 +40,42 @@ def test_bars_are_the_changes_sorted(seed):
     old, new = np.round(rng.random((2, n)), 1).tolist()
     figure = change_chart({"a": scores(measure, old), "b": scores(measure, new)}, "a", "b")
     changes = -np.sort(np.array(old) - np.array(new))
+    changes = changes[np.abs(changes) > 1e-9]
     assert [row[3] for row in figure.data.rows] == pytest.approx(changes, abs=1e-12)
     bars = elements(figure, "rect")
-    high, span = HEIGHT - BELOW - TOP - 8, max(0.0, changes.max()) - min(0.0, changes.min())
-    assert [number(bar, "height") for bar in bars] == pytest.approx(high * np.abs(changes) / span, abs=0.11)
+    title, *labels, below, beside = [text.text for text in elements(figure, "text")]
+    low, *_, high = marks = [*map(float, labels)]
+    assert low <= min(changes) <= max(changes) <= high  # no bar beyond the last tick
+    assert "0" in labels
+    pixels, zero = (HEIGHT - BELOW - TOP - 8) / (high - low), TOP + 8 + (HEIGHT - BELOW - TOP - 8) * high / (high - low)
+    assert [number(bar, "height") for bar in bars] == pytest.approx(pixels * np.abs(changes), abs=0.11)
     ends = [number(bar, "x") + number(bar, "width") for bar in bars]
     assert all(end <= number(bar, "x") for end, bar in zip(ends, bars[1:], strict=False))
     assert ends[-1] <= WIDE
-    zero = TOP + 8 + high * max(0.0, changes.max()) / span
     for bar, (qid, *_, change) in zip(bars, figure.data.rows, strict=True):
         top = number(bar, "y")
         assert (top if change < 0 else top + number(bar, "height")) == pytest.approx(zero, abs=0.11)
         assert bar[0].text == f"{qid}: {change:+.4f}"
-        assert not change or bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
-    *labels, below, beside = [text.text for text in elements(figure, "text")]
-    assert (below, beside) == (f"{n} queries, by change", f"change of {measure}")
-    assert len(labels) >= 2
-    for line, label in zip(elements(figure, "path"), map(float, labels), strict=True):
+        assert bar.attrib["fill"] == (BETTER if (change > 0) == (measure == "AP") else WORSE)
+    assert (title, beside) == ("b against a", f"change of {measure}")
+    better, worse, equal = (int((sign == np.sign(new - np.array(old))).sum()) for sign in (1, -1, 0))
+    counts = (better, worse) if measure == "AP" else (worse, better)
+    assert [*map(int, re.findall(r"\d+", below))] == [n, *counts, equal]
+    for line, label in zip(elements(figure, "path"), marks, strict=True):
         at = float(line.attrib["d"].split()[1].partition("H")[0])
-        assert at == pytest.approx(zero - high * label / span, abs=0.11)
+        assert at == pytest.approx(zero - pixels * label, abs=0.11)
 
 
 def test_a_figure_for_a_paper_has_a_panel_for_each_comparison(tmp_path):
     runs = {name: scores("AP", np.random.default_rng(ord(name)).random(5).tolist()) for name in "abc"}
     figure = changes_figure([(runs, compare_scores(runs, "a"))])
+    shared = [row[3] for run in "bc" for row in change_chart(runs, "a", run).data.rows]
     for panel, run in zip(elements(figure, "g"), "bc", strict=True):
-        alone = elements(change_chart(runs, "a", run), "rect")
+        alone = elements(change_chart(runs, "a", run, shared), "rect")
         assert [bar.attrib for bar in panel.iter(f"{SVG}rect")] == [bar.attrib for bar in alone]
         assert panel[0].text == f"{run} against a"
     write_figure(tmp_path / "x.svg", figure)
-    assert "#808080" not in (tmp_path / "x.svg").read_text()
+    assert GREY not in (tmp_path / "x.svg").read_text()
     assert len(ElementTree.parse(tmp_path / "x.svg").findall(f".//{SVG}rect")) == 10
     with pytest.raises(ParameterError, match=r"x\.jpg"):
         write_figure(tmp_path / "x.jpg", figure)
@@ -94,16 +101,21 @@ def test_figures_by_cairo(tmp_path, monkeypatch, form, begins):
 
 
 def test_nothing_changes():
-    assert "2 equal" in change_chart(SAME, "a", "b").caption
-    sentence, *_ = result([(SAME, compare_scores(SAME, "a"))]).parts
-    assert sentence == "b has the same AP as a on every query."
+    figure = change_chart(SAME, "a", "b")
+    assert "0 better, 0 worse, 2 equal (not drawn)" in figure.svg
+    assert (elements(figure, "rect"), figure.data.rows) == ([], [])
+    finding, *_ = result([(SAME, compare_scores(SAME, "a"))]).parts
+    assert finding.verdict == "b has the same AP as a on every query."
 
 
 def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline():
     values = [[0.5, 0.3, 0.1], [0.7, 0.2, 0.6], [0.6, 0.6, 0.6], [0.1, 0.2, 0.3], [0.2, 0.1, 0.6]]
     runs = {name: scores("AP", row) for name, row in zip("abcde", values, strict=True)}
     for baseline, against in ((None, "c"), ("b", "b")):
-        figure = result([(runs, compare_scores(runs, baseline))]).parts[-1]
+        first, _, figure, *topics = result([(runs, compare_scores(runs, baseline))]).parts
+        assert first == verdict([(runs, compare_scores(runs, baseline))])
+        assert sorted(topic.run for topic in topics) == [*"abcde"]
+        assert all(topic.folded for topic in topics)
         assert figure.caption.startswith(f"Difference of AP from {against}, with 95 % intervals")
         expected = compare_scores({against: runs[against], **runs}, against).comparisons
         rows = sorted(((c.run, c.difference, *c.interval) for c in expected), key=lambda row: -row[1])
@@ -135,7 +147,7 @@ def test_contributions_are_drawn_from_0():
     assert number(most, "width") == pytest.approx(2 * per_unit, abs=0.11)
     assert number(less, "x") + number(less, "width") == pytest.approx(axis, abs=0.11)
     assert number(none, "width") == 0
-    assert (most.attrib["fill"], less.attrib["fill"]) == (BETTER, WORSE)
+    assert (most.attrib["fill"], less.attrib["fill"], none.attrib["fill"]) == (BETTER, WORSE, WORSE)
     names = [text.text for text in elements(figure, "text")]
     assert names == ["SD<: +2.0000", "score: -1.0000", "none: +0.0000", "difference"]
 

@@ -50,7 +50,7 @@ def test_panels_have_one_y_axis_or_their_own():
     drawn = line_figure("caption", "x", "y", panels, alike=False)
     own = lines(drawn)
     assert [y for _, y in own["c"]] == [y for _, y in own["d"]]
-    [level] = re.findall(r'd="M[\d.]+ ([\d.]+)H[\d.]+" stroke="#808080" stroke-dasharray', drawn.svg)
+    [level] = re.findall(r'd="M[\d.]+ ([\d.]+)H[\d.]+" stroke="#767676" stroke-dasharray', drawn.svg)
     assert float(level) == own["d"][0][1]
 
 

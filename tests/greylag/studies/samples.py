@@ -113,5 +113,5 @@ class Page(HTMLParser):
     def handle_data(self, data):
         if self.open:
             self.texts[self.open[-1]][-1] += data
-            if self.open[-1] == self.cell and self.rows and self.rows[-1]:
+            if [tag for tag in self.open if tag != "a"][-1] == self.cell and self.rows and self.rows[-1]:
                 self.rows[-1][-1] += data

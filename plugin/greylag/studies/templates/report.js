@@ -26,3 +26,37 @@ for (const box of document.querySelectorAll(".queries")) {
   box.querySelector(".tools").hidden = false;
   show();
 }
+
+// Columns sort by a click on their names: up, down, and as they were.
+const number = (text) => Number(text.replace(/[<+%,\s]/g, "") || NaN);
+for (const table of document.querySelectorAll(".wide > table")) {
+  const rows = [...(table.tBodies[0]?.rows ?? [])];
+  // Rows that are set in belong to the row above them.
+  if (!table.tHead || rows.length < 2 || table.closest(".pair") || rows.some((row) => /^\s/.test(row.cells[0].textContent))) continue;
+  for (const head of table.tHead.rows[0].cells) {
+    const column = head.cellIndex;
+    if (!head.textContent) continue;
+    const texts = new Map(rows.map((row) => [row, row.cells[column].textContent]));
+    const full = rows.filter((row) => texts.get(row)), empty = rows.filter((row) => !texts.get(row));
+    const numeric = full.every((row) => !Number.isNaN(number(texts.get(row))));
+    const compare = numeric
+      ? (a, b) => number(texts.get(a)) - number(texts.get(b))
+      : (a, b) => texts.get(a).localeCompare(texts.get(b), "en", { numeric: true });
+    const orders = {
+      ascending: () => [...full.toSorted(compare), ...empty],
+      descending: () => [...full.toSorted((a, b) => compare(b, a)), ...empty],
+      none: () => rows,
+    };
+    const cycle = numeric ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const order = cycle[(cycle.indexOf(head.ariaSort ?? "none") + 1) % 3];
+      for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
+      head.ariaSort = order;
+      table.tBodies[0].append(...orders[order]());
+    });
+  }
+}
