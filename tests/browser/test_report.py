@@ -2,7 +2,7 @@
 
 import pytest
 
-from greylag.core.tables import Table
+from greylag.core.tables import Marked, Table
 from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports.charts import contributions_chart, result, rounds_chart
 from greylag.reports.figures import line_figure
@@ -24,8 +24,22 @@ SEARCH = """
   for (const details of document.querySelectorAll("details")) details.open = true;
   const [left, right] = [...box.querySelectorAll(".pair table")].map((table) => table.getBoundingClientRect());
   found.beside = right.left > left.right - 1;
+  const small = [...document.querySelectorAll(".wide > table")].find((table) => table.rows.length === 4);
+  found.sorted = [...small.querySelectorAll("thead button")].slice(0, 2).map((button) => [1, 2, 3].map(() => {
+    button.focus();
+    document.activeElement.click();
+    const order = [...small.tBodies[0].rows].map((row) => row.cells[0].textContent).join(" ");
+    return [button.parentNode.ariaSort, order];
+  }));
+  found.links = [...small.querySelectorAll("a")].map((link) => document.querySelector(link.hash).tagName);
+  const tables = [...document.querySelectorAll("section > .wide > table")];
+  found.unsorted = tables.filter((table) => !table.querySelector("button")).map((table) => table.rows[2].textContent);
   return found;
 """
+SORTED = [
+    [["ascending", "10% new old"], ["descending", "old new 10%"], ["none", "old new 10%"]],
+    [["descending", "new 10% old"], ["ascending", "10% new old"], ["none", "old new 10%"]],
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +52,10 @@ def page(tmp_path_factory):
     scores = {n: Scores.single(parse_measure("AP"), dict(zip("abc", row, strict=True))) for n, row in values.items()}
     drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", "AP", {"fold 1": (0.25, 0.5)})]
     drawn.append(contributions_chart("Parts", [("SD/unordered/BM25-U-unlimited", 2.0), ("score", -1.0)]))
-    sections = [result([(scores, compare_scores(scores, "old"))]), Section("Tables", "Words.", drawn), queries()]
+    drawn.append(Table("", ("", "AP"), [("in", 0.5), ("  set in", 0.25)]))  # which belongs to the row above
+    small = Table("", ("run", "p"), [("old", None), ("new", Marked(0.25, mark=" ab")), ("10%", 0.00001)])
+    first = result([(scores, compare_scores(scores, "old"))], tables=[small])
+    sections = [first, Section("Tables", "Words.", drawn), queries()]
     write_report(path, "A report", sections, {"settings": {"name": "x" * 300}})
     return path
 
@@ -49,6 +66,7 @@ def test_it_fits_its_width_and_is_accessible(page, tmp_path, width, dark):
     assert (seen.width, seen.dark, seen.violations, seen.console) == (width, dark, [], [])
     assert seen.needed <= width  # wide tables scroll on their own
     found = {"all": ["q1", "q2"], "words": ["q2"], "id": ["q1"], "none": [], "gain": ["q1", "q2"], "loss": ["q2", "q1"]}
+    found |= {"sorted": SORTED, "links": ["FIGURE", "FIGURE"], "unsorted": ["  set in0.2500"]}
     assert seen.asked == found | {"status": "0 of 2 queries", "beside": width > 1000}
 
 
