@@ -34,6 +34,7 @@ RULES = [
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
     Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
+    Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
 
@@ -57,7 +58,18 @@ Measures = Annotated[
 OnlyTopics = Annotated[
     Path | None, typer.Option("--topics", help="Score only these topics, such as the test part of a split.")
 ]
-Baseline = Annotated[str | None, typer.Option("--baseline", help="TREC run to compare with."), NAMED_FILES]
+Collections = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection",
+        metavar="NAME",
+        help="Name that takes the place of {} in --qrels, --topics and runs, such as '{}/bm25.run'. Repeat it: the "
+        "collections are columns of one table, and p is corrected over all.",
+    ),
+]
+Baseline = Annotated[
+    list[str] | None, typer.Option("--baseline", help="TREC run to compare with; can be repeated."), NAMED_FILES
+]
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
 TheCorrection = Annotated[
@@ -106,6 +118,7 @@ def evaluate(
     qrels: Judgements = None,
     measures: Measures = None,
     topics: OnlyTopics = None,
+    collections: Collections = None,
     baseline: Baseline = None,
     all_pairs: AllPairs = False,
     test: TheTest = "t",
@@ -128,19 +141,27 @@ def evaluate(
     check_form("--format", form)
     if qrels is None:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    files, against = _named_files(runs, baseline, names)
+    patterns = _patterns(runs, collections or (), names)
+    pairs, only = dict[str, tuple[Any, Any]](), dict[Path, Path]()
+    for name in collections or [""]:
+        placed = [f"{label}={_within(path, name)}" for label, path in patterns] if name else runs
+        against = [f"{run}={_within(run, name)}" if name and "{}" in run else run for run in baseline or ()]
+        files, baselines = _named_files(placed, against, names)
+        among = topics and Path(str(topics).replace("{}", name))
+        only |= {path: among for path in files.values() if among}
+        pairs[name] = files, _judgements(shared, Path(_within(str(qrels), name)), among, subtopics=subtopics)
     found = compare(
-        files,
-        _judgements(shared, qrels, topics, subtopics=subtopics),
+        pairs if collections else files,
+        None if collections else pairs[""][1],
         measures and parse_measures(measures, qrels),
-        baseline=against,
+        baseline=baselines,
         all_pairs=all_pairs,
         test=test,
         correction=correction,
         margin=margin,
         unjudged=unjudged,
         predicted=predicted and shared.qrels(predicted, topics=topics),
-        read=lambda path: RunParts(path, topics and shared.topics(topics), lenient=shared.lenient),
+        read=lambda path: RunParts(path, shared.topics(only[path]) if path in only else None, lenient=shared.lenient),
     )
     if out_figure is not None and found.significance:
         from greylag.reports.charts import changes_figure
@@ -162,26 +183,47 @@ def _judgements(shared: Shared, path: Path, topics: Path | None, *, subtopics: b
     return shared.of_topics(grades, path, topics)
 
 
-def _named_files(runs: Sequence[str], baseline: str | None, by: Naming) -> tuple[dict[str, Path], str | None]:
-    """Return the files of runs by name, the baseline's first, and its name; it may be among the runs."""
-    given, files = [*map(named_file, runs)], dict[str, Path]()
+def _patterns(runs: Sequence[str], collections: Sequence[str], by: Naming) -> list[tuple[str, str]]:
+    """Name runs that have a place for the name of a collection, by the files of the first one if it is by tag."""
+    given = [named_file(run) for run in runs if collections]
+    first = [(label, Path(_within(str(path), collections[0])) if by == "tag" else path) for label, path in given]
+    return [(label, str(path)) for (label, _), (_, path) in zip(name_runs(first, by), given, strict=True)]
+
+
+def _within(path: str, collection: str) -> str:
+    """Put the name of a collection, if there is one, in its place in a path."""
+    if collection and "{}" not in path:
+        raise ParameterError(f"{path} has no place for a collection's name: write {{}} where it stands")
+    return path.replace("{}", collection) if collection else path
+
+
+def _named_files(runs: Sequence[str], baselines: Sequence[str], by: Naming) -> tuple[dict[str, Path], list[str]]:
+    """Return the files of runs by name, the baselines' first, and their names; these may be among the runs."""
+    given = [*map(named_file, runs)]
+    files, against, unknown = _by_name(given, by), list[Path](), list[tuple[str | None, Path]]()
+    for baseline in baselines:
+        # A baseline may be one of the runs, by its name or its file, and is scored once.
+        label, path = named_file(baseline)
+        known = next((files[name] for name in files if name == (label or str(path)) or files[name] == path), None)
+        if known is None and not path.exists():
+            remedy = _proposed(baseline, files)
+            raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
+        against.append(known or path)
+        unknown += [] if known else [(label, path)]
+    files = _by_name([*unknown, *given], by) if unknown else files
+    names = [next(name for name in files if files[name] == path) for path in against]
+    return {name: files[name] for name in names} | files, names
+
+
+def _by_name(given: Sequence[tuple[str | None, Path]], by: Naming) -> dict[str, Path]:
+    """Name files of runs; refuse a name of two, and warn of a file that is given again."""
+    files = dict[str, Path]()
     for (name, path), number in Counter(name_runs(given, by)).items():
         if files.setdefault(name, path) != path:
             raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
         if number > 1:
             _log.warning("%s is given %d times, and counts once", name, number)
-    if baseline is None:
-        return files, None
-    # The baseline may be one of the runs, by its name or its file, and is scored once.
-    label, path = named_file(baseline)
-    against = next((other for other in files if other == (label or str(path)) or files[other] == path), None)
-    if against is None:
-        if not path.exists():
-            remedy = _proposed(baseline, files)
-            raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
-        files = dict(named := name_runs([(label, path), *given], by))
-        against = named[0][0]
-    return {against: files[against]} | files, against
+    return files
 
 
 def _proposed(baseline: str, files: Mapping[str, Path]) -> str:

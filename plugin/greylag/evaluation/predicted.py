@@ -254,7 +254,7 @@ def evaluate_with_predictions(
         Of the p-values of the differences.
     """
     Design(correction=correction)  # refuses a correction of all pairs
-    check_comparable(people, baseline)
+    check_comparable(people, [] if baseline is None else [baseline])
     check_comparable(predicted)
     first, names = next(iter(people.values())), list(people)
     if baseline is not None and names == [baseline]:

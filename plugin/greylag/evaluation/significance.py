@@ -155,6 +155,12 @@ class Significance(Printed):
     correction: Correction | Literal["max-t"] = "holm"  # the last by `best_of_many`, with simultaneous intervals
     most: ClassVar[int] = 60  # rows of the table
     together: int | None = None  # the comparisons of all collections, if p is corrected over several
+    all_pairs: bool = False  # each run is compared with every other, and not some with some
+
+    @property
+    def baselines(self) -> list[str]:
+        """The runs that others are compared with, in order; none if all pairs are compared."""
+        return [] if self.all_pairs else list(dict.fromkeys(c.baseline for c in self.comparisons))
 
     @property
     def method(self) -> str:
@@ -178,7 +184,8 @@ class Significance(Printed):
         return TUKEY_NOTE if self.correction == "tukey" else COLUMNS_NOTE
 
     def _table(self) -> Table:
-        return replace(narrow_table(self), caption=f"comparisons with {self.baseline or 'each other'}. {self.method}")
+        against = " and ".join(self.baselines) or "each other"
+        return replace(narrow_table(self), caption=f"comparisons with {against}. {self.method}")
 
     def to_frame(self, library: Library = "pandas") -> Any:
         """Make a data frame of pandas or polars with the table's columns, unrounded, and the test's statistic."""
@@ -269,7 +276,7 @@ DEFAULT_DESIGN = Design()
 @guided
 def compare_scores(
     scores: Mapping[str, Scores],
-    baseline: str | None = None,
+    baseline: str | Sequence[str] | None = None,
     *,
     test: Test = "t",
     alternative: Alternative = "two-sided",
@@ -278,7 +285,7 @@ def compare_scores(
     margin: float | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
 ) -> Significance:
-    """Test every run against the baseline, or against every run before it, by every measure.
+    """Test every run against the baselines, or against every run before it, by every measure.
 
     One rule holds for every table and verdict of greylag: p is corrected over all comparisons that are made together.
 
@@ -305,8 +312,8 @@ def compare_scores(
     ----------
     scores : mapping
         Scores by name of run, in the order of the result.
-    baseline : str, optional
-        One of the names; by default, all pairs of runs are compared.
+    baseline : str or sequence of str, optional
+        One of the names, or several, each pair of which is compared once; by default, all pairs of runs are compared.
     test : {"t", "wilcoxon", "randomization"}, default "t"
         The test.
     alternative : {"two-sided", "greater"}, default "two-sided"
@@ -339,18 +346,21 @@ def compare_scores(
 def compare_collections(
     collections: Mapping[str, Mapping[str, Scores]],
     pairs: Sequence[tuple[str, str]] | None,
-    baseline: str | None = None,
+    baseline: str | Sequence[str] | None = None,
     design: Design = DEFAULT_DESIGN,
 ) -> dict[str, Significance]:
     """Compare the runs of each collection as `compare_scores` does; p is corrected over all collections together."""
     if pairs is not None:
         check_sequences(pairs=pairs)
+    baselines = as_baselines(baseline)
     # All together, since p is corrected for their number.
     planned: list[tuple[str, str, str, int]] = []  # collection, baseline, run, column
     for collection, scores in collections.items():
-        _check_arguments(scores, pairs[0][0] if pairs else baseline, design.alternative)
-        names = [name for name in scores if name != baseline]
-        compared = [*combinations(names, 2)] if baseline is None else [(baseline, name) for name in names]
+        _check_arguments(scores, [pair[0] for pair in pairs] if pairs else baselines, design.alternative)
+        compared = [*combinations(scores, 2)]
+        if baselines:
+            before = {name: baselines[: place + 1] for place, name in enumerate(baselines)}
+            compared = [(name, run) for name in baselines for run in scores if run not in before[name]]
         columns = range(len(next(iter(scores.values())).measures))
         planned += [
             (collection, *pair, column) for pair in (compared if pairs is None else pairs) for column in columns
@@ -371,12 +381,13 @@ def compare_collections(
         comparisons = [replace(c, equivalence_p=p) for c, p in zip(comparisons, same, strict=True)]
     return {
         name: Significance(
-            baseline,
+            baselines[0] if len(baselines) == 1 else None,
             design.test,
             design.alternative,
             tuple(c for (collection, *_), c in zip(planned, comparisons, strict=True) if collection == name),
             design.correction,
             len(planned) if len(collections) > 1 else None,
+            pairs is None and not baselines,
         )
         for name in collections
     }
@@ -414,10 +425,18 @@ def _tukey(
     return found
 
 
-def _check_arguments(scores: Mapping[str, Scores], baseline: str | None, alternative: Alternative) -> None:
+def as_baselines(baseline: str | Sequence[str] | None) -> list[str]:
+    """List the baselines of an argument, each once."""
+    if baseline is None or isinstance(baseline, str):
+        return [] if baseline is None else [baseline]
+    check_sequences(baseline=baseline)
+    return list(dict.fromkeys(baseline))
+
+
+def _check_arguments(scores: Mapping[str, Scores], baselines: Sequence[str], alternative: Alternative) -> None:
     """Raise `ParameterError` for scores that cannot be compared."""
-    check_comparable(scores, baseline)
-    if baseline is None and alternative != "two-sided":
+    check_comparable(scores, baselines)
+    if not baselines and alternative != "two-sided":
         raise ParameterError("all pairs are compared two-sided; name a baseline for another alternative")
     if len(scores) < 2:
         raise ParameterError(f"no run to compare with {next(iter(scores))!r}; give another run")
@@ -618,7 +637,7 @@ def check_run_names(names: Iterable[Any]) -> None:
             raise ParameterError(f"{shown(name)} is no name of a run: give text of one line")
 
 
-def check_comparable(scores: Mapping[str, Scores], baseline: str | None = None) -> None:
+def check_comparable(scores: Mapping[str, Scores], baselines: Sequence[str] = ()) -> None:
     """Raise `ParameterError` for anything but scores by name, on the same queries and by the same measures."""
     if not isinstance(scores, Mapping) or not all(isinstance(of_run, Scores) for of_run in scores.values()):
         raise ParameterError("scores are by name: pass {'bm25': evaluate(...), 'mine': evaluate(...)}")
@@ -631,5 +650,12 @@ def check_comparable(scores: Mapping[str, Scores], baseline: str | None = None) 
             raise ParameterError(
                 f"runs {name!r} and {other!r} are scored on different queries or by different measures"
             )
-    if baseline is not None and baseline not in scores:
-        raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(scores)}")
+    check_baselines(baselines, scores)
+
+
+def check_baselines(baselines: Sequence[str], runs: Iterable[str]) -> None:
+    """Raise `ParameterError` unless all baselines are among the runs."""
+    names = list(runs)
+    for baseline in baselines:
+        if baseline not in names:
+            raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(names)}")

@@ -10,7 +10,7 @@ from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
 from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure, line_figure, part_figure
 from greylag.reports.report import Section
-from greylag.reports.scores import compares_all, query_table, ranked
+from greylag.reports.scores import query_table, ranked
 from greylag.reports.verdict import Compared, first_comparisons, verdict
 
 
@@ -25,7 +25,7 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
         comparisons = [comparison for _, comparison in first_comparisons([(scores, tests)])]
         pairs = [(comparison.baseline, comparison.run) for comparison in comparisons]
         # Sentences and charts of all would fill pages.
-        many = len(pairs) > MOST_SENTENCES and (tests.baseline is not None or compares_all(scores, tests))
+        many = len(pairs) > MOST_SENTENCES and (tests.baseline is not None or tests.all_pairs)
         if many:
             reference = _reference(scores, tests)
             pairs = [(reference, name) for name in ranked(scores) if name != reference]

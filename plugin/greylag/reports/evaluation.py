@@ -7,10 +7,12 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from string import ascii_letters
+from typing import Any, NamedTuple
 
 from greylag.core.checks import check_choice, naming
 from greylag.core.citations import cite
@@ -48,6 +50,8 @@ from greylag.evaluation.significance import (
     Design,
     Significance,
     Test,
+    as_baselines,
+    check_baselines,
     check_comparable,
     check_run_names,
     compare_collections,
@@ -55,6 +59,7 @@ from greylag.evaluation.significance import (
     narrow_table,
 )
 from greylag.ranking import Run, as_run
+from greylag.reports.parts import Tested, joint_comparisons, joint_means, stacked
 from greylag.reports.scores import (
     equivalence_note,
     has_many_pairs,
@@ -81,12 +86,13 @@ class Evaluation:
     Parameters
     ----------
     scores : mapping
-        Scores by name of run.
+        Scores by name of run; empty if there are `parts`.
     significance : Significance, optional
-        Adds a star to each mean that differs significantly from the baseline's or, if all pairs are compared, ranks by
-        the first measure and letters that runs share if they do not differ significantly. Adds a table of the
-        comparisons: the difference, its 95 % interval, the effect size d, the detectable difference, and the corrected
-        p; of more than 45 pairs only TSV and JSON have it.
+        Adds a star to each mean that differs significantly from the baseline's; of several baselines, the letters of
+        those that a run is better than; or, if all pairs are compared, ranks by the first measure and letters that runs
+        share if they do not differ significantly. Adds a table of the comparisons: the difference, its 95 % interval,
+        the effect size d, the detectable difference, and the corrected p; of more than 45 pairs only TSV and JSON have
+        it.
     unjudged : mapping, optional
         The share of the top 10 documents without judgements, by name of run.
     holes : Holes, optional
@@ -95,6 +101,9 @@ class Evaluation:
         Means and differences corrected by people's judgements; they take the place of all tables.
     warnings : tuple of str, default ()
         Reasons why scores may not mean what they seem to.
+    parts : mapping, optional
+        Evaluations by collection, whose p are corrected together. With the same runs and measures, they are the columns
+        of one table; else each has its own.
     """
 
     scores: Mapping[str, Scores]
@@ -103,9 +112,11 @@ class Evaluation:
     holes: Holes | None = None
     corrections: Corrections | None = None
     warnings: tuple[str, ...] = ()
+    parts: Mapping[str, Evaluation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_comparable(self.scores)
+        if not self.parts:
+            check_comparable(self.scores)
 
     def format(self, form: str = "text", *, per_query: bool = False) -> str:
         """Format the tables with their notes.
@@ -127,6 +138,8 @@ class Evaluation:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
         if self.corrections:
             return self.corrections.tables
+        if self.parts:
+            return self._part_tables(per_query=per_query, wide=wide, complete=complete)
         tests = self.significance
         # A reader of 45 pairs looks at letters; a program gets all.
         many = bool(tests and not complete and has_many_pairs(self.scores, tests))
@@ -140,17 +153,62 @@ class Evaluation:
             caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
         notes.append(unjudged_note(self.unjudged or {}))
-        if self.holes and tests and many:
-            whole = self.holes.table
-            others.append(replace(whole, caption="\n".join([whole.caption, *holes_sentences(tests)])))
-        elif self.holes:
-            others += [self.holes.table, *([holes_table(tests)] if tests else [])]
-        return [replace(first, caption="\n".join(filter(None, notes))), *others]
+        return [replace(first, caption="\n".join(filter(None, notes))), *others, *self._holes_tables(many=many)]
+
+    def _holes_tables(self, *, many: bool) -> list[Table]:
+        """Make the tables of views of unjudged documents; of many pairs sentences stand for the second."""
+        if not self.holes or not self.significance:
+            return [self.holes.table] if self.holes else []
+        whole, sentences = self.holes.table, holes_sentences(self.significance)
+        if many:
+            return [replace(whole, caption="\n".join([whole.caption, *sentences]))]
+        return [whole, holes_table(self.significance)]
+
+    def _part_tables(self, *, per_query: bool, wide: bool, complete: bool) -> list[Table]:
+        """Make one table of the parts if they can share it, else each part's own."""
+        if not (tested := self.tested):
+            made = partial(Evaluation.tables, per_query=per_query, wide=wide, complete=complete)
+            own = [(name, table) for name, part in self.parts.items() for table in made(part)]
+            return [replace(table, caption=f"{name}: {table.caption}") for name, table in own]
+        if per_query:
+            return [stacked({name: query_table(scores) for name, (scores, _) in tested.items()})]
+        means, (scores, tests) = joint_means(tested), next(iter(tested.values()))
+        many = bool(tests and not complete and has_many_pairs(scores, tests))
+        notes, others = [means.caption], list[Table]()
+        if tests and complete:
+            others = [stacked({name: comparison_table("", test) for name, (_, test) in tested.items() if test})]
+        elif tests and many:
+            notes.append(f"{tests.method} TSV and JSON list all comparisons.")
+        elif tests:
+            first, *others = joint_comparisons(tested)
+            others = [replace(first, caption=f"{first.caption} {tests.method}{equivalence_note(tests)}"), *others]
+        notes += [unjudged_note(part.unjudged or {}, f"{name}: ") for name, part in self.parts.items()]
+        of_holes = zip(*(part._holes_tables(many=many) for part in self.parts.values()), strict=True)
+        others += [stacked(dict(zip(self.parts, tables, strict=True))) for tables in of_holes]
+        return [replace(means, caption="\n".join(filter(None, notes))), *others]
+
+    @property
+    def tested(self) -> Tested:
+        """The scores and tests of each part, if all have the same runs and measures; else empty."""
+        parts = {name: (part.scores, part.significance) for name, part in self.parts.items()}
+        if not all(scores for scores, _ in parts.values()):
+            return {}
+        shapes = {(frozenset(scores), next(iter(scores.values())).measures) for scores, _ in parts.values()}
+        return parts if len(shapes) == 1 else {}
+
+    def leaves(self) -> dict[str, Evaluation]:
+        """Return the evaluations that have scores, by the names of their parts; "" is the name of a single one."""
+        if not self.parts:
+            return {"": self}
+        below = [(name, part.leaves()) for name, part in self.parts.items()]
+        return {", ".join(filter(None, [name, more])): leaf for name, leaves in below for more, leaf in leaves.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent."""
         if self.corrections:
             return self.corrections.to_dict()
+        if self.parts:
+            return {"parts": {name: part.to_dict() for name, part in self.parts.items()}}
         content = to_dict(self.scores, self.significance)
         content |= {"unjudged_at_10": self.unjudged} if self.unjudged else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
@@ -161,7 +219,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         caption = self.tables()[0].caption.splitlines()[0]
-        return visible(f"<Evaluation of {few_names([*self.scores])}: {caption}>")
+        return visible(f"<Evaluation of {few_names([*(self.scores or self.parts)])}: {caption}>")
 
     def __str__(self) -> str:
         return visible(self.format().removesuffix("\n"))
@@ -179,8 +237,9 @@ def _text(found: Evaluation, per_query: bool) -> str:
 
 def _latex(found: Evaluation, per_query: bool) -> str:
     """Format tables as LaTeX, with works to cite in comments."""
-    names = method_names(found.scores, None if per_query else found.significance)
-    cited = cite("prediction-powered" if found.corrections else ", ".join(names))
+    leaves = found.leaves().values()
+    names = [name for one in leaves for name in method_names(one.scores, None if per_query else one.significance)]
+    cited = cite("prediction-powered" if found.corrections else ", ".join(dict.fromkeys(names)))
     tables = enumerate(found.tables(per_query=per_query), 1)
     labelled = [as_latex(table, f"tab:greylag-{number}") for number, table in tables]
     return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
@@ -191,13 +250,16 @@ def _html(found: Evaluation, per_query: bool) -> str:
     from greylag.reports.charts import result  # with Jinja2, which no other form needs
     from greylag.reports.report import Section, report_page
 
-    tables, section = found.tables(per_query=per_query, wide=True), Section("Scores")
-    tables = [_readable(table, found.significance) for table in tables]
-    if found.significance:
-        section = result([(found.scores, found.significance)], tables=tables)
+    tables = [_readable(table, found.significance) for table in found.tables(per_query=per_query, wide=True)]
+    sections = [Section("Scores", parts=tables)]
+    if found.parts:
+        tested = {name: (part.scores, part.significance) for name, part in found.leaves().items()}
+        sections += [replace(result([(scores, test)]), title=name) for name, (scores, test) in tested.items() if test]
+    elif found.significance:
+        sections = [result([(found.scores, found.significance)], tables=tables)]
     # The command that made the page, for whoever finds it later.
     origin = {"command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]), "versions": versions() | TREC_EVAL}
-    return report_page("Evaluation", [section if section.parts else replace(section, parts=tables)], origin)
+    return report_page("Evaluation", sections, origin)
 
 
 def _readable(table: Table, tests: Significance | None) -> Table:
@@ -238,10 +300,10 @@ def check_form(option: str, form: str) -> None:
 @guided
 def compare(
     runs: Mapping[str, Run | str | Path | Any],
-    qrels: Any,
+    qrels: Any = None,
     measures: Sequence[Measure | str | Any] | str | None = None,
     *,
-    baseline: str | None = None,
+    baseline: str | Sequence[str] | None = None,
     all_pairs: bool = False,
     test: Test = "t",
     correction: Correction = "holm",
@@ -255,12 +317,14 @@ def compare(
     Parameters
     ----------
     runs : mapping of str to Run, path, or a run that `evaluate` takes
-        Runs by name, in the order of the result. All are read and scored before one is refused.
+        Runs by name, in the order of the result. All are read and scored before one is refused. Or, without `qrels`,
+        pairs of runs by name and judgements, by name of collection: ``{"nfcorpus": (runs, qrels), ...}``. All have runs
+        of the same names, and p is corrected over all collections together.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
     measures : sequence of Measure, str or measure of ir_measures, optional
         By default AP, P@10 and nDCG@10; by subtopic alpha-nDCG@10, ERR-IA@10 and S-recall@10.
-    baseline : str, optional
-        The name of the run that the others are compared with.
+    baseline : str or sequence of str, optional
+        The name of the run that the others are compared with, or several names.
     all_pairs : bool, default False
         Compare every run with every other, without a baseline.
     test, correction, margin
@@ -275,34 +339,106 @@ def compare(
         memory, if the lines of its queries are together, and if nothing looks at all runs or all topics at once:
         `unjudged`, `predicted`, judgements by subtopic, ERR and measures of ir_measures.
     """
-    named = isinstance(runs, Mapping) and not isinstance(runs, Run)
-    if not runs or not named or any(isinstance(run, Scores) for run in runs.values()):
-        raise ParameterError("runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores")
-    check_run_names(runs)
-    if baseline is not None and all_pairs:
-        raise ParameterError(f"all_pairs has no baseline: leave one of the two out, all_pairs or {baseline!r}")
-    if baseline is not None and baseline not in runs:
-        raise ParameterError(f"baseline {baseline!r} is not among the runs {', '.join(runs)}")
+    collections, baselines = _collections(runs, qrels), as_baselines(baseline)
+    if baselines and all_pairs:
+        raise ParameterError(f"all_pairs has no baseline: leave one of the two out, all_pairs or {baselines[0]!r}")
+    if len(baselines) > len(ascii_letters):
+        raise ParameterError(f"{len(baselines)} baselines have no letters: give at most {len(ascii_letters)}")
+    for of_one, _ in collections.values():
+        check_baselines(baselines, of_one)
     if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
         raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
+    if predicted is not None and (len(baselines) > 1 or qrels is None):
+        raise ParameterError("predicted judgements are of one collection, with one baseline at most: compare in turn")
     # Before runs are read, so that nothing stops after the work for a reason that was known before.
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
+    judged = {name: _judged(of_one, measures, predicted) for name, (_, of_one) in collections.items()}
+    parts = dict[str, Evaluation]()
+    for name, (of_one, _) in collections.items():
+        with naming(f"collection {name}") if name else nullcontext():
+            parts[name] = _scored(of_one, judged[name], baselines, design, unjudged=unjudged, read=read)
+    if predicted is None and (baselines or all_pairs):
+        tests = compare_collections({name: part.scores for name, part in parts.items()}, None, baselines, design)
+        for name, part in parts.items():
+            found = compare_with_holes(tests[name], part.holes) if part.holes else tests[name]
+            parts[name] = replace(part, significance=found)
+    for name, part in parts.items():
+        for warning in part.warnings:
+            _log.warning("%s", f"{name}: {warning}" if name else warning)
+    return Evaluation({}, parts=parts) if qrels is None else parts[""]
+
+
+def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], Any]]:
+    """Return runs and judgements by name of collection, which is "" for a single one."""
+    pairs = isinstance(runs, Mapping) and [value for value in runs.values() if isinstance(value, tuple)]
+    if qrels is None and pairs and all(len(pair) == 2 for pair in pairs) and len(pairs) == len(runs):
+        collections = dict(runs)
+        check_run_names(collections)
+    elif qrels is None or pairs:
+        raise ParameterError(
+            "judgements are given once: compare({'mine': run}, qrels), or with each collection's runs, "
+            "compare({'nfcorpus': ({'mine': run}, qrels)}, measures=['AP'])"
+        )
+    else:
+        collections = {"": (runs, qrels)}
+    for of_one, _ in collections.values():
+        named = isinstance(of_one, Mapping) and not isinstance(of_one, Run)
+        if not of_one or not named or any(isinstance(run, Scores) for run in of_one.values()):
+            raise ParameterError(
+                "runs are by name: compare({'bm25': run, 'mine': 'mine.run'}, qrels); see compare_scores"
+            )
+        check_run_names(of_one)
+    (first, (expected, _)), *others = collections.items()
+    for name, (of_one, _) in others:
+        if differing := expected.keys() ^ of_one.keys():
+            raise ParameterError(f"{first} and {name} differ in their runs: {few_names(sorted(differing))}")
+    return collections
+
+
+class _Judged(NamedTuple):
+    """Judgements, and the measures that runs are scored by."""
+
+    qrels: Any
+    by_subtopic: bool
+    measures: tuple[Measure, ...]
+    predicted: Any = None
+
+    @property
+    def score(self) -> Callable[..., Scores]:
+        return evaluate_by_subtopic if self.by_subtopic else evaluate
+
+
+def _judged(qrels: Any, measures: Any, predicted: Any) -> _Judged:
+    """Read judgements, of a file or converted, and parse measures."""
     judged, by_subtopic = _judgements(qrels)
-    guesses = judged if predicted is None else as_qrels(_judgements(predicted)[0])
+    guesses = None if predicted is None else as_qrels(_judgements(predicted)[0])
     if measures is None:
         measures = SUBTOPIC_MEASURES if by_subtopic else DEFAULT_MEASURES
     parsed = parse_measures(measures)
     check_judged(parsed, by_subtopic=by_subtopic)
-    score = evaluate_by_subtopic if by_subtopic else evaluate
-    warnings = check_levels(parsed, guesses)
+    return _Judged(judged, by_subtopic, parsed, guesses)
 
+
+def _scored(
+    runs: Mapping[str, Any],
+    judged: _Judged,
+    baselines: Sequence[str],
+    design: Design,
+    *,
+    unjudged: bool,
+    read: Callable[[Any], Run | RunParts],
+) -> Evaluation:
+    """Score the runs of a collection, without tests but for corrections by predicted judgements."""
+    qrels, parsed, score, predicted = judged.qrels, judged.measures, judged.score, judged.predicted is not None
+    guesses = judged.predicted if predicted else qrels
+    warnings = check_levels(parsed, guesses)
     opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
     rankings = dict[str, Hashable]()  # by documents alone: equal rankings may have other scores and tags
-    once = not (by_subtopic or unjudged or predicted is not None) and by_query_alone(parsed)
+    once = not (judged.by_subtopic or unjudged or predicted) and by_query_alone(parsed)
     for name, run in runs.items():
         try:
             one = read(run) if isinstance(run, str | Path) else as_run(run)
-            opened[name], rankings[name], scored = _opened(one, judged, parsed, score, once=once)
+            opened[name], rankings[name], scored = _opened(one, qrels, parsed, score, once=once)
             with naming(name):
                 warnings += [f"{name}: {warning}" for warning in check_agreement(opened[name], guesses)]
                 scores[name] = scored()
@@ -310,25 +446,19 @@ def compare(
             faults.append(error)  # the runs after it are read, too, so that one message has all faults
     _refuse(faults, len(runs))
     warnings += identical(rankings)
-    shares, tests, holes, corrections = None, None, None, None
-    if predicted is not None:
-        warnings += check_predictions(judged, guesses)
-        warnings += [line for name, run in opened.items() for line in check_coverage(name, run, judged, guesses)]
+    if predicted:
+        warnings += check_predictions(qrels, guesses)
+        warnings += [line for name, run in opened.items() for line in check_coverage(name, run, qrels, guesses)]
         by_run = {name: evaluate(run, guesses, parsed) for name, run in opened.items()}
-        corrections = evaluate_with_predictions(scores, by_run, baseline, correction=correction)
-    else:
-        if baseline is not None or all_pairs:
-            tests = compare_collections({"": scores}, None, baseline, design)[""]
-        if unjudged:
-            holes = score_holes(opened, judged, parsed)
-            tests = tests and compare_with_holes(tests, holes)
-        by_run = {name: score(run, judged, ["Judged@10"]) for name, run in opened.items()}
-        judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
-        shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
-        warnings += _unjudged_lead(shares, baseline)
-    for warning in warnings:
-        _log.warning("%s", warning)
-    return Evaluation(scores, tests, shares, holes, corrections, tuple(warnings))
+        against = baselines[0] if baselines else None
+        corrections = evaluate_with_predictions(scores, by_run, against, correction=design.correction)
+        return Evaluation(scores, corrections=corrections, warnings=tuple(warnings))
+    by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in opened.items()}
+    judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
+    shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
+    warnings += _unjudged_lead(shares, baselines)
+    holes = score_holes(opened, qrels, parsed) if unjudged else None
+    return Evaluation(scores, unjudged=shares, holes=holes, warnings=tuple(warnings))
 
 
 def _opened(
@@ -363,10 +493,10 @@ def _refuse(faults: Sequence[GreylagError], number: int) -> None:
         raise ParameterError(f"{len(faults)} of {number} runs cannot be scored: mend them or leave them out")
 
 
-def _unjudged_lead(shares: Mapping[str, float], baseline: str | None) -> list[str]:
+def _unjudged_lead(shares: Mapping[str, float], baselines: Sequence[str]) -> list[str]:
     """Warn of runs with clearly more unjudged documents than the baseline or, without one, than the run with fewest."""
     # A difference between runs favours the one that contributed to the pool; an equal share is fair to both.
-    reference = baseline or min(shares, key=lambda name: shares[name])
+    reference = min(baselines or shares, key=lambda name: shares[name])
     more = [name for name, share in shares.items() if share - shares[reference] > MIN_UNJUDGED_LEAD]
     if not more:
         return []

@@ -24,13 +24,7 @@ MOST_PAIRS = 45
 
 def has_many_pairs(scores: Mapping[str, Scores], significance: Significance) -> bool:
     """Return whether all pairs of more runs are compared than are listed for a reader."""
-    return math.comb(len(scores), 2) > MOST_PAIRS and compares_all(scores, significance)
-
-
-def compares_all(scores: Mapping[str, Scores], significance: Significance) -> bool:
-    """Return whether each run is compared with every other, and not some with some."""
-    pairs = {(c.run, c.baseline) for c in significance.comparisons}
-    return significance.baseline is None and len(pairs) == math.comb(len(scores), 2)
+    return math.comb(len(scores), 2) > MOST_PAIRS and significance.all_pairs
 
 
 def equivalence_note(significance: Significance, *, counted: bool = False) -> str:
@@ -61,7 +55,7 @@ def method_names(scores: Mapping[str, Scores], significance: Significance | None
     if significance:
         names += [TEST_NAMES[significance.test], CORRECTION_NAMES[significance.correction]]
         names += [] if has_many_pairs(scores, significance) else ["effect size"]
-        names += ["compact letter display"] if compares_all(scores, significance) else []
+        names += ["compact letter display"] if significance.all_pairs else []
     return names
 
 
@@ -71,11 +65,8 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
     If `lettered`, the letters of the groups are columns, too.
     """
     measures = next(iter(scores.values())).measures
-    pairs = significance is not None and compares_all(scores, significance)
-    marks = group_letters(scores, significance) if significance and pairs else {}
-    if significance and significance.baseline is not None:
-        starred = [c for c in significance.comparisons if c.significant and c.baseline == significance.baseline]
-        marks = {(c.run, c.measure): "*" for c in starred}
+    pairs = significance is not None and significance.all_pairs
+    marks = marks_of(scores, significance)
     widths = [max((len(marks.get((name, measure), "")) for name in scores), default=0) for measure in measures]
     rows: list[Row] = []
     ranks = ranked(scores) if pairs else dict.fromkeys(scores, 0)
@@ -88,7 +79,45 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
         rows.append([*row, *(marks[name, measure] for measure in measures if pairs and lettered)])
     header = [*(["rank", "run"] if pairs else ["run"]), *map(str, measures)]
     header += [f"letters of {measure}" for measure in measures if pairs and lettered]
-    return Table("\n".join(_notes(scores, significance)), header, rows)
+    return Table("\n".join([*notes(scores), *marks_notes(significance)]), header, rows)
+
+
+def marks_of(scores: Mapping[str, Scores], significance: Significance | None) -> dict[tuple[str, Measure], str]:
+    """Mark means by run and measure: with the letters of groups or of beaten baselines, or a star for a single one.
+
+    Letters after a minus are those of baselines that the run is worse than.
+    """
+    if significance is None:
+        return {}
+    if significance.all_pairs:
+        return group_letters(scores, significance)
+    if len(significance.baselines) == 1:
+        return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
+    marks = dict[tuple[str, Measure], str]()
+    for sign, found in zip(("", "-"), beaten_and_lost(significance), strict=True):
+        for key, letters in found.items():
+            marks[key] = marks.get(key, "") + sign + letters
+    return marks
+
+
+def beaten_and_lost(significance: Significance) -> tuple[dict[tuple[str, Measure], str], ...]:
+    """Return the letters of the baselines that a run is shown to be better than by a measure, and worse than."""
+    letters, found = (
+        baseline_letters(significance),
+        (dict[tuple[str, Measure], str](), dict[tuple[str, Measure], str]()),
+    )
+    for c in significance.comparisons:
+        # One of two baselines is the run of their comparison, and either may have beaten the other.
+        for one, other, side in ((c.run, c.baseline, c.direction), (c.baseline, c.run, -c.direction)):
+            if c.significant and other in letters:
+                of_side = found[side < 0]
+                of_side[one, c.measure] = "".join(sorted(of_side.get((one, c.measure), "") + letters[other]))
+    return found
+
+
+def baseline_letters(significance: Significance) -> dict[str, str]:
+    """Return a letter for each baseline."""
+    return dict(zip(significance.baselines, ascii_letters, strict=False))
 
 
 def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
@@ -162,7 +191,7 @@ def to_dict(scores: Mapping[str, Scores], significance: Significance | None = No
             for c, statistic in zip(significance.comparisons, finite, strict=True)
         ]
         content["significance"] = {**asdict(significance), "comparisons": comparisons}
-    if significance and compares_all(scores, significance):
+    if significance and significance.all_pairs:
         letters = group_letters(scores, significance)
         for name, rank in ranked(scores).items():
             by_measure = {str(measure): letters[name, measure] for measure in scores[name].measures}
@@ -182,15 +211,16 @@ def _run_to_dict(run: Scores) -> dict[str, Any]:
     }
 
 
-def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> list[str]:
+def notes(scores: Mapping[str, Scores]) -> list[str]:
+    """Write what means are over, and what is missing."""
     queries = len(next(iter(scores.values())).qids)
-    notes = [f"Means over {queries} judged queries."]
+    lines = [f"Means over {queries} judged queries."]
     measures = next(iter(scores.values())).measures
     if losses := ", ".join(str(measure) for measure in measures if measure.family.lower_is_better):
-        notes.append(f"Lower is better: {losses}.")
+        lines.append(f"Lower is better: {losses}.")
     for summary in ("sum", "geometric mean"):
         if names := ", ".join(str(measure) for measure in measures if measure.family.summary == summary):
-            notes.append(f"{names}: {summary} over queries, not mean.")
+            lines.append(f"{names}: {summary} over queries, not mean.")
     runs_of: dict[str, list[str]] = {}  # the runs that a note is about
     for name, run in scores.items():
         for qids, text in (
@@ -203,15 +233,23 @@ def _notes(scores: Mapping[str, Scores], significance: Significance | None) -> l
         if run.seen:
             text = "a model ranked topics that it was trained on, so the scores do not carry over to others."
             runs_of.setdefault(text, []).append(name)
-    notes += [f"{few_names(names)}: {text}" for text, names in runs_of.items()]
-    if significance and significance.baseline:
-        notes.append(f"* significantly different from {significance.baseline}, corrected p below {SIGNIFICANCE_LEVEL}.")
-    elif significance and compares_all(scores, significance):
-        notes.append(f"Runs without a common letter differ significantly, corrected p below {SIGNIFICANCE_LEVEL}.")
-    return notes
+    return lines + [f"{few_names(names)}: {text}" for text, names in runs_of.items()]
 
 
-def unjudged_note(unjudged: Mapping[str, float]) -> str:
+def marks_notes(significance: Significance | None) -> list[str]:
+    """Say what the marks of means are."""
+    if significance is None:
+        return []
+    level = f"corrected p below {SIGNIFICANCE_LEVEL}"
+    if significance.all_pairs:
+        return [f"Runs without a common letter differ significantly, {level}."]
+    if len(significance.baselines) == 1:
+        return [f"* significantly different from {significance.baselines[0]}, {level}."]
+    letters = ", ".join(f"{letter} {name}" for name, letter in baseline_letters(significance).items())
+    return [f"Letters: significantly better than {letters}; after a minus, worse; {level}."]
+
+
+def unjudged_note(unjudged: Mapping[str, float], collection: str = "") -> str:
     """Write a line on the shares of unjudged documents; "" if there are none."""
     if not any(unjudged.values()):
         return ""
@@ -219,4 +257,4 @@ def unjudged_note(unjudged: Mapping[str, float]) -> str:
     shares = [f"{name} {100 * share:.1f} %" for name, share in shown]
     if len(shares) > MOST_NAMES:
         shares = [*shares[: MOST_NAMES - 1], f"..., {shares[-1]}"]
-    return f"Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."
+    return f"{collection}Share of the top 10 without judgements, counted as not relevant: {', '.join(shares)}."

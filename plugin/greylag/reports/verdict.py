@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from greylag.evaluation.agreement import few_names
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import FINDINGS, Comparison, Significance
-from greylag.reports.scores import compares_all, ranked
+from greylag.reports.scores import ranked
 
 Compared = Sequence[tuple[Mapping[str, Scores], Significance]]
 """Scores by run, and a test of their differences."""
@@ -31,7 +31,7 @@ def verdict(compared: Compared) -> str:
     for scores, test in compared:
         comparisons = [c for _, c in first_comparisons([(scores, test)])]
         measure = comparisons[0].measure
-        if compares_all(scores, test):
+        if test.all_pairs:
             best = next(iter(ranked(scores)))
             comparisons = [c for c in comparisons if best in (c.run, c.baseline)]
             clauses = [_of_best(best, f"{scores[best].means[0]:.4f}", comparisons)]

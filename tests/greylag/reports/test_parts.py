@@ -1,0 +1,50 @@
+"""Several collections in one evaluation. Tests `parts`."""
+
+import numpy as np
+import pytest
+
+from greylag.evaluation import evaluate, holm, paired_test
+from greylag.reports import compare
+
+NAMES = ["AP", "P@5"]
+RUNS = ["bm25", "rm3", "mine"]
+
+
+def collection(seed):
+    """Three runs and judgements; the last run is the best."""
+    rng = np.random.default_rng(seed)
+    qrels = {f"q{q}": {f"d{d}": int(rng.random() < 0.3) for d in range(20)} for q in range(20 + seed)}
+    gains = dict(zip(RUNS, (0.0, 0.05, 0.3), strict=True))
+    runs = {
+        name: {
+            qid: {docid: rng.random() + gain * grade for docid, grade in grades.items()}
+            for qid, grades in qrels.items()
+        }
+        for name, gain in gains.items()
+    }
+    return runs, qrels
+
+
+COLLECTIONS = {name: collection(seed) for seed, name in enumerate(("cran", "npl", "nf"))}
+
+
+@pytest.mark.parametrize("baseline", [["bm25"], ["bm25", "rm3"], ["rm3", "mine", "bm25"], []])
+def test_p_is_corrected_over_all_collections(baseline):
+    """By Holm's correction of t-tests that are made one by one."""
+    found = compare(COLLECTIONS, measures=NAMES, baseline=baseline, all_pairs=not baseline)
+    order = baseline or RUNS
+    pairs = [(a, b) for n, a in enumerate(order) for b in RUNS if b not in order[: n + 1]]
+    p, keys = [], []
+    for name, (runs, qrels) in COLLECTIONS.items():
+        scores = {run: evaluate(ranked, qrels, NAMES).values for run, ranked in runs.items()}
+        for before, after in pairs:
+            p += [paired_test(column.round(12))[1] for column in (scores[after] - scores[before]).T]
+            keys += [(name, after, before, measure) for measure in NAMES]
+    corrected = dict(zip(keys, holm(p).tolist(), strict=True))
+    assert {
+        (name, c.run, c.baseline, str(c.measure)): c.corrected_p
+        for name, part in found.parts.items()
+        for c in part.significance.comparisons
+    } == pytest.approx(corrected)
+    assert f"correction over {len(keys)} comparisons" in str(found)
+    assert 0 < sum(value < 0.05 for value in corrected.values()) < len(keys)
