@@ -111,4 +111,4 @@ class Learner(Protocol):
 def after_each_round(selection: Selection, data: RankingData, measure: Objective) -> FloatArray:
     """Evaluate each query of `data` after each round of a selection, shape (rounds, queries)."""
     scores = (linear_scores(data, selection.columns[: len(w)], np.array(w)) for w in selection.history)
-    return np.stack([measure.evaluate(data, of_round) for of_round in scores])
+    return np.stack([*map(measure.scorer(data), scores)])

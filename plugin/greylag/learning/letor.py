@@ -28,6 +28,7 @@ from greylag.runtime.files import (
     read_rows,
     read_text_blocks,
 )
+from greylag.runtime.progress import step
 from greylag.trec import scan
 
 
@@ -167,11 +168,12 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     """
     blocks: list[_Block] = []
     lines = rows = 0
-    with Faults(path, lenient=None) as faults:
+    with Faults(path, lenient=None) as faults, step("reading features") as current:
         for text in read_text_blocks(path, faults, BLOCK_BYTES):
             blocks.append(_scan_block(path, text, lines, rows) or _parse_block(path, text, lines, rows))
             lines += text.count(b"\n")
             rows += len(blocks[-1].docids)
+            current.reach(rows)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
     return _assemble(path, blocks, qrels)

@@ -18,6 +18,7 @@ from greylag.learning.learner import Selection
 from greylag.learning.linesearch.objectives import Objective
 from greylag.ranking import FloatArray
 from greylag.runtime.blas import one_blas_thread
+from greylag.runtime.progress import each, reached
 
 MAX_STEPS = 200  # of Newton's method; about five are usual
 LAST_STEP = 1e-6  # in units of the weights
@@ -93,7 +94,7 @@ class ListwiseRegression:
         units, centre_weights = 1.0 / spreads, np.array([self.centre.get(name, 0.0) for name in data.names])
         centre = centre_weights * np.where(units > 0, spreads, 0.0)
         most, start, selections = self.max_features or len(data.specs), centre, []
-        for penalty in penalties:
+        for penalty in each(penalties, "penalties of listwise regression"):
             columns, weights = np.arange(len(data.specs)), start
             while True:
                 seen = data if len(columns) == len(data.specs) else data.select_features(columns.tolist())
@@ -127,7 +128,8 @@ class _Problem(NamedTuple):
 def _minimum(weights: FloatArray, problem: _Problem) -> FloatArray:
     """Minimise `_loss` from these weights on, by Newton's method with steps that are halved until they lead down."""
     loss, gradient, shares = _loss(weights, problem)
-    for _ in range(MAX_STEPS):
+    for number in range(1, MAX_STEPS + 1):
+        reached("step", number, None)
         try:
             step = np.linalg.solve(_curvature(shares, problem), gradient)
         except np.linalg.LinAlgError:  # lost in rounding, the penalty does not tell equal features apart

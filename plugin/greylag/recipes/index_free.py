@@ -210,11 +210,11 @@ class IndexFreeRecipe(Recipe):
 
     def _alone(self, data: RankingData) -> list[Candidate]:
         """List the systems that need no learning, best first: each run and the sum of all, or the best column."""
-        measure = self.measure
+        score = self.measure.scorer(data)
 
         def mean(candidate: Candidate) -> float:
             columns = data.columns_of(candidate.features)
-            return float(measure.evaluate(data, linear_scores(data, columns, np.array(candidate.weights))).mean())
+            return float(score(linear_scores(data, columns, np.array(candidate.weights))).mean())
 
         if self.data is not None:
             every = [Candidate(System(f"{name} alone"), (name,), (1.0,)) for name in data.names]

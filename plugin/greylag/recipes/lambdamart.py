@@ -86,11 +86,12 @@ class LambdaMART:
 
     def _best(self, booster: Any, validation: RankingData) -> int:
         """Find the number of trees that is best for the validation queries."""
-        objective, scores, means = Objective.parse(self.objective), np.zeros(len(validation.docids)), list[float]()
+        score, scores = Objective.parse(self.objective).scorer(validation), np.zeros(len(validation.docids))
+        means = list[float]()
         # Tree by tree: the scores of the first n trees are not computed n times.
         for tree in range(booster.num_trees()):
             scores += booster.predict(validation.features, start_iteration=tree, num_iteration=1, num_threads=1)
-            means.append(float(objective.evaluate(validation, scores).mean()))
+            means.append(float(score(scores).mean()))
         return int(np.argmax(means)) + 1
 
 

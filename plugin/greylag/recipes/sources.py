@@ -202,7 +202,7 @@ class PreparedSources:
             by_query, by_feedback = data.features.T
             by_query = by_query / np.repeat(lengths, data.groups)
             scores = (weight * by_query + (1 - weight) * by_feedback for weight in self.sources.grid["original_weight"])
-            return np.stack([self.objective.evaluate(data, of_weight) for of_weight in scores])
+            return np.stack([*map(self.objective.scorer(data), scores)])
 
         return settings, self._values(f"RM3 after BM25 of k1 {bm25.k1} and b {bm25.b}", settings, count, measure)
 

@@ -80,7 +80,7 @@ def each(items: Sequence[T], what: str) -> Iterator[T]:
             current.reach(number)
 
 
-def reached(what: str, done: int, total: int) -> None:
+def reached(what: str, done: int, total: int | None) -> None:
     """Advance the phase of the current step, if there is a step."""
     Step(what, total, _bar.get(), is_part=True).reach(done)
 

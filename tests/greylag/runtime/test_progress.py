@@ -12,6 +12,7 @@ from itertools import count
 import pytest
 from tqdm import tqdm
 
+from greylag.learning import ListwiseRegression, read_features
 from greylag.runtime import progress
 from greylag.runtime.parallel import parallel_map
 from greylag.runtime.progress import each, reached, step
@@ -73,6 +74,12 @@ def test_a_bar_a_step_with_what_is_done_inside_of_it(monkeypatch, n_jobs):
     assert {"1 squares 0/10", "1 squares 7/10", "2 folds 0/3", "3 methods 0/2 features selected 1/5"} <= shown
     assert {"3 methods 2/2 features selected 1/5", "4 exporting 2,000"} <= shown
     assert ("2 folds 1/3 squares 2/4" in shown) == (n_jobs == 1)
+
+
+def test_feature_files_and_regressions_have_steps(tmp_path, monkeypatch):
+    (tmp_path / "f.txt").write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
+    shown = bars(on_terminal(lambda: ListwiseRegression("AP").fit(read_features(tmp_path / "f.txt")), monkeypatch))
+    assert {"1 reading features 2", "2 penalties of listwise regression 0/1 step 1"} <= set(shown)
 
 
 def test_there_is_no_bar_without_a_terminal(capfd, monkeypatch):

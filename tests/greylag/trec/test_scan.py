@@ -76,6 +76,7 @@ def test_both_readers_agree(tmp_path, monkeypatch, caplog, block, read, options)
     monkeypatch.setattr(files, "_BLOCK_BYTES", block)
     path, rng, used = tmp_path / "a.run", random.Random(block), []
     scanned = scan.scan
+    scanned(b"q Q0 d 1 1 t\n")  # what is compiled is logged
     monkeypatch.setattr(scan, "scan", lambda block: used.append(scanned(block)) or used[-1])
     for _ in range(300):
         path.write_bytes(random_file(rng))

@@ -155,9 +155,11 @@ class Objective:
         divisors: FloatArray = kernels.divisors(self.code, self.depth, int(np.diff(data.offsets).max(initial=0)))
         return divisors
 
+    def scorer(self, data: RankingData) -> Callable[[FloatArray], FloatArray]:
+        """Return a function that evaluates the measure as `evaluate` does, for several rankings of the same data."""
+        divisors, gains, normalisers = self.divisors(data), self.gains(data), self.normalisers(data)
+        return lambda scores: kernels.evaluate(self.code, divisors, data.offsets, scores, gains, normalisers)
+
     def evaluate(self, data: RankingData, scores: FloatArray) -> FloatArray:
         """Evaluate the measure of each query when its documents are ranked by `scores` (n,); shape (q,)."""
-        values: FloatArray = kernels.evaluate(
-            self.code, self.divisors(data), data.offsets, scores, self.gains(data), self.normalisers(data)
-        )
-        return values
+        return self.scorer(data)(scores)
