@@ -14,6 +14,7 @@ import pytest
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import FormatError, GreylagError, ModelError
+from greylag.evaluation.teams import read_teams
 from greylag.features.evidence import Prior
 from greylag.features.fused_runs import run_columns
 from greylag.features.spec import FeatureSpec
@@ -55,6 +56,7 @@ FORMATS = {
     "CACM topics": Format(read_topics, b"<DOC>\n<DOCNO>1</DOCNO>\ngoose\n</DOC>\n"),
     "XML topics": Format(read_topics, XML),
     "JSON topics": Format(read_topics, b'{"_id": "1", "text": "goose"}\n{"_id": 2, "text": "duck", "metadata": {}}\n'),
+    "teams": Format(read_teams, b"run1 geese\nrun2 ducks\n"),
     "qrels": Format(read_qrels, b"1 0 a 1\n1 0 b 0\n2 0 a -1\n"),
     "BEIR's qrels": Format(read_qrels, b"query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t0\n"),
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),

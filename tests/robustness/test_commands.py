@@ -49,6 +49,7 @@ VALID = {
     "fuse": f"{RUN} --run={{made}}/bm25.run --out=out",
     "diversify": f"{{made}}/few.run {INDEX} --subtopics={{made}}/few.subtopics --method=mmr --folds=2",
     "evaluate": "{made}/few.run --qrels={made}/qrels.txt",
+    "pool": "{made}/few.run --out=out",
     "check": f"{{made}}/few.run {TOPICS}",
     "experiment": "{made}/few.yaml --out=out",
     "doctor": INDEX,

@@ -36,6 +36,7 @@ COMMANDS = {
     "explain": "Show what a model learned, or break down a document's score.",
     "export": "Print a model for a search engine.",
     "evaluate": "Score runs and test their differences.",
+    "pool": "Pool the top documents of runs, to be judged.",
     "check": "Check runs by TREC's rules for submissions.",
     "experiment": "Run a study from an experiment file, such as the demo.",
     "compile": "Compile the ranking loops ahead of time.",

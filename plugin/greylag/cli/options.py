@@ -23,6 +23,7 @@ from greylag.features.spelling import parse_features
 from greylag.ranking import Run
 from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
+from greylag.trec.qrels import join_qrels
 from greylag.trec.runs import RunFile
 
 SPELLING = "NAME(OPTION=VALUE,...)"
@@ -75,11 +76,13 @@ class Shared:
         """Open a run that may be larger than memory, with the texts of its queries if topics are given."""
         return open_run(path, None if topics is None else self.topics(topics), lenient=self.lenient)
 
-    def qrels(self, path: Path, run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
-        """Read relevance judgements of a file or name, of given topics alone, or of at least one of a run's queries."""
+    def qrels(self, path: Path | Sequence[Path], run: Iterable[str] | None = None, topics: Path | None = None) -> Qrels:
+        """Read judgements of files or names, of given topics alone, or of at least one of a run's queries."""
         from greylag.adapters import named_qrels
 
-        qrels = self.of_topics(named_qrels(path, lenient=self.lenient), path, topics)
+        paths = [path] if isinstance(path, Path) else path
+        path, every = paths[0], {str(one): named_qrels(one, lenient=self.lenient) for one in paths}
+        qrels = self.of_topics(join_qrels(every), path, topics)
         if run is not None and not any(qid in qrels for qid in run):
             reason = f"no query in common with the run, whose first query is {next(iter(run), None)!r}"
             raise FormatError(path, None, reason)

@@ -7,6 +7,8 @@ from .holes import score_holes as score_holes
 from .measures import Family as Family
 from .measures import Measure as Measure
 from .measures import parse_measure as parse_measure
+from .pooling import JudgingPool as JudgingPool
+from .pooling import pool_runs as pool_runs
 from .power import SIGNIFICANCE_LEVEL as SIGNIFICANCE_LEVEL
 from .power import critical_t as critical_t
 from .power import detectable_difference as detectable_difference

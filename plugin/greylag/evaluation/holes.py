@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,16 @@ class Holes(Printed):
         return by_run
 
 
-def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measure | str | Any]) -> Holes:
+def score_holes(
+    runs: Mapping[str, Run],
+    qrels: Qrels,
+    measures: Sequence[Measure | str | Any],
+    teams: Mapping[str, str] | None = None,
+) -> Holes:
     """Score runs with documents without judgements as not relevant, as relevant, and left out.
 
     The last view leaves out each run's own relevant documents, those that no other run has to the cut-off (Zobel 1998):
-    how a run would score that had not been judged.
+    how a run would score that had not been judged. With teams, those that no other team's run has, and none of them.
 
     For P, Success, RR, ERR and RBP the first two are the least and the greatest score that full judgements could give.
     They are not bounds for measures that divide by the relevant documents, such as AP, R and nDCG: more of these lower
@@ -88,10 +94,13 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
         Grades by qid and docid.
     measures : sequence of Measure, str or measure of ir_measures
         Measures or their names (see `parse_measure`).
+    teams : mapping, optional
+        Each run's team, by name of run. By default, each run is a team.
     """
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
     runs, qrels = {name: as_run(run) for name, run in runs.items()}, as_qrels(qrels)
+    of_run = {name: (teams or {}).get(name, name) for name in runs}
     parsed = tuple(dict.fromkeys(replace(measure, judged_only=False) for measure in parse_measures(measures)))
     for measure in parsed:
         if measure.family.of_judging or measure.family.from_ir_measures:
@@ -105,17 +114,21 @@ def score_holes(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[Measur
             name: {qid: run[qid].docids[: measure.cutoff] if qid in run else () for qid in qrels}
             for name, run in runs.items()
         }
-        ranked = {qid: Counter(docid for top in tops.values() for docid in top[qid]) for qid in qrels}
+        held = {qid: {team: set[str]() for team in of_run.values()} for qid in qrels}
+        for name, top in tops.items():
+            for qid, docids in top.items():
+                held[qid][of_run[name]].update(docids)
+        ranked = {qid: Counter(chain.from_iterable(of_team.values())) for qid, of_team in held.items()}
         # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
         highest = max(measure.rel, 1, *grades)
         filled = {qid: {**dict.fromkeys(ranked[qid], highest), **judged} for qid, judged in qrels.items()}
         for name, run in runs.items():
             alone = {
-                qid: {d for d in top if ranked[qid][d] == 1 and qrels[qid].get(d, 0) >= measure.rel}
-                for qid, top in tops[name].items()
+                qid: {d for d in of_team[of_run[name]] if ranked[qid][d] == 1 and qrels[qid].get(d, 0) >= measure.rel}
+                for qid, of_team in held.items()
             }
             others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
-            own[name][column] = sum(map(len, alone.values()))
+            own[name][column] = sum(len(alone[qid].intersection(top)) for qid, top in tops[name].items())
             relevant[name][:, column] = evaluate(run, filled, [measure]).values[:, 0]
             without_own[name][:, column] = evaluate(run, others, [measure]).values[:, 0]
     cutoffs = [Measure(JUDGED, measure.cutoff or CUTOFF_LIMIT) for measure in parsed]

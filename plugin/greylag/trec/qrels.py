@@ -8,6 +8,7 @@ second one, so the caller must. BEIR's ad hoc judgements have three columns, whi
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,6 +46,7 @@ NO_SUBTOPIC = ""
 UNNAMED_SUBTOPICS = "0", "Q0"  # in files, subtopics that are none unless a document is relevant to them
 COLUMNS = "qid iteration-or-subtopic docid grade"
 BEIR_COLUMNS = "query-id corpus-id score"
+_log = logging.getLogger("greylag")
 
 
 @guided
@@ -55,8 +57,9 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
 
     Parameters
     ----------
-    path : str or Path
-        The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``. Whatever else
+    path : str, Path, or a list of them
+        The file, plain or gzipped, or a folder in BEIR's form with a single file ``qrels/*.tsv``. Of several files, a
+        later one corrects the grades of those before it; a line of the log counts them. Whatever else
         `greylag.evaluate` takes as judgements is converted.
     lenient : bool, default False
         Repair faults and log them, instead of raising.
@@ -72,6 +75,8 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
         If a line does not have four columns (lenient: skipped), a grade is not an integer from -10000 to 10000
         (truncated to an integer, or skipped), or a document is judged twice for a query (the first is kept).
     """
+    if isinstance(path, list | tuple) and path and all(isinstance(one, str | Path) for one in path):
+        return join_qrels({str(one): read_qrels(one, lenient=lenient) for one in path})
     if not isinstance(path, str | Path):
         return {qid: dict(grades) for qid, grades in as_qrels(path).items()}
     qrels: Qrels = {}
@@ -90,6 +95,21 @@ def read_qrels(path: str | Path | Any, *, lenient: bool = False) -> Qrels:
                 faults.repair(line, f"document {docid!r} is judged twice for {where}", "keeps the first")
             grades.setdefault(docid, grade)
     return qrels
+
+
+def join_qrels(judgements: Mapping[str, Qrels]) -> Qrels:
+    """Join judgements by name of their file; later grades correct earlier ones, and a line of the log counts them."""
+    joined: Qrels = {}
+    for name, qrels in judgements.items():
+        again = [(q, d) for q, grades in qrels.items() for d in grades.keys() & joined.get(q, {}).keys()]
+        corrected = sum(qrels[q][d] != joined[q][d] for q, d in again)
+        if joined:
+            number = sum(map(len, qrels.values()))
+            text = "%s: of %d judgements, %d correct earlier ones, %d repeat them, %d are new"
+            _log.info(text, name, number, corrected, len(again) - corrected, number - len(again))
+        for qid, grades in qrels.items():
+            joined[qid] = joined.get(qid, {}) | grades
+    return joined
 
 
 def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQrels:

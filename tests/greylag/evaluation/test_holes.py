@@ -54,21 +54,23 @@ def test_left_out_is_the_measure_over_judged_documents_and_the_share_is_counted(
     assert holes.judged["run"][1] == pytest.approx(np.mean([np.mean(top) for top in tops]))
 
 
+@pytest.mark.parametrize("teams", [{}, {"a": "x", "c": "x"}])
 @pytest.mark.parametrize("seed", range(6))
-def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(seed):
+def test_without_its_own_documents_a_run_scores_as_if_nobody_had_judged_them(seed, teams):
     rng = np.random.default_rng(seed)
     docids = [f"d{number}" for number in range(20)]
     qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.choice(docids, 12, replace=False)} for q in "qrs"}
     runs = {name: Run(Ranking(q, "", tuple(rng.permutation(docids)[:8]), np.zeros(8)) for q in "qrs") for name in "abc"}
     names = ["AP", "nDCG@4", "P@4", "AP(rel=2)"]
-    holes = score_holes(runs, qrels, names)
+    holes = score_holes(runs, qrels, names, teams)
     for name, run in runs.items():
+        team = [other for other in runs if other == name or teams.get(other, other) == teams.get(name)]
         for column, (measure, cutoff, level) in enumerate(zip(names, (8, 4, 4, 8), (1, 1, 1, 2), strict=True)):
-            others = [other for other in runs if other != name]
-            seen = {(q, d) for other in others for q in "qrs" for d in runs[other][q].docids[:cutoff]}
-            own = {(q, d) for q in "qrs" for d in run[q].docids[:cutoff] if qrels[q].get(d, 0) >= level} - seen
+            tops = {one: {(q, d) for q in "qrs" for d in runs[one][q].docids[:cutoff]} for one in runs}
+            own = set().union(*map(tops.get, team)) - set().union(*(tops[one] for one in runs if one not in team))
+            own = {(q, d) for q, d in own if qrels[q].get(d, 0) >= level}
             left = {q: {d: g for d, g in judged.items() if (q, d) not in own} for q, judged in qrels.items()}
-            assert holes.own[name][column] == len(own)
+            assert holes.own[name][column] == len(own & tops[name])
             assert holes.without_own[name].means[column] == evaluate(run, left, [measure]).means[0]
 
 

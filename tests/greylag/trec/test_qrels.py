@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pyndeval
@@ -20,6 +21,18 @@ def test_ad_hoc_judgements(tmp_path):
     path = write(tmp_path, "2 Q0 b 1\n1 0 a -2\n2 Q0 a 0\n1 ITER b 4\n")
     assert read_qrels(path) == {"2": {"b": 1, "a": 0}, "1": {"a": -2, "b": 4}}
     assert list(read_qrels(path)) == ["2", "1"]
+
+
+def test_later_files_correct_earlier_ones_and_are_counted(tmp_path, caplog):
+    paths = [tmp_path / name for name in ("first", "second", "third")]
+    texts = "1 0 a 1\n1 0 b 0\n2 0 c 1\n", "1 0 b 2\n3 0 a 1\n2 0 c 1\n", "1 0 b 0\n"
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    with caplog.at_level("INFO"):
+        assert read_qrels(paths) == {"1": {"a": 1, "b": 0}, "2": {"c": 1}, "3": {"a": 1}}
+    told = [re.findall(r"\d+", line.partition(": ")[2]) for line in caplog.messages]
+    assert told == [["3", "1", "1", "1"], ["1", "1", "0", "0"]]
+    assert read_qrels(tuple(map(str, paths[1::-1])))["1"] == {"b": 0, "a": 1}
 
 
 def test_beir_folders(tmp_path):
