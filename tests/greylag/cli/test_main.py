@@ -24,7 +24,7 @@ from greylag.core.tables import visible
 from tests.processes import SECONDS, run
 
 MOST_OPTIONS = 128  # with the eight of all commands
-WRITING = ("index", "search", "features", "train", "fuse", "rerank", "experiment")
+WRITING = ("index", "search", "features", "train", "fuse", "rerank", "pool", "experiment")
 
 
 def test_the_number_of_options():
