@@ -31,7 +31,7 @@ LEVELS = [
     {"learning", "manifold", "passages"},
     {"diversity", "rankers"},
     {"recipes", "reports", "testing"},
-    {"studies"},
+    {"retriever", "studies"},
     {"cli"},
     {"__main__"},
 ]
@@ -54,7 +54,7 @@ PUBLIC = sorted(name for name, path in LIBRARY.items() if path.with_suffix(".pyi
 # Public without a stub, since they are one module
 PUBLIC_MODULES = (
     "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
-    "greylag.testing",
+    "greylag.retriever", "greylag.testing",
 )  # fmt: skip
 NAMES = Path(__file__).with_name("public_names.txt")
 

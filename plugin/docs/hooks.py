@@ -32,6 +32,7 @@ STUBS = PLUGIN.glob("greylag/**/__init__.pyi")
 PACKAGES = tuple(sorted(".".join(stub.parent.relative_to(PLUGIN).parts) for stub in STUBS))
 PUBLIC_MODULES = (
     "greylag.errors", "greylag.fusion", "greylag.greedy", "greylag.passages", "greylag.pipeline", "greylag.ranking",
+    "greylag.retriever",
 )  # fmt: skip
 API = {
     "Rankings, files and scores": ("", ".ranking", ".pipeline", ".trec", ".evaluation", ".reports", ".errors"),
@@ -39,7 +40,7 @@ API = {
     "Features and fusion": (".features", ".features.learned", ".fusion"),
     "Rankers": (".learning", ".learning.linesearch", ".recipes", ".rankers"),
     "Diversity and manifolds": (".diversity", ".learning.structured", ".greedy", ".manifold"),
-    "Passages, other packages, studies, machinery": (".passages", ".adapters", ".studies", ".runtime"),
+    "Passages, other packages, studies, machinery": (".passages", ".retriever", ".adapters", ".studies", ".runtime"),
 }
 """The pages of public names, each with its packages below `greylag`."""
 _LEADING_OUT = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+[^)#]*)[^)]*\)")

@@ -20,6 +20,7 @@ from .recipes import GeneralRanker as GeneralRanker
 from .recipes import learn_fusion as learn_fusion
 from .recipes import train as train
 from .reports import compare as compare
+from .retriever import HybridRetriever as HybridRetriever
 from .trec import read_qrels as read_qrels
 from .trec import read_run as read_run
 from .trec import read_topics as read_topics

@@ -19,3 +19,5 @@ from .pyterrier import from_pyterrier as from_pyterrier
 from .pyterrier import to_pyterrier as to_pyterrier
 from .ranx import qrels_to_ranx as qrels_to_ranx
 from .ranx import run_to_ranx as run_to_ranx
+from .retrievers import langchain_retriever as langchain_retriever
+from .retrievers import llama_index_retriever as llama_index_retriever

@@ -1,0 +1,311 @@
+"""Hybrid retrieval for a service: passages and an encoder in, passages with all of their scores out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from greylag.core import foreign
+from greylag.core.checks import check_counts, check_sequences, naming
+from greylag.core.guidance import guided
+from greylag.core.hints import shown
+from greylag.diversity.group_limit import GroupLimit
+from greylag.diversity.near_duplicates import NearDuplicates
+from greylag.errors import FormatError, ParameterError
+from greylag.index.positional import PositionalIndex
+from greylag.index.vectors.dense import ArrayVectors, Dense
+from greylag.index.vectors.protocol import unit_rows
+from greylag.passages import Encoder
+from greylag.rankers.explanation import Explanation, explain
+from greylag.ranking import Query, Ranking
+from greylag.recipes.general import general_model_for
+from greylag.recipes.hybrid import HybridScores, HybridSearch
+from greylag.runtime.archives import read_arrays
+from greylag.runtime.files import open_atomically, parse_json
+from greylag.runtime.parallel import parallel_map
+
+Where = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
+"""Values by field, a list meaning any of its items; or a function of all fields, ``id`` and ``text`` included."""
+_VERSION = b"1"  # of the file
+_BATCH = 256  # texts for a call of the encoder, which services limit
+_SAME = 0.99  # the least cosine of two vectors of a text by one encoder, in batches of different sizes
+_PROBE = "What do geese eat?"  # by whose vector an encoder of queries is known
+_COMPARED = 5  # times k passages are compared for near-duplicates
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPassage:
+    """A passage that `HybridRetriever.search` found."""
+
+    doc_id: str
+    text: str
+    fields: Mapping[str, Any]  # all else that the passage came with
+    score: float  # of `greylag.recipes.HybridSearch`; limits change the order, and no score
+    bm25: float
+    general: float  # by the general model
+    cosine: float
+    rank: int  # from 1
+
+
+@guided
+class HybridRetriever:
+    """Retrieves passages by words and vectors: `greylag.recipes.HybridSearch` over passages in memory.
+
+    It never changes, so that threads may share it. When passages come or go, `with_passages` makes another one.
+
+    Parameters
+    ----------
+    passages : sequence or mapping
+        Texts, or mappings with a ``text`` and any other fields, such as ``source``; in a sequence also with an ``id``,
+        by default the passage's number. The keys of a mapping are identifiers. Integers become strings.
+    encode, encode_query : callable
+        From a list of up to 256 texts to their vectors: ``encode`` of sentence-transformers, ``embed`` of fastembed, or
+        a function that returns the answer of OpenAI's embeddings endpoint. By default, `encode` encodes queries, too.
+    vectors : array-like of float, shape (n, m), optional
+        The passages' vectors; only three are then computed, to compare.
+    language : str, default "en"
+        See `greylag.PositionalIndex.from_texts`.
+    depth : int >= 1, default 100
+        The number of candidates by BM25, and of those by cosine.
+
+    Raises
+    ------
+    ParameterError
+        If a passage has no text, two have one identifier, or vectors are missing, not finite or not the encoder's.
+
+    Examples
+    --------
+    >>> letters = lambda texts: [[text.count(letter) for letter in "acdgrost"] for text in texts]
+    >>> retriever = HybridRetriever(["a cat sat", {"id": "p2", "text": "a dog ran", "source": "dogs.md"}], letters)
+    >>> [(passage.doc_id, passage.fields) for passage in retriever.search("dogs", k=1)]
+    [('p2', {'source': 'dogs.md'})]
+    """
+
+    def __init__(
+        self,
+        passages: Sequence[Any] | Mapping[Any, Any],
+        encode: Encoder,
+        *,
+        encode_query: Encoder | None = None,
+        vectors: Any = None,
+        language: str = "en",
+        depth: int = 100,
+    ) -> None:
+        check_counts(depth=depth)
+        self._passages = _passages(passages)
+        self._encode, self._encode_query, self._depth, self._language = encode, encode_query or encode, depth, language
+        docids, texts = tuple(self._passages), [text for text, _ in self._passages.values()]
+        rows = ArrayVectors(docids, _encoded(encode, texts) if vectors is None else vectors).documents(docids)
+        if vectors is not None:
+            some = sorted({0, len(texts) // 2, len(texts) - 1})
+            _compare(encode, {f"passage {docids[n]!r}": texts[n] for n in some}, rows[some])
+        self._vectors = ArrayVectors(docids, rows, self._query_vector)
+        self._index = PositionalIndex.from_texts(dict(zip(docids, texts, strict=True)), language=language)
+        self._hybrid = HybridSearch(self._index, self._vectors, k=depth)
+        self._encoded: dict[str, Dense] = {}  # queries of the batches under way
+        self.search(texts[0], 1)  # compiles and decomposes now, and not for the first query
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+    def __repr__(self) -> str:
+        return f"HybridRetriever({len(self)} passages, {self._vectors.array.shape[1]} dimensions)"
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        max_per_group: int | None = None,
+        group: str = "group",
+        near_duplicates: float | None = None,
+    ) -> list[RetrievedPassage]:
+        """Retrieve passages, best first.
+
+        Parameters
+        ----------
+        query : str
+        k : int >= 1, default 10
+            The number of passages; fewer if there are no more candidates.
+        where : mapping or callable, optional
+            Which passages are candidates: values by field, such as ``{"source": ["a.md", "b.md"]}``, or a function of a
+            passage's fields, ``id`` and ``text`` included.
+        max_per_group : int >= 1, optional
+            See `greylag.diversity.GroupLimit`. The group is the field `group`.
+        near_duplicates : float in [0, 1], optional
+            The share of 3-grams of words from which `greylag.diversity.NearDuplicates` moves a passage behind others.
+            The best 5 k passages are compared.
+        """
+        check_counts(k=k)
+        scores = self._scores(query, where)
+        ranking, every = scores.ranking(), max(1, len(scores.docids))
+        if near_duplicates is not None:
+            stage = NearDuplicates(self._index, threshold=near_duplicates, depth=_COMPARED * k, k=every)
+            ranking = stage(ranking)
+        if max_per_group is not None:
+            named = {docid: self._passages[docid][1].get(group) for docid in ranking.docids}
+            groups = {docid: str(name) for docid, name in named.items() if name is not None}
+            ranking = GroupLimit(groups, max_per_group, depth=every, k=every)(ranking)
+        places = {docid: place for place, docid in enumerate(scores.docids)}
+        columns = scores.scores, scores.bm25, scores.general, scores.cosines
+        found = []
+        for rank, docid in enumerate(ranking.docids[:k], 1):
+            score, bm25, general, cosine = (float(column[places[docid]]) for column in columns)
+            found.append(RetrievedPassage(docid, *self._passages[docid], score, bm25, general, cosine, rank))
+        return found
+
+    def batch_search(
+        self, queries: Sequence[str], k: int = 10, *, n_jobs: int | None = None, **options: Any
+    ) -> list[list[RetrievedPassage]]:
+        """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
+        check_sequences(queries=queries)
+        texts = [foreign.text(query, "a query") for query in queries]
+        self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
+        try:
+            return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
+        finally:
+            for text in texts:
+                self._encoded.pop(text, None)  # another batch with this query encodes it again
+
+    def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
+        """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
+        scores = self._scores(query, where)
+        candidates = Ranking.sort("query", query, scores.docids, scores.bm25)
+        return explain(general_model_for(self._index), self._index, candidates, doc_id)
+
+    def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:
+        """Make the retriever of other passages, all that there shall be; only texts that are new are encoded."""
+        texts = [text for text, _ in _passages(passages).values()]
+        rows = {text: row for (text, _), row in zip(self._passages.values(), self._vectors.array, strict=True)}
+        new = [text for text in dict.fromkeys(texts) if text not in rows]
+        rows |= zip(new, _encoded(self._encode, new), strict=True)
+        settings: dict[str, Any] = {"language": self._language, "depth": self._depth}
+        vectors = [rows[text] for text in texts]
+        return HybridRetriever(passages, self._encode, encode_query=self._encode_query, vectors=vectors, **settings)
+
+    def save(self, path: str | Path) -> None:
+        """Write passages, whose fields have to be what JSON has, and vectors to one file, as a whole."""
+        content = {
+            "language": self._language,
+            "depth": self._depth,
+            "passages": [{**fields, "id": docid, "text": text} for docid, (text, fields) in self._passages.items()],
+        }
+        try:
+            text = np.frombuffer(json.dumps(content).encode(), np.uint8)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"a field of a passage cannot be saved: {error}") from None
+        arrays = {"content": text, "vectors": self._vectors.array, "query": _encoded(self._encode_query, [_PROBE])}
+        with open_atomically(path, binary=True) as file:
+            np.savez(file, digest=_digest(arrays), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path, encode: Encoder, *, encode_query: Encoder | None = None) -> HybridRetriever:
+        """Read what `save` wrote, and index the passages; `FormatError` if it has changed, or is of other encoders."""
+        kinds = {"content": ("u", 1), "vectors": ("f", 2), "query": ("f", 2)}
+        digest, *values = read_arrays(path, digest=("u", 1), **kinds)
+        arrays = dict(zip(kinds, values, strict=True))
+        if not np.array_equal(digest, _digest(arrays)):
+            raise FormatError(path, None, "has changed, or another version of greylag wrote it: save it again")
+        content = parse_json(arrays["content"].tobytes())
+        with naming(Path(path)):
+            _compare(encode_query or encode, {"a query": _PROBE}, arrays["query"])
+            return cls(encode=encode, encode_query=encode_query, vectors=arrays["vectors"], **content)
+
+    def _query_vector(self, text: str) -> Dense:
+        row = self._encoded.get(text)
+        return _encoded(self._encode_query, [text])[0] if row is None else row
+
+    def _scores(self, query: str, where: Where | None) -> HybridScores:
+        """Score the candidates of a query among the passages that are wanted."""
+        asked = Query("query", foreign.text(query, "the query"))
+        if where is None:
+            return self._hybrid.scores(asked)
+        passes = self._predicate(where)
+
+        def wanted(find: Callable[[int], Sequence[str]]) -> list[str]:
+            """Find the best ones that pass, among ever more."""
+            size = self._depth
+            while True:
+                found = find(size)
+                kept = [docid for docid in found if passes(docid)]
+                if len(kept) >= self._depth or len(found) < size:
+                    return kept[: self._depth]
+                size = int(size * max(2.0, 1.5 * self._depth / max(len(kept), 1)))  # by the share that passes
+
+        retrieved = wanted(lambda size: self._index.bm25(size)(asked).docids)
+        first = Ranking("query", query, tuple(retrieved), np.zeros(len(retrieved)))
+        return self._hybrid.rank(first, lambda row: wanted(partial(self._vectors.nearest, row)))
+
+    def _predicate(self, where: Where) -> Callable[[str], bool]:
+        """Return the function from an identifier to whether the passage is wanted."""
+        if callable(where):
+            return lambda docid: bool(
+                where({"id": docid, "text": self._passages[docid][0], **self._passages[docid][1]})
+            )
+        for name in where:
+            if not any(name in fields for _, fields in self._passages.values()):
+                raise ParameterError(f"where: no passage has a field {name!r}")
+        several = [(name, values if isinstance(values, list) else [values]) for name, values in where.items()]
+        return lambda docid: all(self._passages[docid][1].get(name) in values for name, values in several)
+
+
+def _passages(given: Sequence[Any] | Mapping[Any, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return texts and other fields of passages by identifier."""
+    if not isinstance(given, Mapping):
+        check_sequences(passages=given)
+    pairs: list[tuple[str, tuple[str, dict[str, Any]]]] = []
+    for key, value in given.items() if isinstance(given, Mapping) else enumerate(given):
+        fields = dict(value) if isinstance(value, Mapping) else {"text": value}
+        own = fields.pop("id", key)
+        docid = foreign.identifier(key if isinstance(given, Mapping) else own, "a passage's identifier")
+        pairs.append((docid, (foreign.text(fields.pop("text", None), f"passage {docid}"), fields)))
+    if not pairs:
+        raise ParameterError("there are no passages: give one at least")
+    return foreign.unique(pairs, "passage")
+
+
+def _encoded(encode: Encoder, texts: list[str]) -> Dense:
+    """Encode texts, a batch at a time, in float32, shape (n, m)."""
+    batches: list[Dense] = []
+    for start in range(0, len(texts), _BATCH):
+        batch = texts[start : start + _BATCH]
+        given = encode(batch)
+        data = given.get("data") if isinstance(given, Mapping) else getattr(given, "data", None)
+        if isinstance(data, list):  # as OpenAI's endpoint answers
+            given = [one["embedding"] if isinstance(one, Mapping) else one.embedding for one in data]
+        try:
+            rows = np.asarray(given if hasattr(given, "shape") else list(given), dtype=np.float32)
+        except (TypeError, ValueError):
+            raise ParameterError(f"the encoder returned {shown(given)}, and no vector for each text") from None
+        if rows.ndim != 2 or len(rows) != len(batch) or rows.shape[1:] != (batches or [rows])[0].shape[1:]:
+            raise ParameterError(f"the encoder returned an array of shape {rows.shape} for {len(batch)} texts")
+        batches.append(rows)
+    return np.concatenate(batches or [np.empty((0, 0), np.float32)])
+
+
+def _compare(encode: Encoder, texts: Mapping[str, str], rows: Dense) -> None:
+    """Raise `ParameterError` unless vectors are the encoder's of texts, given by what they are called."""
+    again = _encoded(encode, [*texts.values()])
+    if again.shape != rows.shape:
+        raise ParameterError(f"the encoder's vectors have {again.shape[1]} dimensions, and these {rows.shape[1]}")
+    cosines = 1 - np.square(unit_rows(again) - unit_rows(rows)).sum(axis=1) / 2  # 1 of two zeros, too
+    for name, cosine in zip(texts, cosines.tolist(), strict=True):
+        if cosine < _SAME:
+            raise ParameterError(f"{name} has another vector by this encoder (cosine {cosine:.3f}): encode all again")
+
+
+def _digest(arrays: Mapping[str, Any]) -> Any:
+    """Return the SHA-256 of arrays and their shapes, shape (32,)."""
+    digest = hashlib.sha256(_VERSION)
+    for array in arrays.values():
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return np.frombuffer(digest.digest(), np.uint8)
