@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +12,14 @@ import typer
 
 from greylag.cli.options import Shared
 from greylag.cli.terminal import write_line
+from greylag.core.checks import check_choice
 from greylag.core.tables import visible
 from greylag.errors import FormatError, ParameterError
 from greylag.studies.config import shipped_file
-from greylag.studies.runner import run_study
+from greylag.studies.runner import STUDY_FORMS, run_study
 from greylag.studies.study import deviations, load
+
+_log = logging.getLogger("greylag")
 
 
 def _experiment_file(path: Path | None) -> Path | None:
@@ -36,6 +40,14 @@ def experiment(
     check: Annotated[
         bool, typer.Option("--check", help="Exit with code 1 if the scores are not those that the file expects.")
     ] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(STUDY_FORMS),
+            help="Print the scores and tests alone, in a form as for greylag evaluate.",
+        ),
+    ] = None,
     init: Annotated[
         str | None,
         typer.Option(
@@ -63,6 +75,10 @@ def experiment(
     if config is None:
         raise ParameterError("give an experiment file, such as demo, or --init pipeline for one to fill in")
     study, settings = load(config)
+    if form is not None:
+        check_choice("--format", form, STUDY_FORMS)
+        if not study.evaluates:
+            raise ParameterError(f"--format: the study {settings.study} has no evaluation, and its tables one form")
     if not settings.data_folder.is_dir():
         folder = os.path.normpath(settings.data_folder)
         raise FormatError(
@@ -70,13 +86,15 @@ def experiment(
         )
     if check and not settings.expected:
         raise FormatError(config, None, "--check needs expected scores in the file")
+    # Before a form, which may go into a file, no lines of progress.
+    progress = write_line if form is None else _log.info
     target = out or Path("runs") / settings.name
-    finished = run_study(study, settings, target, n_jobs=shared.jobs, progress=write_line, metadata=shared.described)
-    write_line(f"\n{finished.summary}")
+    finished = run_study(study, settings, target, n_jobs=shared.jobs, progress=progress, metadata=shared.described)
+    write_line(f"\n{finished.summary}" if form is None else finished.forms[form])
     if check:
         differing = deviations(finished.scores, settings.expected)
         for line in differing:
             typer.echo(visible(line), err=True)
         if differing:
             raise typer.Exit(1)
-        write_line("all scores are as expected")
+        progress("all scores are as expected")

@@ -9,6 +9,7 @@ from greylag.evaluation import Scores, Significance
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
 from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure, line_figure, part_figure
+from greylag.reports.parts import Tested, runs_and_measures
 from greylag.reports.report import Section
 from greylag.reports.scores import query_table, ranked
 from greylag.reports.verdict import Compared, first_comparisons, verdict
@@ -60,6 +61,18 @@ def differences_chart(scores: Mapping[str, Scores], significance: Significance) 
         "better or worse"
     )
     return interval_figure(caption, f"difference of {measure}", rows)
+
+
+def collections_chart(tested: Tested) -> Figure:
+    """Draw the differences by the first measure, with their 95 % intervals: each comparison in each collection."""
+    first, bars = runs_and_measures(tested)[1][0], dict[str, tuple[float, float, float, int]]()
+    for comparisons in zip(*(tests.comparisons for _, tests in tested.values() if tests), strict=True):
+        for name, c in zip(tested, comparisons, strict=True):
+            if c.measure == first:
+                interval = (c.difference, *c.interval, c.direction * c.significant)
+                bars[f"{c.run} against {c.baseline}, {name}"] = interval
+    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected; coloured if shown"
+    return interval_figure(caption, f"difference of {first}", bars)
 
 
 def changes_figure(compared: Compared) -> Figure:

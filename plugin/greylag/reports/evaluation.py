@@ -247,14 +247,17 @@ def _latex(found: Evaluation, per_query: bool) -> str:
 
 def _html(found: Evaluation, per_query: bool) -> str:
     """Write a page: sentences of the comparisons, tables, charts."""
-    from greylag.reports.charts import result  # with Jinja2, which no other form needs
+    from greylag.reports.charts import collections_chart, result  # with Jinja2, which no other form needs
     from greylag.reports.report import Section, report_page
 
     tables = [_readable(table, found.significance) for table in found.tables(per_query=per_query, wide=True)]
     sections = [Section("Scores", parts=tables)]
     if found.parts:
-        tested = {name: (part.scores, part.significance) for name, part in found.leaves().items()}
-        sections += [replace(result([(scores, test)]), title=name) for name, (scores, test) in tested.items() if test]
+        leaves = {name: (part.scores, part.significance) for name, part in found.leaves().items()}
+        shared = found.tested if all(tests for _, tests in leaves.values()) else {}
+        charts = [collections_chart(shared)] if shared else []
+        sections = [Section("Scores", parts=[*tables, *charts])]
+        sections += [replace(result([(scores, test)]), title=name) for name, (scores, test) in leaves.items() if test]
     elif found.significance:
         sections = [result([(found.scores, found.significance)], tables=tables)]
     # The command that made the page, for whoever finds it later.

@@ -40,7 +40,7 @@ def joint_means(tested: Tested) -> Table:
             rows.append((run, str(measure), *cells, Marked(float(np.mean([*means.values()])), form)))
     every = [f"{name}: {line}" for name, (scores, _) in tested.items() for line in notes(scores)]
     lines = [*every, "Column mean: the mean over collections, each with the same weight."]
-    lines += marks_notes(next(tests for _, tests in tested.values()))
+    lines += marks_notes(runs, next(tests for _, tests in tested.values()))
     return Table("\n".join(lines), ("run", "measure", *tested, "mean"), rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations_with_replacement
 from string import ascii_letters
@@ -79,7 +79,7 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
         rows.append([*row, *(marks[name, measure] for measure in measures if pairs and lettered)])
     header = [*(["rank", "run"] if pairs else ["run"]), *map(str, measures)]
     header += [f"letters of {measure}" for measure in measures if pairs and lettered]
-    return Table("\n".join([*notes(scores), *marks_notes(significance)]), header, rows)
+    return Table("\n".join([*notes(scores), *marks_notes(scores, significance)]), header, rows)
 
 
 def marks_of(scores: Mapping[str, Scores], significance: Significance | None) -> dict[tuple[str, Measure], str]:
@@ -236,7 +236,7 @@ def notes(scores: Mapping[str, Scores]) -> list[str]:
     return lines + [f"{few_names(names)}: {text}" for text, names in runs_of.items()]
 
 
-def marks_notes(significance: Significance | None) -> list[str]:
+def marks_notes(runs: Collection[str], significance: Significance | None) -> list[str]:
     """Say what the marks of means are."""
     if significance is None:
         return []
@@ -246,7 +246,10 @@ def marks_notes(significance: Significance | None) -> list[str]:
     if len(significance.baselines) == 1:
         return [f"* significantly different from {significance.baselines[0]}, {level}."]
     letters = ", ".join(f"{letter} {name}" for name, letter in baseline_letters(significance).items())
-    return [f"Letters: significantly better than {letters}; after a minus, worse; {level}."]
+    told = [f"Letters: significantly better than {letters}; after a minus, worse; {level}."]
+    pairs = {frozenset((c.run, c.baseline)) for c in significance.comparisons}
+    whole = {frozenset((run, baseline)) for baseline in significance.baselines for run in runs if run != baseline}
+    return told if pairs == whole else [*told, "Not all pairs were compared."]
 
 
 def unjudged_note(unjudged: Mapping[str, float], collection: str = "") -> str:

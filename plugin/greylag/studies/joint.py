@@ -8,20 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from greylag.core.tables import Marked, Row, Table
-from greylag.evaluation.measures import Measure
-from greylag.evaluation.significance import Comparison
-from greylag.reports.figures import Figure, interval_figure
+from greylag.reports.charts import collections_chart
+from greylag.reports.evaluation import Evaluation
 from greylag.reports.report import Section
 from greylag.studies import config, pipeline
 from greylag.studies.collection import OpenCollection, open_collection
-from greylag.studies.pipeline_report import Ranked
+from greylag.studies.pipeline_report import together
 from greylag.studies.study import Context, Outcome, Study
-
-_MEAN = "Column mean: the mean over collections, each with the same weight"
 
 
 class Settings(config.Experiment):
@@ -89,17 +84,19 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
     tests = pipeline.compare_steps(ranked)
     ranked = {name: replace(one, tests=tests[name]) for name, one in ranked.items()}
     outcomes = {name: pipeline.outcome(members[name], one) for name, one in ranked.items()}
-    kinds = next(iter(tests.values()))
-    tables, charts = list[Table | str](), list[Figure]()
-    for kind, test in kinds.items():
-        differences, p, chart = step_parts(kind, ranked)
-        tables += [means_table(kind, ranked), differences, p, f"{test.method}\n"]
-        charts.append(chart)
-    joint = Section("All collections", parts=[*tables, *charts])
+    kinds = {
+        kind: {name: Evaluation(one.scores[kind], one.tests[kind]) for name, one in ranked.items()}
+        for kind in next(iter(tests.values()))
+    }
+    by_kind = {kind: Evaluation({}, parts=parts) for kind, parts in kinds.items()}
+    found = together(by_kind)
+    joint = Section(
+        "All collections", parts=[*found.tables(), *(collections_chart(one.tested) for one in by_kind.values())]
+    )
     return Outcome(
         scores={f"{name}: {system}": of for name, one in outcomes.items() for system, of in one.scores.items()},
         results={name: one.results for name, one in outcomes.items()},
-        tables=tables,
+        evaluation=found,
         title=f"{settings.name}: {len(ranked)} collections",
         sections=[
             joint,
@@ -111,48 +108,9 @@ def run(settings: Settings, opened: Mapping[str, OpenCollection], context: Conte
     )
 
 
-def means_table(kind: str, ranked: Mapping[str, Ranked]) -> Table:
-    """Tabulate the mean of each system by each measure: a column for each collection, and the mean of these."""
-    scores = {name: one.scores[kind] for name, one in ranked.items()}
-    first = next(iter(scores.values()))
-    rows: list[Row] = []
-    for place, measure in enumerate(first[next(iter(first))].measures):
-        for system in first:
-            means = [float(of_one[system].means[place]) for of_one in scores.values()]
-            rows.append((system, str(measure), *means, float(np.mean(means))))
-    return Table(f"{kind.capitalize()}: means over queries. {_MEAN}", ("", "measure", *scores, "mean"), rows)
-
-
-def step_parts(kind: str, ranked: Mapping[str, Ranked]) -> tuple[Table, Table, Figure]:
-    """Show each step by collection: differences of means, corrected p, and a chart of the first measure."""
-    found: dict[tuple[str, str, Measure], list[Comparison]] = {}
-    for one in ranked.values():
-        for c in one.tests[kind].comparisons:
-            found.setdefault((c.run, c.baseline, c.measure), []).append(c)
-    first, header = next(iter(found))[2], ("", "against", "measure", *ranked)
-    differences, p, bars = list[Row](), list[Row](), dict[str, tuple[float, float, float, int]]()
-    for (after, before, measure), compared in found.items():
-        head = after, before, str(measure)
-        cells = [Marked(c.difference, "+.4f", "*" if c.significant else "") for c in compared]
-        differences.append((*head, *cells, Marked(float(np.mean([c.difference for c in compared])), "+.4f")))
-        p.append((*head, *(c.corrected_p for c in compared)))
-        if measure == first:
-            of_one = zip(ranked, compared, strict=True)
-            bars |= {
-                f"{after} against {before}, {name}": (c.difference, *c.interval, c.direction * c.significant)
-                for name, c in of_one
-            }
-    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected; coloured if shown"
-    return (
-        Table(f"{kind.capitalize()}: differences of means. {_MEAN}", (*header, "mean"), differences),
-        Table(f"{kind.capitalize()}: corrected p of the differences", header, p),
-        interval_figure(caption, f"difference of {first}", bars),
-    )
-
-
 def _within(context: Context, name: str) -> Context:
     """Return the context of a collection: its own folder, and its name before each line."""
     return Context(context.folder / name, context.n_jobs, lambda line: context.progress(f"{name}: {line}"))
 
 
-STUDY = Study(Settings, open_collections, run)
+STUDY = Study(Settings, open_collections, run, evaluates=True)

@@ -35,13 +35,14 @@ from greylag.recipes.recipe import CrossValidation, Recipe
 from greylag.recipes.spelling import TUNED, described, model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.recipes.union import FusionWeights, named_runs
-from greylag.reports import Evaluation, to_dict
+from greylag.reports import to_dict
+from greylag.reports.verdict import verdict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
 from greylag.stages import StageStep
 from greylag.studies import config
 from greylag.studies.collection import RUN, CollectionSettings, FirstStage, OpenCollection, by_name, open_collection
-from greylag.studies.pipeline_report import Ranked, comparisons, sections
+from greylag.studies.pipeline_report import Ranked, sections
 from greylag.studies.study import Context, Outcome, Study
 from greylag.studies.tables import means
 from greylag.trec import Qrels, SubtopicQrels, read_subtopic_qrels
@@ -282,7 +283,8 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
             for system in by_kind[0]
         },
         results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
-        tables=[*(Evaluation(part).format() for part in ranked.scores.values()), *comparisons(ranked)],
+        evaluation=ranked.evaluation,
+        tables=[ranked.evaluation.format(), f"{verdict(ranked.compared)}\n"],
         title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
         runs=ranked.runs,
@@ -337,4 +339,4 @@ def _beside(stage: FirstStage, opened: OpenCollection, context: Context) -> list
     ]
 
 
-STUDY = Study(Settings, open_collection, run)
+STUDY = Study(Settings, open_collection, run, evaluates=True)

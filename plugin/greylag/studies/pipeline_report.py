@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
 from greylag.evaluation import Scores, Significance
 from greylag.evaluation.scores import highest_grades
-from greylag.evaluation.significance import COLUMNS_NOTE, narrow_table
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
 from greylag.reports.charts import result, rounds_chart
+from greylag.reports.evaluation import Evaluation
 from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
 from greylag.reports.report import Section
-from greylag.reports.verdict import verdict
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
 
@@ -69,17 +68,19 @@ class Ranked:
         return [fitted for fitted in self.fitted if not fitted.model.runs]
 
     @property
+    def evaluation(self) -> Evaluation:
+        """The scores with the tests of the steps."""
+        return together({kind: Evaluation(scores, self.tests[kind]) for kind, scores in self.scores.items()})
+
+    @property
     def compared(self) -> list[tuple[Mapping[str, Scores], Significance]]:
         """The scores of each kind, and the tests of their differences."""
         return [(self.scores[kind], test) for kind, test in self.tests.items()]
 
 
-def comparisons(ranked: Ranked) -> Iterator[Table | str]:
-    """Compare each step of the pipeline with the step before, in tables and in a paragraph."""
-    yield from map(narrow_table, ranked.tests.values())
-    note = "p: paired t-test, two-sided, after Holm's correction over all comparisons of a table; * below 0.05."
-    yield f"{note}\n{COLUMNS_NOTE}.\n"
-    yield f"{verdict(ranked.compared)}\n"
+def together(by_kind: Mapping[str, Evaluation]) -> Evaluation:
+    """Make the evaluations of several kinds, each with its own family of tests, the parts of one."""
+    return Evaluation({}, parts=by_kind) if len(by_kind) > 1 else next(iter(by_kind.values()))
 
 
 def sections(ranked: Ranked) -> list[Section]:

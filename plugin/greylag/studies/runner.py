@@ -22,7 +22,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from greylag.core.tables import as_text
 from greylag.errors import ParameterError
 from greylag.features.named_files import followed
 from greylag.ranking import SEEN, marked
+from greylag.reports.evaluation import FORMS
 from greylag.reports.provenance import run_metadata
 from greylag.reports.report import write_report
 from greylag.runtime.cache import resuming
@@ -38,22 +39,23 @@ from greylag.runtime.files import file_stamps, write_text
 from greylag.runtime.folders import alone
 from greylag.runtime.software import TREC_EVAL, code, code_files, entry_files, versions
 from greylag.studies.config import Experiment, check_file_name
-from greylag.studies.study import Context, Outcome, Progress, Study
+from greylag.studies.study import WORK, Context, Outcome, Progress, Study
 from greylag.trec.runs import run_tag, write_run
 
 FINISHED = "finished.json"
 RESULTS = "results.json"
 REPORT = "report.html"
-WORK = ".greylag-work"
+STUDY_FORMS = tuple(form for form in FORMS if form != "html")  # of which a study has its report
 _WRITTEN = re.compile(r"(results|times)\.json|report\.html|[^/]+\.run|models/.+\.json")  # by studies
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished study: its scores by system and measure, and a summary for the terminal."""
+    """A finished study: its scores by system and measure, a summary for the terminal, and forms of its evaluation."""
 
     scores: Mapping[str, Mapping[str, float]]
     summary: str
+    forms: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_study(
@@ -93,7 +95,7 @@ def _reuse(key: str, context: Context) -> Finished | None:
     if earlier.get("key") != key or not all((out / name).exists() for name in earlier["files"]):
         return None
     context.progress(f"finished before, with the same settings, input and code: {out / FINISHED}")
-    return Finished(earlier["scores"], earlier["summary"])
+    return Finished(earlier["scores"], earlier["summary"], earlier.get("forms", {}))
 
 
 def _write(
@@ -112,8 +114,11 @@ def _write(
         if (out / name).is_file() and _digest(out / name) == earlier[name]:
             (out / name).unlink()
     report = f"\nThe report is {out / REPORT}\n" if outcome.sections else ""
-    finished = Finished(outcome.scores, "\n".join(map(as_text, outcome.tables)) + report)
-    content = {"key": key, **vars(finished), "files": {name: _digest(out / name) for name in files}}
+    found = outcome.evaluation
+    forms = {form: found.format(form) for form in STUDY_FORMS} if found else {}
+    finished = Finished(outcome.scores, "\n".join(map(as_text, outcome.tables)) + report, forms)
+    kept = {name: value for name, value in vars(finished).items() if value or name != "forms"}
+    content = {"key": key, **kept, "files": {name: _digest(out / name) for name in files}}
     write_text(out / FINISHED, json.dumps(content, indent=1) + "\n")
     return finished
 

@@ -20,7 +20,9 @@ from greylag.core.registry import import_entry, registered, unknown
 from greylag.core.tables import Table
 from greylag.errors import ParameterError
 from greylag.ranking import Run
+from greylag.reports.evaluation import Evaluation
 from greylag.reports.report import Section
+from greylag.runtime.folders import alone
 from greylag.runtime.yaml_text import read_yaml
 from greylag.stages import modules_of
 from greylag.studies.config import Experiment, check_fields
@@ -28,6 +30,8 @@ from greylag.studies.config import Experiment, check_fields
 S = TypeVar("S", bound=Experiment)
 T = TypeVar("T")
 Progress = Callable[[str], None]
+WORK = ".greylag-work"
+"""What is done of a study that was interrupted, in its folder."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Context:
 class Outcome:
     """The results of a study. `greylag.studies.runner` lists the files that it is written to."""
 
+    evaluation: Evaluation | None = None
+    """The scores with their tests, in one family; ``greylag experiment --format`` prints it in its forms."""
     scores: Mapping[str, Mapping[str, float]]
     results: Mapping[str, Any]
     tables: Sequence[Table | str] = ()
@@ -75,7 +81,9 @@ class Outcome:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.tables:
+        if not self.tables and self.evaluation:
+            object.__setattr__(self, "tables", [self.evaluation.format()])
+        elif not self.tables:
             tables = [part for section in self.sections for part in section.parts if isinstance(part, Table)]
             # The class is frozen; a study whose report has all tables need not list them twice.
             object.__setattr__(self, "tables", tables)
@@ -93,22 +101,51 @@ class Study(Generic[S, T]):
         From settings and context to whatever `run` needs. Reads files, opens or builds indexes, generates data.
     run : callable
         From settings, what was opened, and context to an `Outcome`. Writes nothing.
+    evaluates : bool, default False
+        Whether the outcome has an evaluation.
     """
 
     settings: type[S]
     open: Callable[[S, Context], T]
     run: Callable[[S, T, Context], Outcome]
+    evaluates: bool = False
+
+    def __call__(
+        self,
+        settings: S,
+        folder: str | Path | None = None,
+        *,
+        n_jobs: int | None = None,
+        progress: Progress = lambda line: None,
+    ) -> Outcome:
+        """Run the study, and return its outcome. Nothing is written but its index.
+
+        Parameters
+        ----------
+        settings : Experiment
+            As `load` returns them.
+        folder : path, default runs/NAME
+            The folder of the index, as for ``greylag experiment --out``.
+        n_jobs, progress
+            See `Context`.
+        """
+        context = Context(Path(folder or Path("runs") / settings.name), n_jobs, progress)
+        with alone(context.folder / WORK):
+            return self.run(settings, self.open(settings, context), context)
 
 
-def load(path: str | Path) -> tuple[Study[Any, Any], Experiment]:
+def load(path: str | Path | Mapping[str, Any]) -> tuple[Study[Any, Any], Experiment]:
     """Load the study that an experiment file names, and its settings. Stages of modules may be files beside it.
+
+    The fields of a file may be given as a mapping; it is as if their file were in the working folder.
 
     Raises
     ------
     FormatError
         If the file is not a valid experiment file or names an unknown study.
     """
-    fields = read_yaml(path)
+    fields = path if isinstance(path, Mapping) else read_yaml(path)
+    path = "settings" if isinstance(path, Mapping) else path
     with naming(Path(path)):
         study = find_study(fields.get("study", "pipeline"))
     with modules_of(Path(path).resolve().parent):

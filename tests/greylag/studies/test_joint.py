@@ -8,7 +8,7 @@ import pytest
 from greylag import FormatError
 from greylag.evaluation import evaluate, holm, paired_test
 from greylag.rankers import RankingModel
-from greylag.studies.runner import run_study
+from greylag.studies.runner import STUDY_FORMS, run_study
 from greylag.studies.study import load
 from greylag.trec import read_qrels, read_run
 from tests.greylag.studies.samples import DEMO
@@ -87,12 +87,25 @@ def test_p_is_corrected_over_both_collections(done, folder):
 
 
 def test_the_joint_table(done):
-    rows = [line.split() for line in done.summary.splitlines()]
+    rows = [[cell.rstrip("ab-") for cell in line.split()] for line in done.summary.splitlines()]
     for system in ("bm25", "tuned-bm25", "mrf"):
         for measure in SHARED["measures"]:
             means = [done.scores[f"{name}: {system}"][measure] for name in "ab"]
-            assert [system, measure, *(f"{mean:.4f}" for mean in (*means, np.mean(means)))] in rows
+            assert [system.rstrip("ab-"), measure, *(f"{mean:.4f}" for mean in (*means, np.mean(means)))] in rows
     assert "Column mean: the mean over collections" in done.summary
+
+
+def test_a_study_is_called_in_python_and_prints_in_all_forms(done, folder, own, tmp_path, monkeypatch):
+    """From a file or its fields; the forms are those that the shell prints, in the family of the study."""
+    monkeypatch.chdir(folder)
+    for given in ("joint.yaml", {"name": "joint", "study": "collections", "collections": own, **SHARED}):
+        study, settings = load(given)
+        outcome = study(settings, tmp_path)
+        assert outcome.scores == done.scores
+        assert {form: outcome.evaluation.format(form) for form in STUDY_FORMS} == done.forms
+    frame = outcome.evaluation.to_frame()
+    assert [*frame.columns] == ["run", "measure", "a", "b", "mean"]
+    assert frame["a"].tolist()[0] == done.scores["a: bm25"]["AP"]
 
 
 @pytest.mark.usefixtures("done")
