@@ -102,9 +102,8 @@ def read_run(
         return as_run(path, topics)
     with Faults(path, lenient) as faults:
         notes = _Notes(path)
-        tag, groups = _read(path, topics, faults, notes, whole=True)
-        texts = topics or {}
-        rankings = tuple(_ranking(qid, texts.get(qid, ""), docids, scores) for qid, docids, scores in groups)
+        tag, found = _rankings(path, topics, faults, notes, whole=True)
+        rankings = tuple(found)
     notes.log(tag)
     return Run(rankings, tag)
 
@@ -137,10 +136,10 @@ class RunParts:
 
     def _parts(self) -> Iterator[Run]:
         notes, part, documents = _Notes(self._path), list[Ranking](), 0
-        tag, groups = _read(self._path, self._topics, Faults(self._path, lenient=False), notes, whole=False)
-        for qid, docids, scores in groups:
-            part.append(_ranking(qid, (self._topics or {}).get(qid, ""), docids, scores))
-            documents += len(scores)
+        tag, rankings = _rankings(self._path, self._topics, Faults(self._path, lenient=False), notes, whole=False)
+        for ranking in rankings:
+            part.append(ranking)
+            documents += len(ranking)
             if documents >= PART_DOCUMENTS:
                 yield Run(tuple(part), tag)
                 part, documents = [], 0
@@ -155,8 +154,8 @@ class RunFile:
     def __init__(self, path: str | Path, topics: Mapping[str, str] | None = None) -> None:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
         # The first pass checks every line and keeps the qids alone; `rankings` then reads a query at a time.
-        notes = _Notes(self.path)
-        self.tag, groups = self._read(notes)
+        notes, self._faults = _Notes(self.path), Faults(self.path, lenient=False)
+        self.tag, groups = _read(self.path, topics, self._faults, notes, whole=False)
         self._qids = [qid for qid, _, _ in groups]
         self._check_unchanged()
         notes.log(self.tag)
@@ -170,14 +169,10 @@ class RunFile:
     @property
     def rankings(self) -> Iterator[Ranking]:
         """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
-        texts = self._topics or {}
-        for qid, docids, scores in self._read(_Notes(self.path))[1]:
+        for ranking in _rankings(self.path, self._topics, self._faults, _Notes(self.path), whole=False)[1]:
             self._check_unchanged()
-            yield _ranking(qid, texts.get(qid, ""), docids, scores)
+            yield ranking
         self._check_unchanged()
-
-    def _read(self, notes: _Notes) -> tuple[str, Iterator[Columns]]:
-        return _read(self.path, self._topics, Faults(self.path, lenient=False), notes, whole=False)
 
     def _check_unchanged(self) -> None:
         # The qids of one file and the lines of another would make a run that nobody wrote.
@@ -446,6 +441,14 @@ class _Notes:
         if 2 * self.equal > self.several:
             what = f"{self.equal} of {self.several} queries have one score for all of their documents"
             _log.warning("%s: %s, which are ranked by docid, descending, as by trec_eval", self.path, what)
+
+
+def _rankings(
+    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
+) -> tuple[str, Iterator[Ranking]]:
+    """Do what `_read` does, and rank the documents of each query."""
+    (tag, groups), texts = _read(path, topics, faults, notes, whole=whole), topics or {}
+    return tag, (_ranking(qid, texts.get(qid, ""), docids, scores) for qid, docids, scores in groups)
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Compiled code of the exact line search: measures of a ranking, and how they change along a line.
 
 All of it is one module, since Numba's cache of a function does not notice changes in other modules. `line_search`
-explains the method with an example, and `greylag.learning.linesearch.reference` is the slow and obvious version.
+explains the method with an example; the slow and obvious version is among the tests.
 
 Every measure is a sum over a query's relevant documents r of H(gain_r, rank_r, i_r, Q_r), where i_r counts the relevant
 documents down to r, and Q_r is the probability that a user reaches r past those above it (ERR). `term` is H. A relevant

@@ -2,8 +2,8 @@
 
 Along scores a + x b a measure changes only where a relevant document swaps with another one, at
 x = (a_j - a_i) / (b_i - b_j). Following it through these crossings gives the measure on every open interval between two
-of them, and hence its global maximum over x: `greylag.learning.linesearch.reference` does that, and is the module to
-read first. An example with one query, its relevant documents r1 and r2, and AP:
+of them, and hence its global maximum over x: `tests/greylag/learning/linesearch/reference.py` does that, and is the
+module to read first. An example with one query, its relevant documents r1 and r2, and AP:
 
               r1   r2    u    v    w                 ranking        AP
     a          0    3    4    2   -6        x < 2    u r2 v r1 w    (1/2 + 2/4) / 2 = .500

@@ -1,6 +1,6 @@
 """The compiled line search: compared with dense scans, with every interval, and with sums written out.
 
-Tests `kernels`, `objectives` and `reference`.
+Tests `kernels` and `objectives`; `reference` is the search as it is defined.
 """
 
 from dataclasses import replace
@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greylag.learning.data import RankingData
-from greylag.learning.linesearch import kernels, reference
+from greylag.learning.linesearch import kernels
 from greylag.learning.linesearch import line_search as module
 from greylag.learning.linesearch.line_search import Survey, line_search, mean, prepare, survey
 from greylag.learning.linesearch.objectives import Objective
+from tests.greylag.learning.linesearch import reference
 from tests.greylag.learning.samples import random_data
 
 OBJECTIVES = ["AP", "nDCG", "nDCG@5", "RR", "P@5", "ERR@20", "AP@4", "nDCG(dcg='exp-log2')@5"]
