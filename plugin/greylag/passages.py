@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -72,12 +72,10 @@ class Reranker:
         "mmr(relevance_weight=0.5)>>group-limit(max_per_group=2)". Or a function from a `PositionalIndex` of the
         passages to a stage. Docids are the passages' positions, and with a background "passage " and the position.
     background : PositionalIndex, optional
-        A collection like the passages'. Statistics such as idf are then its and the passages' together. Without it they
-        are of the passages alone; for "general" and BM25, as if there were ten documents more for each
-        that have none of their words.
+        A collection like the passages', whose statistics, such as idf, count with theirs. Without it, "general" and
+        BM25 suppose ten documents more for each passage that have none of their words.
     language : str, optional
-        The language of queries and passages by name or code, such as "German" or "de"; see
-        `greylag.PositionalIndex.from_texts`. By default the background's, or else English.
+        See `greylag.PositionalIndex.from_texts`. By default the background's, or else English.
     **options
         Parameters of the method's stage, such as ``relevance_weight=0.5`` of `greylag.MMR`. All passages are reranked
         unless `depth` and `k` say otherwise.
@@ -85,8 +83,7 @@ class Reranker:
     Raises
     ------
     ParameterError
-        If there is no such stage or language, the background has another language, or an option is unknown, missing or
-        outside its domain.
+        If there is no such stage or language, the background has another one, or an option is unknown or missing.
 
     Examples
     --------
@@ -146,10 +143,6 @@ class Reranker:
     def __repr__(self) -> str:
         return f"Reranker({self._method!r})"
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse to be called."""
-        raise TypeError("a Reranker is no function: use .rank(query, passages, scores)")
-
     @guided
     def rank(
         self,
@@ -163,7 +156,7 @@ class Reranker:
         groups: Sequence[Any] | Mapping[Any, Any] | None = None,
         top_k: int | None = None,
     ) -> list[RankedPassage]:
-        """Rank the passages of one query.
+        """Rank the passages of one query, best first.
 
         Parameters
         ----------
@@ -171,29 +164,21 @@ class Reranker:
         passages : sequence of str, or mapping to str, of length n
             The texts, or the texts by identifiers of any kind, which are returned.
         scores : sequence of float, length n, or mapping to float, optional
-            Higher is better, in any order. Equal scores keep the order of the passages. Without scores, those of BM25,
-            or the cosines with `query_vector`. A mapping, here and for `vectors` and `groups`, is by the identifiers of
-            a mapping of passages.
+            Higher is better, in any order; equal scores keep the order of the passages. Without scores, those of BM25,
+            or the cosines with `query_vector`. Mappings, here and below, are by the identifiers of the passages.
         vectors : array-like of float, shape (n, m), mapping to array-like, or callable, optional
             Embeddings of the passages, or a function from a list of texts to them, for methods that compare passages,
             such as "mmr", instead of TF-IDF.
         query_vector : array-like of float, shape (m,), or callable, optional
             The query's embedding, or a function from its text. Without scores, its cosines with `vectors` are the
-            scores, which "mmr", "msd" and "dpp" take unscaled (``scale="none"``). "manifold" needs it with
-            `vectors`.
+            scores, unscaled for "mmr", "msd" and "dpp". "manifold" needs it with `vectors`.
         aspects : sequence of str, array-like of float, or callable, optional
-            For "xquad" and "pm2": the texts of aspects of the query, such as sub-questions; the scores of the passages
-            for them, shape (n, aspects); or a function from the query and passages to these, such as a cross-encoder.
-            Scores are probabilities, unless the option `scale` is "max" or "sigmoid".
+            For "xquad" and "pm2": texts, such as sub-questions; the passages' scores for them, shape (n, aspects); or a
+            function from the query and passages to these. Scores are probabilities, unless `scale` says otherwise.
         groups : sequence, length n, or mapping, optional
             For "group-limit": the group of each passage, such as its document or site; None is a group of its own.
         top_k : int >= 1, optional
             Return only the best ones.
-
-        Returns
-        -------
-        list of RankedPassage
-            Best first.
         """
         if isinstance(passages, str) or not isinstance(query, str):
             raise ParameterError("rank takes one query, a sequence of passages and a sequence of scores")
@@ -372,9 +357,8 @@ def langchain_compressor(
 ) -> Any:
     """Return a ``BaseDocumentCompressor`` that reranks or diversifies retrieved documents.
 
-    Each returned document has the new score in its metadata, as ``greylag_score``, beside all that it had. In a chain,
-    it takes a query and documents: ``{"query": RunnablePassthrough(), "documents": retriever} | compressor``. It
-    can be pickled if the functions that it is given can.
+    A document's new score is in its metadata, as ``greylag_score``. In a chain, it takes a query and documents:
+    ``{"query": RunnablePassthrough(), "documents": retriever} | compressor``. It is pickled if its functions are.
 
     Parameters
     ----------
@@ -383,18 +367,14 @@ def langchain_compressor(
     top_k : int >= 1, optional
         Return only the best ones.
     score : str or None, default "score"
-        The metadata field with the retriever's score, higher being better. If no document has a score, as from
-        LangChain's own retrievers, or this is None, the order of the documents counts, as scores n, n - 1, ..., 1. A
-        field of another name has to be there.
+        The metadata field with the retriever's score, higher being better. If this is None, or no document has a score,
+        as from LangChain's own retrievers, their order counts. A field of another name has to be there.
     group : str, optional
         The metadata field that is a document's group, such as "source", for "mmr>>group-limit".
     vectors : callable or str, optional
-        A function from a list of texts to their embeddings, such as ``embeddings.embed_documents``, or the metadata
-        field that is a document's own embedding.
-    query_vector : callable, optional
-        A function from a query to its embedding, such as ``embeddings.embed_query``.
-    aspects : callable, optional
-        A function from a query and its passages to what `Reranker.rank` takes as aspects.
+        A function such as ``embeddings.embed_documents``, or the metadata field that is a document's embedding.
+    query_vector, aspects : callable, optional
+        See `Reranker.rank`; such as ``embeddings.embed_query``.
 
     Returns
     -------
@@ -445,9 +425,8 @@ def llama_index_postprocessor(
 ) -> Any:
     """Return a ``BaseNodePostprocessor`` that reranks or diversifies retrieved nodes.
 
-    A node has the retriever's score in its metadata, as ``retrieval_score``, hidden from language models and
-    embeddings. If no node has a score, as of a keyword retriever, the order of the nodes counts. The
-    postprocessor can be pickled if the functions that it is given can.
+    The retriever's score stays in a node's metadata, as ``retrieval_score``, hidden from language models and
+    embeddings. If no node has a score, their order counts. It is pickled if its functions are.
 
     Parameters
     ----------
@@ -456,8 +435,7 @@ def llama_index_postprocessor(
     group : str, optional
         The metadata field that is a node's group, such as "file_name", for "mmr>>group-limit".
     vectors : callable or "embedding", optional
-        A function from a list of texts to their embeddings, such as ``embed_model.get_text_embedding_batch``, or
-        "embedding" for those that the nodes have.
+        A function such as ``embed_model.get_text_embedding_batch``, or "embedding" for the nodes' own.
 
     Returns
     -------

@@ -155,12 +155,6 @@ def test_mappings_are_taken_by_identifier():
         assert found == rerank("cat", texts, method=method, **in_order)
 
 
-def test_a_reranker_is_no_function():
-    reranker = Reranker()
-    with pytest.raises(TypeError, match=r"use \.rank"):
-        reranker("cat", PASSAGES)
-
-
 def test_no_passages():
     for method in ("mmr", "coverage", "essential-pages", "manifold"):
         assert rerank("cat", [], [], method=method) == []

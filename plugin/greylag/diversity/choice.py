@@ -149,10 +149,8 @@ def choose_diversifier(
         The first stage.
     qrels : mapping
         Grades by qid, subtopic or nugget, and docid. All of its queries count, as in `evaluate_by_subtopic`.
-    index : PositionalIndex, optional
-        The collection, which may be `PositionalIndex.from_texts` of the passages.
-    vectors : Vectors, optional
-        Embeddings, for the methods that compare documents; instead of the index.
+    index, vectors : PositionalIndex or Vectors, optional
+        The collection, or embeddings for the methods that compare documents.
     aspects : mapping, sequence of Run or callable, optional
         See `XQuAD`.
     methods : sequence of str, optional

@@ -138,10 +138,8 @@ class DiversityModel(SavedModel):
         Parameters
         ----------
         index : PositionalIndex
-            The collection.
         titles : mapping, optional
-            Titles or fields by docid, as for `CandidateMaker`. Required if the model was trained with them, ignored if
-            not.
+            See `CandidateMaker`; required if the model was trained with them, ignored if not.
         transfer : bool, default False
             Whether to allow another index than the training collection's.
         """

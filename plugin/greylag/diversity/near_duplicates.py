@@ -37,23 +37,23 @@ class NearDuplicates(GreedyStage):
 
     and with `vectors`, their cosine. Words are those of the index, without its stop words and endings; a document of
     fewer than n words is one n-gram, and an empty one is like no other. From the best rank on, a document joins the
-    group of the first near-duplicate that begins one, or else begins one. Among the first `k` documents there are then
-    at most `max_per_group` of a group, unless there are no others; with 1, no two are near-duplicates.
+    group of the first near-duplicate that begins one, or else begins one. The first `k` have at most `max_per_group` of
+    a group, unless there are no others.
 
     Parameters
     ----------
     index : PositionalIndex, optional
-        The collection, for its n-grams. Give it or `vectors`. A document that it lacks keeps its rank.
+        The collection, for its n-grams. Give it or `vectors`.
     vectors : Vectors, optional
-        Vectors to compare instead. A document without one keeps its rank.
+        Vectors to compare instead.
     threshold : float in [0, 1], optional
         The least similarity of near-duplicates. By default, 0.8 for n-grams and 0.95 for cosines.
     n : int >= 1, default 3
         The number of words of an n-gram.
     containment : bool, default False
-        Whether the share is of the smaller set, so that a document is a near-duplicate of one that contains it.
+        Whether the share is of the smaller set.
     max_per_group : int >= 1, default 1
-        The number of near-duplicates, the best-ranked one included, that are not moved.
+        See `greylag.diversity.GroupLimit`.
     depth, k, min_relevance
         See `greylag.diversity.DiversityStage`.
 

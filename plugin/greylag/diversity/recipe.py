@@ -183,13 +183,11 @@ def train_to_diversify(
         The first stage, whose top documents are diversified.
     qrels : mapping
         Grades by qid, subtopic and docid. Queries in which no candidate covers a subtopic are left out with a warning.
-    index : PositionalIndex
-    titles : mapping, optional
-        As in `CandidateMaker`.
+    index, titles
+        See `CandidateMaker`.
     folds : int >= 2, optional
-        The number of folds of cross-validation; none by default.
     tag : str, default "held-out"
-        The tag of the held-out run.
+        Of the held-out run.
     n_jobs : int, optional
         Number of workers; results do not depend on it.
     """
@@ -252,11 +250,10 @@ def fit_svmdiv(
     Parameters
     ----------
     rankings : Run or iterable of Ranking
-        The rankings to learn from.
     qrels : mapping
         Grades by qid, subtopic or nugget, and docid.
     documents : PositionalIndex or mapping of str to str
-        The collection: an index, or texts by docid. The stage diversifies documents of this collection.
+        The collection: an index, or texts by docid.
     preset : str, default "svmdiv2"
         One of `greylag.diversity.PRESETS`.
     document_features : sequence of str, default ("score",)

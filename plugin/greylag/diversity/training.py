@@ -62,24 +62,17 @@ def training_examples(
     Parameters
     ----------
     rankings : Run or iterable of Ranking
-        The rankings to learn from.
     qrels : mapping
         Grades by qid, subtopic and docid.
     make : CandidateMaker
         Makes the candidates from the top documents, as many as its depth.
     relevant_only : bool, default False
-        Whether candidates are the documents that cover a subtopic alone, as in the paper, which leaves relevance to
-        the ranking.
+        Whether only documents that cover a subtopic are candidates, as in the paper.
     weighted : bool, default True
-        Whether the loss weighs a subtopic by its candidates, or all subtopics alike. Any other weights, such as clicks,
-        can be given as the `Subtopics` of an example.
+        Whether the loss weighs a subtopic by its candidates, or all alike. Other weights, such as clicks, can be given
+        as the `Subtopics` of an example.
     n_jobs : int, optional
         Number of workers; the result does not depend on it.
-
-    Returns
-    -------
-    dict
-        Pairs of `Candidates` and `Subtopics` by qid.
     """
     used = tuple(rankings.rankings if isinstance(rankings, Run) else rankings)
     pairs = [(ranking, qrels.get(ranking.qid, {})) for ranking in used]
@@ -119,18 +112,8 @@ def _example(
 
 
 def mean_loss(model: CoverageModel, examples: Collection[Example], weights: FloatArray) -> float:
-    """Compute the mean loss of the predictions for some examples.
-
-    Parameters
-    ----------
-    model : CoverageModel
-        The model.
-    examples : collection of pairs
-        Candidates and their subtopics.
-    weights : array, shape (d,) or (M, d)
-        With M weight vectors, the loss of an example is its best prediction's (pick-best).
-    """
-    members = np.atleast_2d(weights)  # one vector is an ensemble of one
+    """Compute the mean loss of the predictions for some examples, by weights of shape (d,) or (M, d)."""
+    members = np.atleast_2d(weights)  # one vector is an ensemble of one, whose best prediction counts
     losses = [[model.loss(subtopics, model.infer(x, member)) for member in members] for x, subtopics in examples]
     return float(np.min(losses, axis=1).mean())
 
@@ -213,7 +196,6 @@ def train(
     learner : DiversityLearner
         `CuttingPlane` finds one weight vector, `Coulomb` M of them.
     k : int >= 1, default 5
-        The size of the sets.
     validation : mapping, optional
         Examples by qid that choose C from `C_GRID`, instead of the C of the learner.
     retrain : bool, default False
