@@ -17,11 +17,11 @@ from greylag.index.vectors.nearest import VectorSearch
 from greylag.index.vectors.protocol import Vectors
 from greylag.pipeline import Source
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import BoolArray, FloatArray, Query, Ranking
+from greylag.ranking import FloatArray, Query, Ranking
 from greylag.recipes.general import general_model_for
 
-WEIGHT, DECAY, AGREEMENT = 1.25, 1.2, 0.4
-"""The encoder's weight where both agree as usual, how fast it falls with more agreement, and what is usual."""
+WEIGHT = 0.28
+"""The weight of a cosine in standard deviations, for each power of e in the number of candidates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class HybridScores:
         By BM25; by the general model among these candidates; the cosine with the query, NaN without a vector; and the
         score that ranks.
     weight : float
-        The encoder's weight for this query.
+        What a cosine is multiplied by.
     """
 
     query: Query
@@ -52,47 +52,26 @@ class HybridScores:
         return Ranking(self.query.qid, self.query.text, self.docids, self.scores)
 
 
-def combine_scores(
-    general: FloatArray, cosines: FloatArray, retrieved: BoolArray, nearest: BoolArray
-) -> tuple[FloatArray, float]:
+def combine_scores(general: FloatArray, cosines: FloatArray, spread: float) -> tuple[FloatArray, float]:
     """Combine both scores of a query's candidates by the formula of `HybridSearch`.
 
     Parameters
     ----------
     general, cosines : float array, shape (n,)
-        The general model's scores, and the cosines; NaN, without a vector, counts as the least of the others.
-    retrieved, nearest : bool array, shape (n,)
-        Which candidates BM25 retrieved, and which the encoder.
+        The general model's scores among the candidates, and the cosines; NaN, without a vector, counts as the least.
+    spread : float
+        The standard deviation of the cosines between documents; 0 counts as 1.
 
     Returns
     -------
     scores : float array, shape (n,)
     weight : float
-        The encoder's weight.
+        What a cosine is multiplied by.
     """
+    weight = WEIGHT * float(np.log(max(len(general), 1))) / (spread or 1.0)
     known = ~np.isnan(cosines)
-    cosines = np.where(known, cosines, cosines[known].min(initial=np.inf)) if known.any() else np.zeros(len(cosines))
-    of_general, of_encoder = _scaled(general, retrieved), _scaled(cosines, nearest)
-    agreement = _correlation(of_general[retrieved], of_encoder[retrieved])
-    weight = WEIGHT * float(np.exp(-DECAY * (agreement - AGREEMENT)))
-    return of_general + weight * of_encoder, weight
-
-
-def _scaled(values: FloatArray, top: BoolArray) -> FloatArray:
-    """Scale values such that the top's are in [0, 1]; by all, if the top's are equal; to 0, if these are, too."""
-    for chosen in (values[top], values):
-        if len(chosen) and (spread := chosen.max() - chosen.min()) > 0:
-            scaled: FloatArray = (values - chosen.min()) / spread
-            return scaled
-    return np.zeros(len(values))
-
-
-def _correlation(x: FloatArray, y: FloatArray) -> float:
-    """Compute Pearson's correlation; 0 where one of the two is constant."""
-    x, y = (values - values.mean() if len(values) else values for values in (x, y))
-    # BLAS would sum in an order that depends on the threads.
-    products = (x * y).sum(), (x * x).sum(), (y * y).sum()
-    return float(products[0] / np.sqrt(products[1] * products[2])) if min(products[1:]) > 0 else 0.0
+    least = cosines[known].min() if known.any() else 0.0
+    return general + weight * np.where(known, cosines, least), weight
 
 
 @guided
@@ -100,17 +79,18 @@ def _correlation(x: FloatArray, y: FloatArray) -> float:
 class HybridSearch(Source):
     """Searches by BM25 and by an encoder, and ranks by the general model's scores and the cosines of all candidates.
 
-    The candidates are the top `k` documents of BM25, R, and the `k` with the highest cosines, N. Each has both scores,
-    also where only one of the two searches found it: g(d) of `general_model`, among the candidates in the order of
-    BM25, and c(d), the cosine of its vector with the query's. Both are scaled by their own top:
+    The candidates are the top `k` documents of BM25 and the `k` with the highest cosines, together n. Each has both
+    scores, also where only one of the two searches found it:
 
-        score(d) = (g(d) - min_R g) / (max_R g - min_R g) + w (c(d) - min_N c) / (max_N c - min_N c)
-        w = 1.25 exp(-1.2 (r - 0.4))
+        score(d) = g(d) + 0.28 ln(n) c(d) / s
 
-    with r the correlation of g and c over R: where the two agree less, the encoder knows more that words do not. A
-    document without a vector has the least cosine of the candidates. Ties go to the better score of BM25.
+    with g(d) the score of `general_model` among the candidates, in the order of BM25; c(d) the cosine of the vectors of
+    query and document, and s the standard deviation of the cosines between documents (`VectorSearch.spread`), by which
+    encoders with other ranges count the same. Neither is scaled by the query's own range, since a wide one tells how
+    sure the score is; ln(n) follows g, whose best values grow with the number of candidates. A document without a
+    vector has the least cosine of the candidates. Ties go to the better score of BM25.
 
-    Nothing is learned from judgements of the collection. The study ``encoder`` says how well it does.
+    Nothing is learned from judgements of the collection. The study ``hybrid`` says how well it does.
 
     Parameters
     ----------
@@ -121,7 +101,7 @@ class HybridSearch(Source):
     k : int >= 1, default 1000
         The number of candidates from each side.
     first : callable from Query to Ranking, optional
-        What finds R instead of `index.bm25(k)`, such as `LuceneIndex.bm25`, which is faster for millions of documents.
+        What finds documents instead of `index.bm25(k)`, such as `LuceneIndex.bm25`, faster for millions of documents.
         Its documents are candidates; their scores are BM25's by the index, like those of the others.
     """
 
@@ -153,14 +133,14 @@ class HybridSearch(Source):
         return self.rank(first).ranking()
 
     def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:
-        """Score the documents of a ranking, R, and those that are nearest to its query, N.
+        """Score the documents of a ranking and those that are nearest to its query.
 
         Parameters
         ----------
         first : Ranking
             Documents that the index lacks are left out, with a warning.
         nearest : callable, optional
-            From the query's vector, shape (1, m), to N, such as the nearest documents that pass a filter.
+            From the query's vector, shape (1, m), to docids, such as the nearest that pass a filter.
         """
         query = Query(first.qid, first.query)
         known = self.index.knows(first.docids).tolist()
@@ -174,10 +154,7 @@ class HybridSearch(Source):
             query.qid, query.text, docids, self._bm25.score(query.text, self.index.documents(docids))
         )
         general, cosines = self._model.scores(candidates), self._dense.cosines(row, candidates.docids)
-        retrieved, found = (
-            np.fromiter(map({*side}.__contains__, candidates.docids), bool, len(docids)) for side in (inside, near)
-        )
-        scores, weight = combine_scores(general, cosines, retrieved, found)
+        scores, weight = combine_scores(general, cosines, self._dense.spread)
         order = np.argsort(-scores, kind="stable")
         ranked = tuple(map(candidates.docids.__getitem__, order.tolist()))
         return HybridScores(

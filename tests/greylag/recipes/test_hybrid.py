@@ -32,13 +32,11 @@ def by_hand(given, query, k):
     near = sorted(cosine, key=lambda docid: -cosine[docid])[:k]
     docids = sorted({*first, *near}, key=lambda docid: -bm25.get(docid, 0.0))
     general = dict(GeneralRanker(INDEX)(Ranking("q", query.text, docids, [bm25.get(d, 0.0) for d in docids])))
-    least = min((cosine[d] for d in docids if d in cosine), default=0.0)
-    c = {d: cosine.get(d, least) for d in docids}
-    r = np.corrcoef([general[d] for d in first], [c[d] for d in first])[0, 1]
-    weight = 1.25 * np.exp(-1.2 * (r - 0.4))
-    g0, g1 = min(general[d] for d in first), max(general[d] for d in first)
-    c0, c1 = min(c[d] for d in near), max(c[d] for d in near)
-    scores = {d: (general[d] - g0) / (g1 - g0) + weight * (c[d] - c0) / (c1 - c0) for d in docids}
+    least = min(cosine[d] for d in docids if d in cosine)
+    units = [row / np.linalg.norm(row) for row in given.array]
+    spread = np.std([np.dot(x, y) for place, x in enumerate(units) for y in units[:place]])
+    weight = 0.28 * np.log(len(docids)) / spread
+    scores = {d: general[d] + weight * cosine.get(d, least) for d in docids}
     return scores, {d: (bm25.get(d, 0.0), general[d], cosine.get(d, np.nan)) for d in docids}, weight
 
 
@@ -85,19 +83,22 @@ def test_a_first_stage_gives_candidates_and_not_scores(caplog):
     found = INDEX.bm25(10)(query)
     odd = Ranking("q", query.text, ("unknown", *found.docids[::-1]), np.arange(len(found) + 1.0)[::-1])
     search = HybridSearch(INDEX, given, k=10, first=lambda query: odd)
-    assert search(query) == HybridSearch(INDEX, given, k=10)(query)
+    assert dict(search(query)) == pytest.approx(dict(HybridSearch(INDEX, given, k=10)(query)))
     assert "unknown" in caplog.text
     chosen = search.rank(found, lambda row: ["d3", "d5"] if row.shape == (1, 6) else [])
     assert {*chosen.docids} == {*found.docids, "d3", "d5"}
 
 
-def test_scales_without_a_spread():
-    both, neither = np.array([True, True]), np.array([False, False])
-    assert combine_scores(np.array([2.0, 1.0]), np.array([np.nan, np.nan]), both, neither)[0].tolist() == [1.0, 0.0]
-    one = np.array([True, False])
-    scores, weight = combine_scores(np.array([3.0, 1.0]), np.array([0.1, 0.9]), one, ~one)
-    assert scores.tolist() == pytest.approx([1.0, weight])
-    assert combine_scores(np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool))[0].tolist() == []
+def test_few_and_unknown_candidates():
+    """Without a vector, the least cosine; one alone has no weight to share; an encoder's range is no matter."""
+    general, cosines = np.array([2.0, 1.0, 0.0]), np.array([0.3, np.nan, 0.5])
+    scores, weight = combine_scores(general, cosines, 0.1)
+    assert scores.tolist() == pytest.approx((general + weight * np.array([0.3, 0.3, 0.5])).tolist())
+    assert combine_scores(general, np.full(3, np.nan), 0.1)[0].tolist() == general.tolist()
+    assert combine_scores(general[:1], cosines[:1], 0.0) == (2.0, 0.0)
+    assert combine_scores(general[:0], cosines[:0], 0.1)[0].tolist() == []
+    narrow, _ = combine_scores(general, 0.75 + cosines / 4, 0.1 / 4)
+    assert np.diff(narrow).tolist() == pytest.approx(np.diff(scores).tolist())
 
 
 @pytest.mark.parametrize(

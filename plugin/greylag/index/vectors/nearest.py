@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -14,13 +15,16 @@ from greylag.core.checks import check_counts
 from greylag.core.guidance import guided
 from greylag.errors import ParameterError
 from greylag.index.vectors.dense import BLOCK_ROWS, ArrayVectors, Dense
-from greylag.index.vectors.protocol import Vectors, cosines, vectors_of
+from greylag.index.vectors.protocol import Vectors, cosines, unit_rows, vectors_of
 from greylag.pipeline import Source
 from greylag.ranking import BoolArray, FloatArray, Query, Ranking
+from greylag.runtime.blas import one_blas_thread
 
 if TYPE_CHECKING:
     from greylag.index.positional import PositionalIndex
 
+SAMPLE = 1000
+"""The most documents whose cosines are compared with each other."""
 _log = logging.getLogger("greylag")
 
 
@@ -102,6 +106,16 @@ class VectorSearch(Source):
         out = np.full(len(docids), np.nan)
         out[known] = cosines(cast(Dense, self._searched.documents([*compress(docids, known.tolist())])), row)
         return out
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of cosines between up to 1,000 documents at equal distances; 0 for one document."""
+        docids = self._searched.docids
+        places = np.linspace(0, len(docids) - 1, min(len(docids), SAMPLE)).round().astype(int).tolist()
+        units = unit_rows(cast(Dense, self._searched.documents([docids[place] for place in places])))
+        with one_blas_thread():  # sums must not depend on the number of threads
+            products = (units @ units.T)[np.triu_indices(len(units), 1)]
+        return float(products.std()) if len(products) else 0.0
 
     def _report(self, index: PositionalIndex, known: BoolArray) -> None:
         """Log how many documents have no vector, and how many vectors have no document."""
