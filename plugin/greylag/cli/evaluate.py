@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures
+from greylag.cli.pool import TeamsOption
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
@@ -33,6 +34,8 @@ RULES = [
         ("--all-pairs", "--test", "--margin", "--out-figure", "--unjudged", "--per-query", "--subtopics"),
         "means and differences are corrected by the topics that people judged, with intervals of their own",
     ),
+    Rule(("--tau", "--other-qrels", "--best-of-team"), (), ("--per-query", "--subtopics"), "it is of runs as a whole"),
+    Rule(("--best-of-team",), ("--teams",), (), "the teams of runs"),
     Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
     Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
@@ -45,10 +48,11 @@ Runs = Annotated[
     NAMED_FILES,
 ]
 Judgements = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         "--qrels",
-        help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades.",
+        help="Judgements: a file, irds:NAME, a name of Pyserini, or LETOR text for its grades. Repeat it for files "
+        "that correct those before them.",
     ),
 ]
 Measures = Annotated[
@@ -89,6 +93,14 @@ Predicted = Annotated[
         "--predicted", help="Predicted judgements, such as a language model's, of the topics of --qrels and of others."
     ),
 ]
+OtherQrels = Annotated[
+    Path | None,
+    typer.Option("--other-qrels", help="Another assessor's judgements: shows how far both agree, by kappa and tau."),
+]
+WithTau = Annotated[bool, typer.Option("--tau", help="Correlate the orders of runs by each pair of measures.")]
+BestOfTeam = Annotated[
+    bool, typer.Option("--best-of-team", help="Show and test each team's best run by the first measure.")
+]
 PerQuery = Annotated[bool, typer.Option("--per-query", help="Show the scores of each query.")]
 TheForm = Annotated[
     str,
@@ -126,6 +138,10 @@ def evaluate(
     margin: Margin = None,
     unjudged: Unjudged = False,
     predicted: Predicted = None,
+    other_qrels: OtherQrels = None,
+    tau: WithTau = False,
+    teams: TeamsOption = None,
+    best_of_team: BestOfTeam = False,
     per_query: PerQuery = False,
     form: TheForm = "text",
     names: TheNames = "path",
@@ -139,7 +155,7 @@ def evaluate(
     shared: Shared = context.obj
     check_rules(context, RULES)
     check_form("--format", form)
-    if qrels is None:
+    if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
     patterns = _patterns(runs, collections or (), names)
     pairs, only = dict[str, tuple[Any, Any]](), dict[Path, Path]()
@@ -149,11 +165,12 @@ def evaluate(
         files, baselines = _named_files(placed, against, names)
         among = topics and Path(str(topics).replace("{}", name))
         only |= {path: among for path in files.values() if among}
-        pairs[name] = files, _judgements(shared, Path(_within(str(qrels), name)), among, subtopics=subtopics)
+        judged = [Path(_within(str(path), name)) for path in qrels]
+        pairs[name] = files, _judgements(shared, judged, among, subtopics=subtopics)
     found = compare(
         pairs if collections else files,
         None if collections else pairs[""][1],
-        measures and parse_measures(measures, qrels),
+        measures and parse_measures(measures, qrels[0]),
         baseline=baselines,
         all_pairs=all_pairs,
         test=test,
@@ -161,6 +178,10 @@ def evaluate(
         margin=margin,
         unjudged=unjudged,
         predicted=predicted and shared.qrels(predicted, topics=topics),
+        other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
+        tau=tau,
+        teams=teams,
+        best_of_team=best_of_team,
         read=lambda path: RunParts(path, shared.topics(only[path]) if path in only else None, lenient=shared.lenient),
     )
     if out_figure is not None and found.significance:
@@ -171,12 +192,15 @@ def evaluate(
     write_line(found.format(form, per_query=per_query))
 
 
-def _judgements(shared: Shared, path: Path, topics: Path | None, *, subtopics: bool) -> Any:
-    """Read the judgements of a file, or the grades that a feature file lists."""
+def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:
+    """Read the judgements of files, or the grades that a feature file lists."""
+    path, *others = paths
+    if others and (subtopics or is_feature_file(path)):
+        raise ParameterError(f"{path} is not corrected by other files: only judgements of documents are")
     if subtopics:
         return shared.of_topics(shared.subtopic_qrels(path), path, topics)
     if not is_feature_file(path):
-        return shared.qrels(path, topics=topics)
+        return shared.qrels(paths, topics=topics)
     grades = listed_grades(read_features(path))
     if without := sum(max(of_one.values()) < 1 for of_one in grades.values()):
         _log.info("%s: %d of %d topics have no relevant document, and count as 0", path, without, len(grades))

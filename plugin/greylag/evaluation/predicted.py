@@ -34,8 +34,8 @@ MIN_TOPICS = 8  # with judgements by people: of fewer, 95 % intervals of skewed 
 MAX_JUDGED_DIFFERENCE = 0.1  # by which the shares of judged documents may differ, of the top 10 one document
 COLUMNS_NOTE = """\
 people: by their topics alone.
-predicted: by predicted judgements alone, of all topics.
-corrected: these without their bias.
+predicted: by predicted judgements alone, of all topics; there: of the topics that people judged.
+corrected: people, plus a part of what predicted is above there, so that it may be outside of people and predicted.
 low, high: 95 % interval of corrected.
 weight: lambda of prediction-powered inference, 0 where predictions do not follow people's scores.
 worth: how many topics people would have to judge to get an interval this narrow, at most all."""
@@ -48,6 +48,7 @@ class Estimate:
     people: float  # over the topics that people judged
     people_interval: tuple[float, float]  # 95 %, by Student's t
     predicted: float  # by predicted judgements of all topics
+    predicted_there: float  # by predicted judgements of the topics that people judged
     corrected: float
     interval: tuple[float, float]  # of `corrected`, 95 %
     weight: float  # lambda
@@ -94,7 +95,7 @@ class Corrections(Printed):
     def tables(self) -> list[Table]:
         """The means, and the differences if there are any."""
         counts = f"{self.topics} topics judged by people, {self.others} more with predicted judgements.\n{COLUMNS_NOTE}"
-        header = ("run", "measure", "people", "predicted", "corrected", "low", "high", "weight", "worth")
+        header = ("run", "measure", "people", "there", "predicted", "corrected", "low", "high", "weight", "worth")
         rows = [(row.run, str(row.measure), *_cells(row.estimate, ".4f")) for row in self.means]
         tables = [Table("\n".join([*self.sentences, counts]), header, rows)]
         if self.differences:
@@ -188,6 +189,7 @@ def correct_by_people(people: FloatArray, predicted: FloatArray, others: FloatAr
         people=float(people.mean()),
         people_interval=_student(float(people.mean()), alone, n - 1)[0],
         predicted=float(every.mean()),
+        predicted_there=float(predicted.mean()),
         corrected=mean,
         interval=interval,
         weight=slope * len(others) / len(every),
@@ -330,6 +332,12 @@ def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list
 
 
 def _cells(estimated: Estimate, form: str) -> list[Marked | float]:
-    figures = (estimated.people, estimated.predicted, estimated.corrected, *estimated.interval)
+    figures = (
+        estimated.people,
+        estimated.predicted_there,
+        estimated.predicted,
+        estimated.corrected,
+        *estimated.interval,
+    )
     cells = [Marked(figure, form) for figure in figures]
     return [*cells, Marked(estimated.weight, ".2f"), Marked(estimated.worth, ".0f")]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.agreement import few_names
+from greylag.evaluation.scores import Scores
 from greylag.runtime.files import Faults, read_rows
 
 Teams = Mapping[str, str] | str | Path
@@ -25,6 +26,15 @@ def assign_teams(known: Mapping[str, Sequence[str]], teams: Teams) -> dict[str, 
         what = "teams by name or tag" if isinstance(teams, Mapping) else f"{teams}, neither as a file nor as a pattern,"
         raise ParameterError(f"{what} names no team of {few_names(lacking)}")
     return {name: team for name, team in found.items() if team is not None}
+
+
+def best_runs(scores: Mapping[str, Scores], teams: Mapping[str, str], others: Sequence[str]) -> list[str]:
+    """Return the first best run of each team by the first measure, and the `others`, in the order of the scores."""
+    best = dict[str, str]()
+    sign = -1 if next(iter(scores.values())).measures[0].family.lower_is_better else 1
+    for name in sorted(scores, key=lambda name: -sign * float(scores[name].means[0])):
+        best.setdefault(teams[name], name)
+    return [name for name in scores if name in best.values() or name in others]
 
 
 def _matched(pattern: str, labels: Sequence[str]) -> str | None:

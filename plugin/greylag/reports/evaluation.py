@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from string import ascii_letters
@@ -32,6 +32,13 @@ from greylag.core.tables import (
 )
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import check_agreement, check_levels, few_names, identical
+from greylag.evaluation.concordance import (
+    Agreement,
+    RankCorrelation,
+    compare_judgements,
+    compare_measures,
+    rankings_table,
+)
 from greylag.evaluation.holes import Holes, compare_with_holes, holes_sentences, holes_table, score_holes
 from greylag.evaluation.measures import Measure, parse_measures
 from greylag.evaluation.predicted import Corrections, check_coverage, check_predictions, evaluate_with_predictions
@@ -58,6 +65,7 @@ from greylag.evaluation.significance import (
     comparison_table,
     narrow_table,
 )
+from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
 from greylag.reports.parts import Tested, joint_comparisons, joint_means, stacked
 from greylag.reports.scores import (
@@ -101,6 +109,12 @@ class Evaluation:
         Means and differences corrected by people's judgements; they take the place of all tables.
     warnings : tuple of str, default ()
         Reasons why scores may not mean what they seem to.
+    agreement : Agreement, optional
+        Adds tables of how far two sets of judgements agree.
+    rankings : tuple of RankCorrelation, default ()
+        Adds a table of how far the measures agree about the order of the runs.
+    best_of : mapping, optional
+        The teams of all runs, of which the best by the first measure are shown.
     parts : mapping, optional
         Evaluations by collection, whose p are corrected together. With the same runs and measures, they are the columns
         of one table; else each has its own.
@@ -112,6 +126,9 @@ class Evaluation:
     holes: Holes | None = None
     corrections: Corrections | None = None
     warnings: tuple[str, ...] = ()
+    agreement: Agreement | None = None
+    rankings: tuple[RankCorrelation, ...] = ()
+    best_of: Mapping[str, str] | None = None
     parts: Mapping[str, Evaluation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -136,8 +153,10 @@ class Evaluation:
 
     def tables(self, *, per_query: bool = False, wide: bool = False, complete: bool = False) -> list[Table]:
         """Make the tables, with all columns if `wide`, and with all pairs of runs if `complete`."""
+        agreed = self.agreement.tables if self.agreement else []
+        agreed = [*agreed, rankings_table(self.rankings)] if self.rankings else agreed
         if self.corrections:
-            return self.corrections.tables
+            return [*self.corrections.tables, *agreed]
         if self.parts:
             return self._part_tables(per_query=per_query, wide=wide, complete=complete)
         tests = self.significance
@@ -152,8 +171,16 @@ class Evaluation:
             compared = comparison_table("", tests) if wide else narrow_table(tests)
             caption = f"{tests.method}\n{tests.columns_note}.{equivalence_note(tests)}"
             others.append(replace(compared, caption=caption, header=("run", *compared.header[1:])))
+        if self.best_of:
+            measure = next(iter(self.scores.values())).measures[0]
+            notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
         notes.append(unjudged_note(self.unjudged or {}))
-        return [replace(first, caption="\n".join(filter(None, notes))), *others, *self._holes_tables(many=many)]
+        return [
+            replace(first, caption="\n".join(filter(None, notes))),
+            *others,
+            *self._holes_tables(many=many),
+            *agreed,
+        ]
 
     def _holes_tables(self, *, many: bool) -> list[Table]:
         """Make the tables of views of unjudged documents; of many pairs sentences stand for the second."""
@@ -205,12 +232,15 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent."""
+        agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
+        agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
         if self.corrections:
-            return self.corrections.to_dict()
+            return self.corrections.to_dict() | agreed
         if self.parts:
             return {"parts": {name: part.to_dict() for name, part in self.parts.items()}}
         content = to_dict(self.scores, self.significance)
-        content |= {"unjudged_at_10": self.unjudged} if self.unjudged else {}
+        content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
+        content |= {"best_of": self.best_of} if self.best_of else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
@@ -231,7 +261,7 @@ class Evaluation:
 def _text(found: Evaluation, per_query: bool) -> str:
     """Format tables with their captions below all of them."""
     tables = found.tables(per_query=per_query)
-    notes = [table.caption for table in tables if table.caption]
+    notes = dict.fromkeys(table.caption for table in tables if table.caption)
     return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
 
 
@@ -313,6 +343,10 @@ def compare(
     margin: float | None = None,
     unjudged: bool = False,
     predicted: Any = None,
+    other_qrels: Any = None,
+    tau: bool = False,
+    teams: Teams | None = None,
+    best_of_team: bool = False,
     read: Callable[[Any], Run | RunParts] = RunParts,
 ) -> Evaluation:
     """Score runs and, with a baseline or for all pairs, test their differences, as ``greylag evaluate`` does.
@@ -337,10 +371,19 @@ def compare(
     predicted : path or judgements, optional
         Predicted judgements, such as a language model's, of the topics of `qrels` and of others: means and differences
         are corrected by people's judgements (`evaluate_with_predictions`), with intervals of their own.
+    other_qrels : path or judgements, optional
+        Another assessor's judgements: adds how far both agree on the topics of both, by Cohen's kappa of documents,
+        plain and weighted, and by Kendall's tau and tau-AP of the runs (Yilmaz, Aslam and Robertson 2008).
+    tau : bool, default False
+        Add tau and tau-AP of the runs' order by each pair of measures.
+    teams : mapping of str to str, path or str, optional
+        Teams of runs, as `pool_runs` takes them: "own" and "without own" are a whole team's.
+    best_of_team : bool, default False
+        Show and test the best run of each team by the first measure, and the baselines.
     read : callable, optional
         Reads the paths among the runs, such as `read_run`. By default, a run is scored as it is read, and not kept in
         memory, if the lines of its queries are together, and if nothing looks at all runs or all topics at once:
-        `unjudged`, `predicted`, judgements by subtopic, ERR and measures of ir_measures.
+        `unjudged`, `predicted`, `other_qrels`, judgements by subtopic, ERR and measures of ir_measures.
     """
     collections, baselines = _collections(runs, qrels), as_baselines(baseline)
     if baselines and all_pairs:
@@ -353,13 +396,18 @@ def compare(
         raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
     if predicted is not None and (len(baselines) > 1 or qrels is None):
         raise ParameterError("predicted judgements are of one collection, with one baseline at most: compare in turn")
+    views = _Views(unjudged, other_qrels, tau, teams, best_of_team)
+    if any((other_qrels is not None, tau, best_of_team)) and (predicted is not None or qrels is None):
+        raise ParameterError("other_qrels, tau and best_of_team are of one collection, without predicted judgements")
+    if best_of_team and teams is None:
+        raise ParameterError("best_of_team needs teams")
     # Before runs are read, so that nothing stops after the work for a reason that was known before.
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
     judged = {name: _judged(of_one, measures, predicted) for name, (_, of_one) in collections.items()}
     parts = dict[str, Evaluation]()
     for name, (of_one, _) in collections.items():
         with naming(f"collection {name}") if name else nullcontext():
-            parts[name] = _scored(of_one, judged[name], baselines, design, unjudged=unjudged, read=read)
+            parts[name] = _scored(of_one, judged[name], baselines, design, views=views, read=read)
     if predicted is None and (baselines or all_pairs):
         tests = compare_collections({name: part.scores for name, part in parts.items()}, None, baselines, design)
         for name, part in parts.items():
@@ -398,6 +446,16 @@ def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], An
     return collections
 
 
+class _Views(NamedTuple):
+    """What is shown beside the means and comparisons."""
+
+    unjudged: bool
+    other: Any
+    tau: bool
+    teams: Teams | None
+    best_of_team: bool
+
+
 class _Judged(NamedTuple):
     """Judgements, and the measures that runs are scored by."""
 
@@ -428,16 +486,21 @@ def _scored(
     baselines: Sequence[str],
     design: Design,
     *,
-    unjudged: bool,
+    views: _Views,
     read: Callable[[Any], Run | RunParts],
 ) -> Evaluation:
     """Score the runs of a collection, without tests but for corrections by predicted judgements."""
     qrels, parsed, score, predicted = judged.qrels, judged.measures, judged.score, judged.predicted is not None
     guesses = judged.predicted if predicted else qrels
+    other = None if views.other is None else as_qrels(_judgements(views.other)[0])
+    if other is not None and not as_qrels(qrels).keys() & other.keys():
+        raise ParameterError("the two sets of judgements have no topic in common")
+    if views.tau and min(len(runs), len(parsed)) < 2:
+        raise ParameterError("tau is of the order of runs by two measures: give at least two of both")
     warnings = check_levels(parsed, guesses)
     opened, scores, faults = dict[str, Run](), dict[str, Scores](), list[GreylagError]()
     rankings = dict[str, Hashable]()  # by documents alone: equal rankings may have other scores and tags
-    once = not (judged.by_subtopic or unjudged or predicted) and by_query_alone(parsed)
+    once = not (judged.by_subtopic or views.unjudged or predicted or views.other is not None) and by_query_alone(parsed)
     for name, run in runs.items():
         try:
             one = read(run) if isinstance(run, str | Path) else as_run(run)
@@ -455,13 +518,28 @@ def _scored(
         by_run = {name: evaluate(run, guesses, parsed) for name, run in opened.items()}
         against = baselines[0] if baselines else None
         corrections = evaluate_with_predictions(scores, by_run, against, correction=design.correction)
-        return Evaluation(scores, corrections=corrections, warnings=tuple(warnings))
+        agreed = compare_judgements(("people", "predicted"), (qrels, guesses), (scores, by_run))
+        return Evaluation(scores, corrections=corrections, agreement=agreed, warnings=tuple(warnings))
     by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in opened.items()}
     judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
     shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
     warnings += _unjudged_lead(shares, baselines)
-    holes = score_holes(opened, qrels, parsed) if unjudged else None
-    return Evaluation(scores, unjudged=shares, holes=holes, warnings=tuple(warnings))
+    tags = {name: (run.tag, name) for name, run in opened.items()}
+    teams = None if views.teams is None else assign_teams(tags, views.teams)
+    agreement: Agreement | None = None
+    if other is not None:
+        by_other = {name: evaluate(run, other, parsed) for name, run in opened.items()}
+        agreement = compare_judgements(("first", "second"), (qrels, other), (scores, by_other))
+    kept = best_runs(scores, teams, baselines) if teams and views.best_of_team else [*scores]
+    return Evaluation(
+        {name: scores[name] for name in kept},
+        unjudged={name: shares[name] for name in kept},
+        holes=score_holes(opened, qrels, parsed, teams) if views.unjudged else None,
+        warnings=tuple(warnings),
+        agreement=agreement,
+        rankings=compare_measures(scores) if views.tau else (),
+        best_of=teams if views.best_of_team else None,
+    )
 
 
 def _opened(
@@ -477,7 +555,7 @@ def _opened(
 
 def _judgements(qrels: Any) -> tuple[Any, bool]:
     """Return judgements, of a file or converted, and whether they are by subtopic."""
-    if isinstance(qrels, str | Path):
+    if isinstance(qrels, str | Path | list | tuple):
         qrels = read_qrels(qrels)
     by_qid = [judged for judged in qrels.values() if isinstance(judged, Mapping)] if isinstance(qrels, Mapping) else []
     by_subtopic = any(isinstance(grades, Mapping) for judged in by_qid for grades in judged.values())

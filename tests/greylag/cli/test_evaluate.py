@@ -75,6 +75,13 @@ OPTIONS = {
     "--all-pairs --correction bh": {"all_pairs": True, "correction": "bh"},
     "--baseline BASE --unjudged": {"baseline": "BASE", "unjudged": True},
     "--baseline BASE --predicted PREDICTED": {"baseline": "BASE", "predicted": "PREDICTED"},
+    "--teams ^[A-Z]+|half --best-of-team --tau --unjudged": {
+        "teams": "^[A-Z]+|half",
+        "best_of_team": True,
+        "tau": True,
+        "unjudged": True,
+    },
+    "--baseline BASE --other-qrels PREDICTED": {"baseline": "BASE", "other_qrels": "PREDICTED"},
     "--per-query": {},
 }
 
@@ -188,6 +195,11 @@ def test_a_baseline_that_is_no_file_is_found_by_number_name_or_tag(refused, made
         ("RUN --margin 0.01", "--margin"),
         ("RUN --out-figure x.svg", "--out-figure needs --baseline or --all-pairs"),
         ("RUN --test sign", "--test"),
+        ("RUN --best-of-team", "--teams"),
+        ("RUN --tau --per-query", "--per-query"),
+        ("RUN --tau", "two"),
+        ("RUN --subtopics --qrels SUBTOPICS", "corrected"),
+        ("RUN --other-qrels nowhere", "nowhere"),
         ("RUN --format doc", "--format"),
     ],
 )
@@ -203,6 +215,18 @@ def predicted(made, tmp_path):
     write_qrels({qid: qrels[qid] for qid in [*qrels][:10]}, tmp_path / "people.txt")
     write_qrels(lenient, tmp_path / "predicted.txt")
     return ["--qrels", tmp_path / "people.txt", "--predicted", tmp_path / "predicted.txt"]
+
+
+def test_several_files_of_judgements_are_one(command, made, predicted):
+    """People's correct the lenient ones of ten topics, so that these score as by people alone."""
+    words = ["evaluate", made / "bm25.run", "--qrels", predicted[3], "--format", "json"]
+    _, out, err = command(*words, "--qrels", predicted[1])
+    joined = read_qrels(predicted[3]) | read_qrels(predicted[1])
+    assert (
+        json.loads(out)["runs"]
+        == json.loads(compare({str(made / "bm25.run"): made / "bm25.run"}, joined).format("json"))["runs"]
+    )
+    assert re.search(r"people.txt: of \d+ judgements, \d+ correct earlier ones, \d+ repeat them, 0 are new", err)
 
 
 def test_a_full_disk_behind_the_output_is_one_line(made):

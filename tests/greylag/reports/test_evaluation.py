@@ -51,7 +51,28 @@ def test_views_are_those_of_their_functions(runs):
           for k, name in enumerate(("one", "two"))}  # fmt: skip
     found = compare(of, people, NAMES, baseline="one", predicted=more)
     scores = [{name: evaluate(run, qrels, NAMES) for name, run in of.items()} for qrels in (people, more)]
-    assert found.to_dict() == evaluate_with_predictions(*scores, "one").to_dict()
+    expected = evaluate_with_predictions(*scores, "one").to_dict()
+    agreed = found.to_dict().pop("agreement")
+    assert found.to_dict() == expected | {"agreement": agreed}
+    assert (agreed["judges"], agreed["same"]) == (("people", "predicted"), 0)
+    assert agreed["kappa"] == pytest.approx(-3280 / 3281)
+    assert len(found.tables()) == 4
+
+
+def test_the_best_run_of_each_team_is_shown_and_tested(runs):
+    """Chosen by the first measure, with the baseline; all runs are pooled."""
+    many = {**runs, **{f"{name}-half": run.head(3) for name, run in runs.items()}}
+    scores = {name: evaluate(run, QRELS, NAMES).means[0] for name, run in many.items()}
+    teams = {"one": "x", "one-half": "x", "two": "y", "two-half": "y"}
+    found = compare(many, QRELS, NAMES, baseline="two-half", teams=teams, best_of_team=True, unjudged=True)
+    best = {max((n for n in many if teams[n] == team), key=scores.get) for team in "xy"}
+    assert {*found.scores} == best | {"two-half"}
+    assert len(found.significance.comparisons) == 2 * len(best - {"two-half"})
+    assert found.holes.table == score_holes(many, QRELS, NAMES, teams).table
+    assert "best run by AP" in str(found)
+    assert found.to_dict()["best_of"] == teams
+    plain = compare(many, QRELS, NAMES, teams=teams, unjudged=True)
+    assert ({*plain.scores}, plain.best_of) == ({*many}, None)
 
 
 def test_judgements_by_subtopic_have_measures_of_diversity():
@@ -115,6 +136,15 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, SUBTOPICS, unjudged=True), ("1", "'s'")),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED, unjudged=True), ("unjudged",)),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED), ("nothing to correct",)),
+        (lambda: compare(TWO, JUDGED, predicted=JUDGED, tau=True), ("tau", "predicted")),
+        (lambda: compare({"x": (TWO, JUDGED)}, other_qrels=JUDGED), ("other_qrels", "one collection")),
+        (lambda: compare(TWO, JUDGED, best_of_team=True), ("teams",)),
+        (lambda: compare(TWO, JUDGED, ["AP"], tau=True), ("tau", "two")),
+        (lambda: compare({"a": RUN}, JUDGED, tau=True), ("tau", "two")),
+        (lambda: compare(TWO, JUDGED, other_qrels={"9": {"a": 1}}), ("no topic in common",)),
+        (lambda: compare(TWO, SUBTOPICS, other_qrels=JUDGED), ("1", "'s'")),
+        (lambda: compare(TWO, JUDGED, all_pairs=True, correction="tukey", margin=0.1), ("'tukey'", "margin")),
+        (lambda: compare(TWO, JUDGED, baseline="a", correction="tukey"), ("'tukey'", "all pairs")),
         (lambda: compare({"a": "no.run", "b": RUN}, JUDGED), ("no.run", "1 of 2")),
         (lambda: compare({"a": "no.run", "b": [RUN]}, JUDGED), ("2 of 2",)),
         (lambda: compare({"a": {"9": {"a": 1.0}}}, JUDGED), ("a: ", "9", "1, 2")),
