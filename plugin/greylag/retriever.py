@@ -167,7 +167,7 @@ class HybridRetriever:
     ) -> list[list[RetrievedPassage]]:
         """Retrieve passages for several queries, encoded together, in `n_jobs` threads; see `search`."""
         check_sequences(queries=queries)
-        texts = [foreign.text(query, "a query") for query in queries]
+        texts = [foreign.text(query, "a query") or " " for query in queries]
         self._encoded.update(zip(texts, _encoded(self._encode_query, texts), strict=True))
         try:
             return list(parallel_map(partial(self.search, k=k, **options), texts, what="search", n_jobs=n_jobs))
@@ -178,7 +178,7 @@ class HybridRetriever:
     def explain(self, query: str, doc_id: str, *, where: Where | None = None) -> Explanation:
         """Break down `RetrievedPassage.general` of one of the query's candidates by features and words."""
         scores = self._scores(query, where)
-        candidates = Ranking.sort("query", query, scores.docids, scores.bm25)
+        candidates = Ranking.sort("query", scores.query.text, scores.docids, scores.bm25)
         return explain(general_model_for(self._index), self._index, candidates, doc_id)
 
     def with_passages(self, passages: Sequence[Any] | Mapping[Any, Any]) -> HybridRetriever:
@@ -225,7 +225,7 @@ class HybridRetriever:
 
     def _scores(self, query: str, where: Where | None) -> HybridScores:
         """Score the candidates of a query among the passages that are wanted."""
-        asked = Query("query", foreign.text(query, "the query"))
+        asked = Query("query", foreign.text(query, "the query") or " ")  # "" would be a text that is unknown
         if where is None:
             return self._hybrid.scores(asked)
         passes = self._predicate(where)
@@ -241,7 +241,7 @@ class HybridRetriever:
                 size = int(size * max(2.0, 1.5 * self._depth / max(len(kept), 1)))  # by the share that passes
 
         retrieved = wanted(lambda size: self._index.bm25(size)(asked).docids)
-        first = Ranking("query", query, tuple(retrieved), np.zeros(len(retrieved)))
+        first = Ranking("query", asked.text, tuple(retrieved), np.zeros(len(retrieved)))
         return self._hybrid.rank(first, lambda row: wanted(partial(self._vectors.nearest, row)))
 
     def _predicate(self, where: Where) -> Callable[[str], bool]:
