@@ -65,5 +65,5 @@ def search_first(index: Sequence[Path], topics: Mapping[str, str], jobs: int, *,
     bm25 = LuceneIndex(index).bm25()
     source, tag = (PooledSources((bm25, RM3Search(bm25)), k=1000), "candidates") if union else (bm25, "bm25")
     run = source.run(topics, n_jobs=jobs, tag=tag)
-    tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run))
+    tell_empty([ranking.qid for ranking in run.rankings if not len(ranking)], len(run), searched=True)
     return run

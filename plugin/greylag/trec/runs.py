@@ -341,7 +341,10 @@ def write_rankings(
                 empty.append(qid)
             file.write(text)
         _check_output(len(empty) < len(qids) or part.of > 1, path, tag)
-    tell_empty(empty, len(qids))
+    if not isinstance(inputs, Run):
+        tell_empty(empty, len(qids), searched=not isinstance(inputs, RunFile | JoinedRuns))
+    else:  # whoever made it has told of rankings that were empty before
+        tell_empty([qid for qid in empty if len(inputs[qid])], len(qids))
 
 
 def _metadata_header(tag: str, metadata: Mapping[str, Any] | None) -> str:
@@ -375,10 +378,11 @@ def strictly_decreasing(scores: FloatArray) -> Float32Array:
     return numbers
 
 
-def tell_empty(qids: Sequence[str], n: int) -> None:
-    """Log which of `n` queries have no documents."""
+def tell_empty(qids: Sequence[str], n: int, *, searched: bool = False) -> None:
+    """Log which of `n` queries have no documents, and why if they were searched for."""
     if qids:
-        _log.warning("%d of %d queries have no documents: %s", len(qids), n, ", ".join(map(repr, qids[:5])))
+        why = ", as none has a word of theirs" if searched else ""
+        _log.warning("%d of %d queries have no documents%s: %s", len(qids), n, why, ", ".join(map(repr, qids[:5])))
 
 
 def _ranked_lines(rank: Callable[[Any], Ranking], tag: str, item: Any) -> str:

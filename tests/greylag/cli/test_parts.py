@@ -99,7 +99,7 @@ def test_a_part_may_be_empty_but_not_the_whole(command, made, tmp_path):
     topics.write_text("1\tgoose\n2\tof the\n")
     words = ["search", "--index", made / "index", "--topics", topics, "--out", out]
     code, _, err = command(*words, "--part", "2/2")
-    assert (code, err) == (0, "greylag: warning: 1 of 1 queries have no documents: '2'\n")
+    assert (code, err) == (0, "greylag: warning: 1 of 1 queries have no documents, as none has a word of theirs: '2'\n")
     assert out.read_bytes() == b""
     topics.write_text("1\tof\n2\tof the\n")
     assert "has no documents" in command(*words)[2]

@@ -105,7 +105,7 @@ def test_bm25_and_its_union_with_rm3(made, caplog):
     assert (bm25.tag, both.tag) == ("bm25", "candidates")
     assert "no documents" not in caplog.text
     search_first(made / "index", {**topics, "99": "of the"}, 1)
-    assert "1 of 25 queries have no documents: '99'" in caplog.text
+    assert "1 of 25 queries have no documents, as none has a word of theirs: '99'" in caplog.text
 
 
 def test_without_folds_judged_topics_alone_are_searched(command, made, collection, tmp_path, monkeypatch):

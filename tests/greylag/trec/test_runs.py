@@ -147,7 +147,11 @@ def test_queries_without_documents_are_told(tmp_path, caplog):
         tmp_path / "out",
         tag="t",
     )
-    assert caplog.messages == ["2 of 3 queries have no documents: '1', '3'"]
+    assert caplog.messages == ["2 of 3 queries have no documents, as none has a word of theirs: '1', '3'"]
+    caplog.clear()
+    searched = Run((Ranking("1", "", ("d",), [1.0]), Ranking("2", "", ("d",), [1.0]), Ranking("3", "", (), ())), "t")
+    write_rankings(lambda ranking: ranking.head(int(ranking.qid) - 1), searched, tmp_path / "out", tag="t")
+    assert caplog.messages == ["1 of 3 queries have no documents: '1'"]  # of 3, the search has told
 
 
 @settings(deadline=None)
