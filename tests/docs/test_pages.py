@@ -3,12 +3,19 @@
 import json
 import re
 import shutil
+import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
+from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from greylag import LuceneIndex
+from greylag.adapters import run_to_pyserini
+from greylag.index.lucene.jvm import java_class
 from tests.browser.__main__ import picture
 from tests.docs import DEMO, DOCS, ROOT, lay_out, run_page
 
@@ -34,9 +41,36 @@ def test_page(name, indexed, tmp_path, monkeypatch):
         shutil.copytree(indexed, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GREYLAG_DATA", raising=False)
-    run_page(PAGES[name])
+    printed = run_page(PAGES[name])
+    if name == "tutorials/pyserini":
+        _run_road(printed, monkeypatch)
     if name == "how-to/experiments":
         assert (DOCS / "demo.svg").read_text() == picture(tmp_path / "runs" / "demo" / "report.html")
+
+
+def _run_road(printed, monkeypatch):
+    """The block of Python, with Pyserini's searcher or one that is called as it is, gives the shell's figure."""
+    try:
+        import_module("pyserini.search.lucene")
+    except Exception:  # without its neural part
+        for module in ("pyserini.search", "pyserini.search.lucene"):
+            monkeypatch.setitem(sys.modules, module, SimpleNamespace(LuceneSearcher=Searcher))
+    [block] = re.findall(r"^```py title=\"road.py\"\n(.*?)^```", PAGES["tutorials/pyserini"].read_text(), re.M | re.S)
+    with redirect_stdout(StringIO()) as out:
+        exec(compile(block, "road.py", "exec"), {})
+    figure = re.fullmatch(r"AP (\d\.\d{4})\n", out.getvalue())[1]
+    assert re.search(rf"^best\.run +{figure} ", printed, re.MULTILINE)
+
+
+class Searcher:
+    """Hits of a folder's index as ``LuceneSearcher`` gives them, by Anserini's own searcher and analyzer."""
+
+    def __init__(self, folder):
+        self.index_dir, self.object = folder, java_class("io.anserini.search.SimpleSearcher")(folder)
+
+    def batch_search(self, queries, qids, k):
+        topics = dict(zip(qids, queries, strict=True))
+        return run_to_pyserini(LuceneIndex(self.index_dir).bm25(k).run(topics))
 
 
 def test_scores_of_the_demonstration_are_those_that_it_expects():
