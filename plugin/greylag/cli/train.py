@@ -30,17 +30,20 @@ from greylag.cli.options import (
 from greylag.cli.running import check_outputs
 from greylag.cli.terminal import write_line
 from greylag.cli.train_diversifier import train_diversifier
-from greylag.cli.training_inputs import from_index, from_letor, from_runs, propose_measure
+from greylag.cli.training_inputs import from_index, from_letor, from_runs, propose_measure, recipe_of_folds
 from greylag.core.spelling import nearest, read_call
 from greylag.diversity.recipe import DIVERSITY_MODELS, diversity_files
 from greylag.errors import ParameterError
+from greylag.evaluation.folds import read_folds
 from greylag.ranking import marked
 from greylag.recipes.spelling import RANKERS, TUNED, model_files, spelt_learner, spelt_model
+from greylag.recipes.training import TrainingResult, train_on_letor
 from greylag.recipes.training import train as train_by
 from greylag.reports import Evaluation
 from greylag.runtime.inputs import Names
 from greylag.trec import write_run
 
+MAX_FOLDS = 10**6
 MODELS: Mapping[str, Any] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(
     "--model",
@@ -85,7 +88,10 @@ def train(
         typer.Option("--run", help="TREC run to rerank. By default, BM25 is searched; for automatic and "
         "lambdamart, BM25+RM3, too."),
     ] = None,
-    letor: Annotated[Path | None, typer.Option("--letor", help=f"{LETOR}, instead of all other inputs.")] = None,
+    letor: Annotated[
+        Path | None,
+        typer.Option("--letor", help=f"{LETOR}, instead of all other inputs; or a folder of Fold1, Fold2, ..."),
+    ] = None,
     validation: Annotated[
         Path | None, typer.Option("--validation", help="With --letor: a file with the same columns, whose "
         "topics choose among models.")
@@ -94,9 +100,10 @@ def train(
     features: Features = None,
     pool: PoolOption = None,
     folds: Annotated[
-        int | None,
-        typer.Option("--folds", min=2, help="Number of folds of a cross-validation over topics; 5 by default "
-        "with --out-run."),
+        str | None,
+        typer.Option("--folds", metavar="NUMBER|FILE", help="Number of folds of a cross-validation over topics, or a "
+        "file of qid and fold; 5 by default with --out-run."),
+        Names(lambda text: [] if text.isdecimal() else [text]),
     ] = None,
     out_run: Annotated[
         Path | None,
@@ -113,28 +120,40 @@ def train(
     Without --model, several models are tried and the best is saved; a table shows what was tried.
 
     Without --index, a model learns from the scores and ranks of --run and of other runs (--features run:FILE), or from
-    the columns of a --letor file: all of them, or --features 1,5,column:NAME. The models are then automatic, mrf,
+    the columns of a --letor file: all of them, or --features 1-10,15,column:NAME. The models are then automatic, mrf,
     listwise, coordinate-ascent and lambdamart.
 
     Scores on the training topics say nothing about other topics. With --folds, each topic is also ranked by a model
     that was trained on the other folds, and these held-out rankings are compared with the run that they rerank. All
-    models have the same folds, so their held-out rankings can be compared.
+    models have the same folds, so their held-out rankings can be compared. With a file of folds, or a --letor folder
+    whose folds have train.txt, vali.txt and test.txt, a table has the means over folds, as papers print them.
     """
     shared: Shared = context.obj
     name, options = read_call(model)
     if name not in MODELS:
         raise ParameterError(f"unknown model {name!r:.60}: {nearest(name, MODELS)}")
     check_rules(context, RULES)
-    given = given_options(context)
-    folds = 5 if folds is None and out_run is not None else folds
+    asked = given_options(context)
+    parts = number_or_file(folds) if folds is not None else 5 if out_run is not None else None
     named = named_features(features)
     if name in DIVERSITY_MODELS:
-        if ranking := given & {"--letor", "--measure", "--pool"}:
+        if ranking := asked & {"--letor", "--measure", "--pool"}:
             raise ParameterError(f"{min(ranking)} is for models that rank, not for {name}, which diversifies")
-        train_diversifier(shared, name, options, index, topics, qrels, run, named, folds, out, out_run)
+        if isinstance(parts, Path):
+            raise ParameterError(f"{name} takes a number of --folds, and no file")
+        train_diversifier(shared, name, options, index, topics, qrels, run, named, parts, out, out_run)
         return
     [objective] = map(str, parse_measures([measure], qrels or letor or Path()))
     form, union = None, RANKERS[name].union and index is not None
+    if letor is not None and letor.is_dir():
+        if folds is not None or validation is not None:
+            raise ParameterError(
+                f"the folder {letor} has the folds, and their validation: leave out --folds and --validation"
+            )
+        recipe_of = recipe_of_folds(letor, named, *spelt_learner(name, options, objective))
+        whole = train_on_letor(letor, recipe_of, n_jobs=shared.jobs, tag=f"{letor.name}-held-out", progress=write_line)
+        finish(shared, whole, name, letor.name, out, out_run)
+        return
     if letor is not None:
         inputs = from_letor(letor, validation, named, *spelt_learner(name, options, objective))
     elif qrels is None:
@@ -147,27 +166,43 @@ def train(
         spelt, form = spelt_model(name, options, objective, features=named, pool=pool)
         outputs = [] if out_run is None else [out_run, *(beside(out_run, key) for key in RANKERS[name].baselines)]
         check_outputs(outputs, shared.inputs)  # before anything is searched
-        inputs = from_index(shared, index, topics, qrels, run, spelt, union=union, every=folds is not None)
+        inputs = from_index(shared, index, topics, qrels, run, spelt, union=union, every=parts is not None)
     first, judged, positions, recipe = inputs
-    if "--measure" not in given and RANKERS[name].proposes_measure:
+    given = read_folds(parts, first) if isinstance(parts, Path) else parts
+    if "--measure" not in asked and RANKERS[name].proposes_measure:
         propose_measure(judged)
     seen = seen_topics(shared.inputs, first, "" if positions is None else positions.fingerprint)
     result = train_by(
-        first, judged, positions, recipe, folds=folds, n_jobs=shared.jobs, progress=write_line, query_form=form,
+        first, judged, positions, recipe, folds=given, n_jobs=shared.jobs, progress=write_line, query_form=form,
         tag=marked(f"{first.tag}-{f'tuned-{name}' if name in TUNED else 'held-out'}", seen),
     )  # fmt: skip
-    if result.held_out is not None:
-        if out_run is not None:
-            step, names = {"method": name, "folds": folds, "reranks": first.tag}, RANKERS[name].baselines
-            tuned = {beside(out_run, key): result.baselines[key] for key in names if key in result.baselines}
-            for path, ranked in {out_run: result.held_out.run, **tuned}.items():
-                tag = marked(ranked.tag.replace(" ", "-"), result.held_out.run.tag)
-                write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [first.tag]))
-        write_line(f"\n{Evaluation(result.scores, result.significance)}")
-    fitted = result.fitted
     if union:  # so that rerank knows whether to search in the same way
-        fitted = fitted.noted({"searched": run is None})
-    fitted.model.save(out)
+        result = replace(result, fitted=result.fitted.noted({"searched": run is None}))
+    finish(shared, result, name, first.tag, out, out_run)
+
+
+def number_or_file(folds: str) -> int | Path:
+    """Read the number of folds, or the name of their file."""
+    if not folds.isdecimal():
+        return Path(folds)
+    if not 2 <= int(folds[:9]) < MAX_FOLDS:
+        raise ParameterError(f"--folds {folds:.20} is not a number from 2 on, or a file of qid and fold")
+    return int(folds)
+
+
+def finish(shared: Shared, result: TrainingResult, name: str, reranks: str, out: Path, out_run: Path | None) -> None:
+    """Write the model and the held-out rankings, and print what was learned."""
+    if (held_out := result.held_out) is not None:
+        if out_run is not None:
+            step, names = {"method": name, "folds": len(held_out.folds), "reranks": reranks}, RANKERS[name].baselines
+            tuned = {beside(out_run, key): result.baselines[key] for key in names if key in result.baselines}
+            for path, ranked in {out_run: held_out.run, **tuned}.items():
+                tag = marked(ranked.tag.replace(" ", "-"), held_out.run.tag)
+                write_run(replace(ranked, tag=tag), path, metadata=shared.metadata({"name": tag, **step}, [reranks]))
+        write_line(f"\n{Evaluation(result.scores, result.significance)}")
+        if result.by_fold is not None:
+            write_line(f"\n{result.by_fold}\n")
+    result.model.save(out)
     write_line(str(result))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from greylag.cli.options import Shared
@@ -106,9 +106,25 @@ def from_letor(
     return listed_run(data, path.name.split(".")[0] or "letor"), listed_grades(data), None, recipe
 
 
+def recipe_of_folds(
+    folder: Path, features: Sequence[Feature], learner: Learner | LambdaMART, preselection: MMRPreselection | None
+) -> Callable[..., IndexFreeRecipe]:
+    """Make the function that `train_on_letor` takes."""
+
+    def recipe(data: RankingData, *, validation: RankingData | None) -> IndexFreeRecipe:
+        if validation is not None:
+            validation = with_relevant(validation, Objective.parse(learner.objective).rel, "vali.txt")
+        columns = chosen_columns(folder, data, features)
+        return IndexFreeRecipe.of_data(data, learner, columns=columns, validation=validation, preselection=preselection)
+
+    return recipe
+
+
 def chosen_columns(path: Path, data: RankingData, features: Sequence[Feature]) -> list[str]:
     """Return the names of the requested columns, by name or number."""
-    named = {**{str(number): name for number, name in enumerate(data.names, 1)}, **{name: name for name in data.names}}
+    # A file whose features are numbered from 0 has a column of this name.
+    numbered = enumerate(data.names, 0 if data.names[:1] == ("0",) else 1)
+    named = {**{str(number): name for number, name in numbered}, **{name: name for name in data.names}}
     for feature in features:
         if not isinstance(feature, Column):
             raise ParameterError(

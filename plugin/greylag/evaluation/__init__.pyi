@@ -1,4 +1,5 @@
 from .folds import fit_by_fold as fit_by_fold
+from .folds import read_folds as read_folds
 from .folds import rerank_by_fold as rerank_by_fold
 from .folds import split_folds as split_folds
 from .holes import Holes as Holes

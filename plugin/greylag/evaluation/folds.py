@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from greylag.core.checks import check_ids, check_non_negative, check_sequences
-from greylag.errors import ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
+from greylag.runtime.files import Faults, read_rows
 from greylag.runtime.parallel import parallel_map
 
 T = TypeVar("T")
@@ -32,6 +34,30 @@ def split_folds(qids: Sequence[str], n_folds: int, seed: int) -> list[list[str]]
     # The remainder of a permutation deals queries out, so that sizes differ by one at most.
     fold_of = np.random.default_rng(seed).permutation(len(qids)) % n_folds
     return [[qid for qid, number in zip(qids, fold_of, strict=True) if number == fold] for fold in range(n_folds)]
+
+
+def read_folds(path: str | Path, qids: Iterable[str]) -> list[list[str]]:
+    """Read the folds of these queries: a line has a qid and the name of its fold, in the order of the folds' names.
+
+    `FormatError` if one of the queries has no fold or two, or all are in one; the file may have others.
+    """
+    fold_of: dict[str, str] = {}
+    with Faults(path, lenient=None) as faults:
+        for line, row in read_rows(path, "qid fold", faults):
+            name, fold = (column.decode() for column in row)
+            if fold_of.setdefault(name, fold) != fold:
+                raise FormatError(path, line, f"query {name!r} is in two folds: keep one of the lines")
+    folds: dict[str, list[str]] = {name: [] for name in fold_of.values()}
+    for qid in qids:
+        if qid not in fold_of:
+            raise FormatError(path, None, f"query {qid!r} has no fold: add a line {qid} FOLD")
+        folds[fold_of[qid]].append(qid)
+    filled = [fold for fold in folds.values() if fold]
+    if len(filled) < 2:
+        raise FormatError(
+            path, None, "all queries are in one fold, and no other is left to learn from: name two at least"
+        )
+    return filled
 
 
 def without(qids: Sequence[str], fold: Sequence[str]) -> tuple[str, ...]:

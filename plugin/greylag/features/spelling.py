@@ -39,7 +39,7 @@ def _kind(text: str) -> type[Feature]:
     if not known and "/" not in text.partition(":")[0]:
         word, kinds = name.removesuffix(":"), registered("feature")
         how = f"did you mean FI/term/{text}?" if text in FUNCTIONS else nearest(word, kinds)
-        how = "columns of a file are 1,2 or column:NAME;" if text[:1].isdigit() else how
+        how = "columns of a file are 1,2, 1-10 or column:NAME;" if text[:1].isdigit() else how
         meant = "" if how.startswith("use ") else f"{how} "
         every = f"the kinds are DEPENDENCE/CLIQUES/WEIGHTING, {', '.join(kinds)}"
         raise ParameterError(f"unknown feature {text!r:.100}: {meant}{every}")
@@ -72,8 +72,16 @@ def parse_feature(text: str) -> Feature:
 
 
 def parse_features(text: str) -> tuple[Feature, ...]:
-    """Parse comma-separated features; raises `ParameterError` if a feature occurs twice."""
+    """Parse comma-separated features; ``1-10`` are ten columns. Raises `ParameterError` if a feature occurs twice."""
     if not isinstance(text, str):
         raise ParameterError(f"features: {shown(text)} is no text; write 'score,FI/term/LM'")
     outside_parentheses = re.split(r",(?![^()]*\))", text)
-    return unique_features([parse_feature(part) for part in outside_parentheses])
+    return unique_features(
+        [feature for part in outside_parentheses for feature in _columns(part) or [parse_feature(part)]]
+    )
+
+
+def _columns(text: str) -> list[Feature]:
+    """Return the columns of a span of numbers, such as ``1-10``; none if the text is something else."""
+    match = re.fullmatch(r"\s*(\d{1,6})-(\d{1,6})\s*", text)
+    return [Column(str(number)) for number in range(int(match[1]), int(match[2]) + 1)] if match else []

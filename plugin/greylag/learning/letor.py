@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections import Counter
@@ -127,10 +128,13 @@ class _Block(NamedTuple):
     grades: IntArray
     docids: list[str]
     values: FloatArray
+    first: int = 1  # the number of the first column, 0 or 1
 
 
 # Bytes that are parsed at once. Memory of arrays of about this size is given back when they are freed.
 BLOCK_BYTES = 1 << 26
+LARGE_ROWS = 100_000  # documents, from which on what was read is logged
+_log = logging.getLogger("greylag")
 FIRST_NAMED_QID = (
     900_000_000  # qids that are no numbers, or larger ones, are numbered after it; below 2^31 for all readers
 )
@@ -140,7 +144,7 @@ MAX_NUMBER = 100_000  # of a feature; all documents have a column for it
 _REMEDY = "sort lines by query and remove duplicates"
 _LINE = re.compile(
     rb"\s*([-+]?\d{1,9})\s+qid:([^\s#]+)"  # the grade and the query
-    rb"((?:\s++[1-9]\d{0,8}:[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)+)"  # the cells; )++ is wrong in 3.11.2
+    rb"((?:\s++(?:0|[1-9]\d{0,8}):[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?)+)"  # cells; )++ is wrong in 3.11.2
     rb"\s*(?:#(.*))?",  # the comment
     re.DOTALL,
 )
@@ -150,9 +154,10 @@ _NAME = re.compile(rb"([1-9]\d*)=(\S+)")
 def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingData:
     """Read LETOR text, written by `write_features` or from the LETOR and MSLR collections, as training data.
 
-    A missing feature is 0. A feature without a name is named by its number, and a document without a docid by the
-    number of its line. Names, ``1=NAME 2=NAME ...``, follow the first docid, or are a line of comment before it. White
-    space is that of ASCII. A model of the data has the features ``column:NAME``, and ranks such files alone.
+    A missing feature is 0. Features are numbered from 1, or from 0 if a line has a feature 0, which is logged. One
+    without a name is named by its number, and a document without a docid by the number of its line. Names, ``1=NAME
+    2=NAME ...``, follow the first docid, or are a line of comment before it. White space is that of ASCII. A model of
+    the data has the features ``column:NAME``, and ranks such files alone.
 
     Parameters
     ----------
@@ -176,7 +181,10 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
             current.reach(rows)
     if not rows:
         raise FormatError(path, None, "no line with a document; is this a feature file?")
-    return _assemble(path, blocks, qrels)
+    data = _assemble(path, blocks, qrels)
+    if rows >= LARGE_ROWS:
+        _log.info(f"{path}: {rows:,} documents of {len(data.qids):,} topics, {len(data.specs)} features")
+    return data
 
 
 def is_feature_file(path: str | Path) -> bool:
@@ -321,16 +329,18 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
         order = np.lexsort((features, owners))
         features, values = features[order], values[order]
         check(np.append((np.diff(features) == 0) & (np.diff(owners) == 0), False), " is given twice; keep one of them")
-    width = int(features.max(initial=0))
+    begin = int(features.min(initial=1))  # 0 or 1
+    width = int(features.max(initial=0)) + 1 - begin
     _check_size(path, rows + len(cells), width)
     table = np.zeros((len(cells), width))
-    table[owners, features - 1] = values
+    table[owners, features - begin] = values
     return _Block(
         names=names,
         queries=[(qid, len(list(group))) for qid, group in groupby(qid for _, qid in heads)],
         grades=np.array([grade for grade, _ in heads], dtype=np.int64),
         docids=docids,
         values=table,
+        first=begin,
     )
 
 
@@ -345,9 +355,7 @@ def _fault(line: bytes) -> str:
         return f"has no qid after the grade: {' '.join(words):.60}; write GRADE qid:QID NUMBER:VALUE ... # DOCID"
     for word in words[2:]:
         number, colon, value = word.partition(":")
-        if colon and number == "0":
-            return "numbers features from 0; number them from 1 (dump_svmlight_file(..., zero_based=False))"
-        if colon and re.fullmatch(r"[1-9][0-9]{0,8}", number) and not math.isfinite(parse_number(value.encode())):
+        if colon and re.fullmatch(r"0|[1-9][0-9]{0,8}", number) and not math.isfinite(parse_number(value.encode())):
             return f"feature {number} is {value!r:.40}, not a finite number; leave it out to count as 0"
     return f"not of the form GRADE qid:QID NUMBER:VALUE ... # DOCID: {' '.join(words):.60}"
 
@@ -380,9 +388,12 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) 
             raise FormatError(path, None, f"query {qid!r} has document {twice!r} twice; {_REMEDY}")
         judged = dict(zip(ranked, grades[first:end].tolist(), strict=True)) if qrels is None else qrels.get(qid, {})
         relevant_grades.append(positive_grades(judged.values()))
-    features = _by_column(path, blocks, max(names, default=1))
+    start = min(block.first for block in blocks)
+    if start == 0:
+        _log.info("%s: features are numbered from 0", path)
+    features = _by_column(path, blocks, max(names, default=1) + 1 - start, start)
     return RankingData(
-        specs=tuple(names.get(number, str(number)) for number in range(1, features.shape[1] + 1)),
+        specs=tuple(names.get(number, str(number)) for number in range(start, features.shape[1] + start)),
         qids=tuple(sizes),
         offsets=offsets,
         docids=docids,
@@ -403,14 +414,16 @@ def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
     return sizes
 
 
-def _by_column(path: str | Path, blocks: list[_Block], width: int) -> FloatArray:
+def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -> FloatArray:
     """Store features by column, as line searches read them, without a second copy; empties `blocks`."""
-    rows, width = sum(len(block.docids) for block in blocks), max(width, *(block.values.shape[1] for block in blocks))
+    rows = sum(len(block.docids) for block in blocks)
+    width = max(width, *(block.values.shape[1] + block.first - start for block in blocks))
     _check_size(path, rows, width)
     columns, first = np.empty((width, rows)), 0
     while blocks:
-        values = blocks.pop(0).values
-        end = first + len(values)
-        columns[: values.shape[1], first:end], columns[values.shape[1] :, first:end] = values.T, 0.0
+        block = blocks.pop(0)
+        end, place = first + len(block.values), block.first - start
+        columns[:, first:end] = 0.0
+        columns[place : place + block.values.shape[1], first:end] = block.values.T
         first = end
     return columns.T

@@ -15,6 +15,7 @@ from .lambdamart import LambdaMARTRecipe as LambdaMARTRecipe
 from .learned_fusion import HeldOutFusion as HeldOutFusion
 from .learned_fusion import LearnedFusion as LearnedFusion
 from .learned_fusion import learn_fusion as learn_fusion
+from .recipe import FoldMeans as FoldMeans
 from .recipe import MRFRecipe as MRFRecipe
 from .recipe import cross_validate as cross_validate
 from .recipe import selected_model as selected_model
@@ -23,3 +24,4 @@ from .rm3 import RM3Recipe as RM3Recipe
 from .spelling import parse_model as parse_model
 from .training import TrainingResult as TrainingResult
 from .training import train as train
+from .training import train_on_letor as train_on_letor

@@ -32,6 +32,7 @@ from greylag.recipes.lambdamart import LambdaMART, fit_trees
 from greylag.recipes.recipe import Fit, Recipe, selected_model, train_on_data
 from greylag.recipes.source_gains import source_gains
 from greylag.recipes.union import FusionWeights, check_runs, constant_columns, union_data
+from greylag.runtime.progress import step
 from greylag.trec import at_level, read_run
 from greylag.trec.runs import JoinedRuns, RunFile
 
@@ -180,7 +181,8 @@ class IndexFreeRecipe(Recipe):
             gains = source_gains(folds, self.measure, {"first stage": FIRST_STAGE})
             fitted = Fitted.of(model, data.qids, (title(choice.chosen),), choice=choice, gains=gains)
         else:
-            fitted = Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)
+            with step("learning") as learning, learning.inside():
+                fitted = Fitted.of(train_on_data(data, learner, validation=validation, n_jobs=n_jobs), data.qids)
         fitted = fitted.noted(provenance)
         # Those that `train` ranks for comparison: single columns, without a sum, which is no tuned baseline.
         baselines = {

@@ -15,6 +15,7 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.tables import Printed, Row, Table
 from greylag.errors import ParameterError
+from greylag.evaluation import evaluate
 from greylag.evaluation.folds import fit_by_fold, rerank_by_fold, split_folds
 from greylag.features.column import as_feature
 from greylag.features.extract import FeatureExtractor
@@ -27,7 +28,7 @@ from greylag.learning.learner import Learner, Selection, after_each_round
 from greylag.learning.linesearch.objectives import Objective
 from greylag.learning.preselect import MMRPreselection
 from greylag.rankers.model import RankingModel
-from greylag.ranking import Ranking, Run, as_run
+from greylag.ranking import FloatArray, Ranking, Run, as_run
 from greylag.recipes.fitted import Fitted
 from greylag.trec import at_level
 
@@ -211,11 +212,39 @@ class CrossValidation(Printed):
         """The model of each fold."""
         return tuple(fitted.model for fitted in self.fitted)
 
+    def by_fold(self, qrels: Judgements, measures: Iterable[Any]) -> FoldMeans:
+        """Evaluate the held-out queries of each fold, and average over folds, as papers on LETOR's collections do."""
+        scores = evaluate(self.run, qrels, [*dict.fromkeys(map(str, measures))])
+        place = {qid: number for number, qid in enumerate(scores.qids)}
+        values = [scores.values[[place[qid] for qid in fold if qid in place]].mean(axis=0) for fold in self.folds]
+        return FoldMeans(tuple(map(str, scores.measures)), np.array(values), tuple(map(len, self.folds)))
+
     def _table(self) -> Table:
         parts = enumerate(zip(self.folds, self.fitted, strict=True), 1)
         rows: list[Row] = [(number, len(fold), str(fitted)) for number, (fold, fitted) in parts]
         caption = f"cross-validation of {self.run.tag}, {len(self.run)} queries in {len(self.folds)} folds"
         return Table(caption, ("fold", "queries", "model"), rows)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FoldMeans(Printed):
+    """The means of each fold's queries, shape (folds, measures), and the folds' numbers of queries."""
+
+    measures: tuple[str, ...]
+    values: FloatArray
+    queries: tuple[int, ...]
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean over folds of each measure, shape (measures,); folds count alike, whatever their queries."""
+        means: FloatArray = self.values.mean(axis=0)
+        return means
+
+    def _table(self) -> Table:
+        parts = enumerate(zip(self.queries, self.values.tolist(), strict=True), 1)
+        rows: list[Row] = [(str(number), size, *values) for number, (size, values) in parts]
+        rows.append(("mean of folds", sum(self.queries), *self.means.tolist()))
+        return Table("Held-out topics by fold", ("fold", "topics", *self.measures), rows)
 
 
 @guided

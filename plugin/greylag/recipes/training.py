@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from textwrap import fill
 
 import numpy as np
@@ -15,24 +18,28 @@ from greylag.core.guidance import guided
 from greylag.core.hints import shown
 from greylag.core.missing_documents import gathered
 from greylag.core.tables import as_text, html_text, visible
-from greylag.errors import ParameterError
+from greylag.errors import FormatError, ParameterError
 from greylag.evaluation import Scores, Significance, compare_scores, evaluate
 from greylag.evaluation.folds import rerank_by_fold, split_folds
 from greylag.index.analysis import QueryForm
 from greylag.index.positional import PositionalIndex
-from greylag.learning.data import Judgements
+from greylag.learning.data import Judgements, concatenated
 from greylag.learning.extraction import judged_topics
+from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Run, as_run
+from greylag.ranking import Ranking, Run, as_run
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
-from greylag.recipes.recipe import CrossValidation, Rankings, Recipe, cross_validate
+from greylag.recipes.index_free import IndexFreeRecipe
+from greylag.recipes.recipe import CrossValidation, FoldMeans, Rankings, Recipe, cross_validate
 from greylag.recipes.source_gains import sources_table
 from greylag.recipes.spelling import parse_model
 
 HELD_OUT, FIRST, UNJUDGED = "held out", "first stage", "general model"
+FOLD_MEASURES = "AP", "nDCG@10", "nDCG(dcg='exp-log2')@10"
+"""Besides the recipe's measure, of given folds."""
 MAX_TOPICS = 5_000
 """The most judged topics to train on, by default: 57 features of 200 documents per topic take 456 MB."""
 LINE_WIDTH = 110  # of the sentence when it is printed
@@ -65,6 +72,8 @@ class TrainingResult:
         "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
     depth : int or None
         The number of documents of each query that were learned from; None for all.
+    by_fold : FoldMeans or None
+        With given folds, the means of each and their mean, by the recipe's measure, AP and nDCG@10 with both gains.
     """
 
     fitted: Fitted
@@ -72,6 +81,7 @@ class TrainingResult:
     scores: Mapping[str, Scores] = field(default_factory=dict, compare=False)
     baselines: Mapping[str, Run] = field(default_factory=dict, compare=False)
     depth: int | None = None
+    by_fold: FoldMeans | None = field(default=None, compare=False)
 
     @property
     def model(self) -> RankingModel:
@@ -171,7 +181,7 @@ def train(
     index: PositionalIndex | None,
     recipe: Recipe | str | None = None,
     *,
-    folds: int | None = None,
+    folds: int | Sequence[Sequence[str]] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     tag: str = "held-out",
@@ -196,8 +206,9 @@ def train(
         How the model is made; a text is parsed by `greylag.recipes.parse_model`. The default cross-validates tuned
         baselines and several learners, and learns the best one or an average for AP; ``AutomaticRecipe("nDCG@10")`` for
         another measure.
-    folds : int >= 2, optional
-        The number of folds of cross-validation; none by default.
+    folds : int >= 2 or sequence of sequences of str, optional
+        The number of folds of cross-validation, or the queries of each, as `greylag.evaluation.read_folds` reads; none
+        by default.
     seed : int, default 0
         The seed of the split into folds.
     n_jobs : int, optional
@@ -238,11 +249,13 @@ def train(
     drawn = sample_topics(relevant, most_topics, seed=seed)
     ranked = frozenset(given if len(drawn) == len(relevant) else drawn)
     first = Run(tuple(form.apply(ranking) for ranking in given.rankings if ranking.qid in ranked), given.tag)
-    if folds is not None:
+    if isinstance(folds, int):
         split_folds(list(first), folds, seed)  # refuses too many folds before features are computed
+    elif folds is not None:
+        folds = [kept for fold in folds if (kept := [qid for qid in fold if qid in ranked])]
     # Features are computed once, for the folds and for the model of all queries.
     prepared = recipe.prepare(first, qrels, index, n_jobs=n_jobs)
-    held_out, scores, validated, of_baselines = None, {}, {}, dict[str, Run]()
+    held_out, scores, validated, of_baselines, by_fold = None, {}, {}, dict[str, Run](), None
     if folds is not None:
         held_out = cross_validate(
             recipe, first, qrels, index, folds=folds, seed=seed, n_jobs=n_jobs, tag=tag, progress=progress,
@@ -256,11 +269,76 @@ def train(
         # Topics that were not drawn have no ranking to score; topics that the run lacks are empty rankings.
         judged = {qid: dict(qrels[qid]) for qid in qrels if qid in ranked or qid not in given}
         scores = {name: evaluate(run, judged, [str(recipe.measure)]) for name, run in runs.items()}
-        validated = {"held_out": {"folds": folds, **scores[HELD_OUT].by_measure}}
+        by_fold = None if isinstance(folds, int) else held_out.by_fold(judged, [recipe.measure, *FOLD_MEASURES])
+        validated = {"held_out": {"folds": len(held_out.folds), **scores[HELD_OUT].by_measure}}
     fitted = recipe.bound(prepared(list(first), n_jobs=n_jobs)).noted(validated)
     fitted = replace(fitted, model=replace(fitted.model, query_form=form))
     depth = recipe.depth if any(len(ranking) > (recipe.depth or len(ranking)) for ranking in first.rankings) else None
-    return TrainingResult(fitted, held_out, scores, of_baselines, depth)
+    return TrainingResult(fitted, held_out, scores, of_baselines, depth, by_fold)
+
+
+def train_on_letor(
+    folder: str | Path,
+    recipe: Callable[..., IndexFreeRecipe],
+    *,
+    n_jobs: int | None = None,
+    tag: str = "held-out",
+    progress: Callable[[str], None] | None = None,
+) -> TrainingResult:
+    """Train and test on LETOR's folds: each learns from its train.txt, chooses by its vali.txt and ranks its test.txt.
+
+    The model of the result is trained on the topics of all test files, without validation.
+
+    Parameters
+    ----------
+    folder : str or Path
+        With a folder Fold1, Fold2, ... for each fold; vali.txt may be missing.
+    recipe : callable
+        Called with the training data and ``validation=`` data or None, such as
+        ``partial(IndexFreeRecipe.of_data, learner=LambdaMART("nDCG@10"))``.
+    n_jobs, tag, progress
+        As in `train`.
+
+    Returns
+    -------
+    TrainingResult
+        With `by_fold`, the means over folds that papers print.
+    """
+    parts = [part for part in Path(folder).iterdir() if re.fullmatch(r"Fold\d+", part.name)]
+    if len(parts) < 2:
+        raise FormatError(folder, None, "has no folders Fold1, Fold2, ..., each with train.txt, vali.txt and test.txt")
+    parts.sort(key=lambda part: int(part.name[4:]))
+    every, runs, tests = (
+        list[Fitted](),
+        dict[str, list[Ranking]](),
+        [read_features(part / "test.txt") for part in parts],
+    )
+    data = concatenated(tests)
+    if len(set(data.qids)) < len(data.qids):
+        raise FormatError(folder, None, f"topic {Counter(data.qids).most_common(1)[0][0]!r} is in two test.txt")
+    for part, test in zip(parts, tests, strict=True):
+        training = read_features(part / "train.txt")
+        validation = read_features(part / "vali.txt") if (part / "vali.txt").exists() else None
+        known = {*training.qids, *(() if validation is None else validation.qids)}
+        if both := known & {*test.qids}:
+            raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in train.txt or vali.txt, too")
+        of_fold = recipe(training, validation=validation)
+        fitted = of_fold.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
+        for name, model in {HELD_OUT: fitted.model, **fitted.baselines}.items():
+            ranked = ModelRanker(model.with_columns(test)).run(listed_run(test, ""))
+            runs.setdefault(name, []).extend(ranked.rankings)
+        every.append(fitted)
+        if progress is not None:
+            progress(f"{part.name}: {fitted}")
+    grades, whole = listed_grades(data), recipe(data, validation=None)
+    baselines = {name: Run(tuple(rankings), name) for name, rankings in runs.items()}
+    run = replace(baselines.pop(HELD_OUT), tag=tag)
+    held_out = CrossValidation(run, tuple(every), tuple(test.qids for test in tests))
+    scores = {name: evaluate(one, grades, [str(whole.measure)]) for name, one in {HELD_OUT: run, **baselines}.items()}
+    by_fold = held_out.by_fold(grades, [whole.measure, *FOLD_MEASURES])
+    fitted = whole.fit(listed_run(data, ""), grades, None, n_jobs=n_jobs)
+    noted = {"held_out": {"folds": len(every), **scores[HELD_OUT].by_measure}}
+    return TrainingResult(fitted.noted(noted), held_out, scores, baselines, by_fold=by_fold)
 
 
 def sample_topics(qids: Sequence[str], limit: int, *, seed: int = 0) -> list[str]:

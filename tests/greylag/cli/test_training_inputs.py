@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from greylag.evaluation import evaluate
-from greylag.learning import read_features
+from greylag.learning import ListwiseRegression, read_features
 from greylag.learning.letor import listed_grades
 from greylag.rankers import RankingModel
 from greylag.ranking import Run
+from greylag.recipes.index_free import with_relevant
 from greylag.trec import read_qrels, read_run, write_run
 from tests.greylag.cli.conftest import spelt, unremarked
 from tests.greylag.cli.test_train import TINY
 
+ALL_IN_ONE = "".join(f"{100 * n + topic} one\n" for n in range(3) for topic in range(10))
 NAMES = "1=bm25 2=pagerank 3=noise"
 
 
@@ -106,7 +108,10 @@ def test_trees_of_a_file(command, files, tmp_path):
         ("--letor TRAIN --validation TRAIN", "12 of its topics, such as '1', are in"),
         ("--letor TRAIN --validation TEST --folds 2", "--validation excludes --folds"),
         ("--letor TRAIN --features 1,9", "has no column 9; its columns are 1, 2, 3"),
-        ("--letor TRAIN --features 1-10", "unknown feature '1-10'"),
+        ("--letor TRAIN --features 1-10", "has no column 4; its columns are 1, 2, 3"),
+        ("--letor TRAIN --features 3-1", "unknown feature '3-1': columns of a file are 1,2, 1-10"),
+        ("--letor TRAIN --folds 1", "--folds 1 is not a number from 2 on"),
+        ("--letor TRAIN --folds absent.tsv", "absent.tsv"),
         ("--letor TRAIN --features score", "--features score"),
         ("--letor TRAIN --qrels QRELS", "--letor excludes --qrels"),
         ("--letor TRAIN --pool sd", "--pool needs --index"),
@@ -122,6 +127,103 @@ def test_refusals_with_files(refused, files, tmp_path, words, reason):
     wide.write_text(wide.read_text().replace(" #docid", " 4:1 #docid"))
     for name, path in (("TRAIN", train), ("TEST", test), ("WIDE", wide)):
         words = words.replace(name, str(path))
+    assert reason in refused(f"train --out TMP/x {words}")
+
+
+@pytest.fixture
+def folds(tmp_path):
+    """LETOR's folder with three folds, whose test files have all topics once, in one file, and a file of the folds."""
+    parts = [letor(tmp_path / f"S{n}.txt", n, first=100 * n, topics=8 + n, empty=1).read_text() for n in range(3)]
+    lines = []
+    for n in range(3):
+        fold = tmp_path / "MQ" / f"Fold{n + 1}"
+        fold.mkdir(parents=True)
+        for name, part in (("train", parts[n - 2]), ("vali", parts[n - 1]), ("test", parts[n])):
+            (fold / f"{name}.txt").write_text(part)
+        lines += [f"{100 * n + topic}\tpart{n}\n" for topic in range(8 + n)]
+    (tmp_path / "all.txt").write_text("".join(parts))
+    (tmp_path / "folds.tsv").write_text("".join(reversed(lines)) + "unknown 9\n")
+    return tmp_path
+
+
+def by_hand(run, data, topics):
+    """The means of each fold's topics by nDCG@10, and the mean of these."""
+    scores = evaluate(run, listed_grades(data), ["nDCG@10"])
+    scores = dict(zip(scores.qids, scores.values[:, 0], strict=True))
+    means = [np.mean([scores[qid] for qid in part]) for part in topics]
+    return [*means, np.mean(means)]
+
+
+def printed(told):
+    """The first measure of each row of the table by fold."""
+    rows = re.findall(r"^(?:[123]|mean of folds) +\d+ +(0\.\d{4}) ", told, re.MULTILINE)
+    return [*map(float, rows)]
+
+
+def test_letors_folds(command, folds, tmp_path):
+    """Each fold is what a train with its validation file gives for its test file."""
+    held, out = tmp_path / "held.run", tmp_path / "m.json"
+    model = ["--model", "mrf(max_features=2)", "--measure", "nDCG@10"]
+    code, told, err = command("train", "--letor", folds / "MQ", *model, "--out", out, "--out-run", held)
+    assert code == 0, err
+    expected = []
+    for n in (1, 2, 3):
+        files = {name: folds / "MQ" / f"Fold{n}" / f"{name}.txt" for name in ("train", "vali", "test")}
+        words = ["--letor", files["train"], "--validation", files["vali"], *model, "--out", tmp_path / "one.json"]
+        assert command("train", *words)[0] == 0
+        assert (
+            command(
+                "rerank", "--letor", files["test"], "--model", tmp_path / "one.json", "--out", held.with_suffix(".1")
+            )[0]
+            == 0
+        )
+        expected += [*read_run(held.with_suffix(".1")).rankings]
+    run, data = read_run(held), read_features(folds / "all.txt")
+    assert [one.docids for one in run.rankings] == [one.docids for one in expected]
+    topics = [[str(100 * n + topic) for topic in range(8 + n)] for n in range(3)]
+    np.testing.assert_allclose(printed(told), by_hand(run, data, topics), atol=5e-5)
+    assert command("train", "--letor", folds / "all.txt", *model, "--out", tmp_path / "whole.json")[0] == 0
+    learned, whole = (RankingModel.load(path) for path in (out, tmp_path / "whole.json"))
+    assert (learned.features, learned.weights) == (whole.features, whole.weights)
+    assert learned.provenance["held_out"].keys() == {"folds", "nDCG@10"}
+
+
+def test_folds_of_a_file(command, folds, tmp_path):
+    held, out = tmp_path / "held.run", tmp_path / "m.json"
+    words = ["--letor", folds / "all.txt", "--model", "listwise", "--measure", "nDCG@10", "--out", out]
+    code, told, err = command("train", *words, "--out-run", held, "--folds", folds / "folds.tsv")
+    assert code == 0, err
+    data, topics = read_features(folds / "all.txt"), [[str(100 * n + t) for t in range(8 + n)] for n in (2, 1, 0)]
+    np.testing.assert_allclose(printed(told), by_hand(read_run(held), data, topics), atol=5e-5)
+    for part in topics:
+        others = data.select_queries([qid for qid in data.qids if qid not in part])
+        learned = ListwiseRegression("nDCG@10").fit(with_relevant(others, 1))
+        for qid in part:
+            one = data.select_queries([qid])
+            order = np.argsort(-learned.predict(one), kind="stable")
+            assert read_run(held)[qid].docids == tuple(one.docids[place] for place in order)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words", "reason"),
+    [
+        (("folds.tsv", "0 one\n"), "--letor all.txt --folds folds.tsv", "query '1' has no fold"),
+        (("folds.tsv", "0 one\n0 two\n"), "--letor all.txt --folds folds.tsv", "tsv:2: query '0' is in two folds"),
+        (("folds.tsv", "0 one two\n"), "--letor all.txt --folds folds.tsv", "folds.tsv:1:"),
+        (("folds.tsv", ALL_IN_ONE), "--letor all.txt --folds folds.tsv", "all queries are in one fold"),
+        (None, "--letor MQ --folds 3", "leave out --folds and --validation"),
+        (None, "--letor MQ --validation all.txt", "leave out --folds and --validation"),
+        (None, "--letor MQ/Fold1", "has no folders Fold1, Fold2, ..."),
+        (("MQ/Fold1/train.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "test.txt: topic '2' is in"),
+        (("MQ/Fold2/test.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "topic '2' is in two test.txt"),
+        (None, "--run RUN --qrels SUBTOPICS --index INDEX --model svmdiv --folds folds.tsv", "svmdiv takes a number"),
+    ],
+)
+def test_refusals_of_folds(refused, folds, damage, words, reason):
+    if damage:
+        (folds / damage[0]).write_text(damage[1])
+    for name in ("all.txt", "folds.tsv", "MQ"):
+        words = re.sub(rf" {name}", f" {folds / name}", words)
     assert reason in refused(f"train --out TMP/x {words}")
 
 

@@ -7,6 +7,7 @@ import pytest
 from fastrank import CDataset
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
 
 from greylag.errors import FormatError, ParameterError
 from greylag.features.extract import FeatureExtractor
@@ -88,8 +89,7 @@ D, E = "1 qid:1 1:2 # d\n", "1 qid:1 1:2 # e\n"
 BAD = {
     "no line with a document": ["# nothing\n"],
     ":1: 100001": ["# 100001=a\n1 qid:7 1:5 # d\n"],
-    ":3: from 0": ["1 qid:7 1:5\n\n0 qid:7 0:6\n"],
-    ":1: from 0": ["1 qid:1 0:2 # d\n"],
+    ":3: 00": ["1 qid:7 1:5\n\n0 qid:7 00:6\n"],
     ":1: no qid": ["1 1:2 # d\n", "1\n", "1 qid: 1:2 # d\n"],
     ":1: grade integer": ["2.0 qid:1 1:2", "1_0 qid:1 1:2", "\u0661 qid:1 1:2", "1234567890 qid:1 1:1"],
     ":1: form": ["1 qid:1 1 # d\n", "1 qid:1 1:0.1 2", "1 qid:1 #\n", "1 qid:1 \u0661:2", "1 qid:1 1000000000:2"],
@@ -315,3 +315,22 @@ def test_other_arrays_are_refused(tmp_path):
     for arrays, parts in (({}, "x.npz: qids"), ({"qids": np.array(["1", "2", "1"])}, "x.npz: contiguous")):
         np.savez(path, docids=["a", "b", "c"], **arrays)
         refuses(lambda: read_scores(scores, path), parts)
+
+
+@pytest.mark.parametrize("block", [1, 30, 1 << 26])
+def test_features_are_numbered_from_0_if_a_line_has_it(block, tmp_path, monkeypatch, caplog):
+    """Also if most blocks of the file begin with 1; scikit-learn reads the same."""
+    caplog.set_level("INFO", "greylag")
+    monkeypatch.setattr(letor, "BLOCK_BYTES", block)
+    text = "".join(f"{n % 2} qid:{n // 3} {'0:7 ' if n == 8 else ''}1:{n} 3:{n / 8}\n" for n in range(12))
+    (tmp_path / "f.txt").write_text(text)
+    data = read_features(tmp_path / "f.txt")
+    expected = load_svmlight_file(str(tmp_path / "f.txt"), zero_based=True)[0].toarray()
+    np.testing.assert_array_equal(data.X, expected)
+    assert (data.names, caplog.messages) == (tuple("0123"), [f"{tmp_path / 'f.txt'}: features are numbered from 0"])
+    caplog.clear()
+    (tmp_path / "f.txt").write_text(text.replace("0:7 ", ""))
+    np.testing.assert_array_equal(read_features(tmp_path / "f.txt").X, expected[:, 1:])
+    assert not caplog.messages
+    (tmp_path / "f.txt").write_text(f"# 1=bm25 3=age\n{text}")
+    assert read_features(tmp_path / "f.txt").names == ("0", "bm25", "2", "age")
