@@ -44,7 +44,7 @@ TEXTS = {
     + [f"stage:{name}({option}=FILE)" for name, option in STAGES],
     "stages": [f"{name}({option}=FILE)" for name, option in STAGES],
     "methods": [f"{name}({option}=FILE)" for name, option in STAGES],
-    "teams": ["FILE"],
+    **{key: ["FILE"] for key in ("teams", "folds")},
     **{key: ["FILE", "NAME=FILE"] for key in ("run", "runs", "baseline")},
     "files": ["NAME=FILE"],
     "model": ["mrf(mu=3,stop_words=FILE)", "bm25(stop_words=FILE)", "svmdiv(titles=FILE)"],
