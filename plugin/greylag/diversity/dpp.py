@@ -59,17 +59,14 @@ class DPP(VectorStage):
 
         w sum over d in Y of rel(d) + (1 - w) log det S_Y,
 
-    with S the cosines and rel as in `greylag.MMR`. It is the log-probability, times 1 - w, of a process with the kernel
-    exp(alpha rel(d)) S exp(alpha rel(d')), alpha = w / (2 (1 - w)). Determinants follow from Cholesky factors that grow
-    by a row with each pick. The cosine counts by its square: opposite vectors are as alike as equal ones. A document
-    whose vector is zero, or a combination of the picks', adds log 1e-6.
+    with S the cosines and rel as in `greylag.MMR`: the log-probability, times 1 - w, of a process with the kernel
+    exp(alpha rel(d)) S exp(alpha rel(d')), alpha = w / (2 (1 - w)). Opposite vectors are as alike as equal ones. A
+    document whose vector is zero, or a combination of the picks', adds log 1e-6.
 
     Parameters
     ----------
-    index, vectors, latent, relevance_weight, scale
+    index, vectors, latent, relevance_weight, scale, depth, k
         See `greylag.MMR`; the weight is theta in the paper.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
 
     References
     ----------

@@ -32,10 +32,8 @@ class MSD(VectorStage):
 
     Parameters
     ----------
-    index, vectors, latent, relevance_weight, scale
+    index, vectors, latent, relevance_weight, scale, depth, k
         See `greylag.MMR`.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
 
     References
     ----------

@@ -13,6 +13,7 @@ from greylag.diversity.group_limit import GroupGain
 from greylag.diversity.stage import GreedyStage
 from greylag.diversity.vector_gain import exact_rows
 from greylag.errors import ParameterError
+from greylag.index.tables import drop_empty_columns
 from greylag.index.vectors.protocol import Vectors, vectors_of
 from greylag.index.vectors.vector_files import open_vectors
 from greylag.ranking import BoolArray, IntArray, Ranking, unit_range
@@ -52,10 +53,8 @@ class NearDuplicates(GreedyStage):
         The number of words of an n-gram.
     containment : bool, default False
         Whether the share is of the smaller set.
-    max_per_group : int >= 1, default 1
+    max_per_group, depth, k, min_relevance
         See `greylag.diversity.GroupLimit`.
-    depth, k, min_relevance
-        See `greylag.diversity.DiversityStage`.
 
     References
     ----------
@@ -114,15 +113,11 @@ class NearDuplicates(GreedyStage):
         """Return a function from a document's place to which are similar to it."""
         if self.index is None:
             assert self.vectors is not None
-            vectors, least = self.vectors.documents(docids), self._least - _ROUNDING
-            if isinstance(vectors, np.ndarray):
-                rows = exact_rows(vectors)
-                return lambda place: rows @ rows[place] >= least
+            vectors = self.vectors.documents(docids)
+            rows = exact_rows(vectors if isinstance(vectors, np.ndarray) else drop_empty_columns(vectors).toarray())
+            return lambda place: rows @ rows[place] >= self._least - _ROUNDING
         from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, which embeddings do not need
 
-        if self.index is None:
-            cosines = cosines_by_column(vectors)
-            return lambda place: cosines(place) >= least
         streams = [self.index.token_stream(number)[0] for number in self.index.documents(docids).tolist()]
         grams = word_ngrams(streams, self.n)
         shared, sizes = cosines_by_column(grams), np.diff(grams.indptr)

@@ -24,12 +24,10 @@ class PM2(AspectStage):
 
     Parameters
     ----------
-    index, aspects, scale
+    index, aspects, scale, depth, k
         See `XQuAD`.
     aspect_weight : float in [0, 1], default 0.5
         w, lambda in the paper: 1 serves one aspect at a time, lower values favour documents of several.
-    depth, k : int
-        See `greylag.diversity.DiversityStage`.
 
     References
     ----------

@@ -64,14 +64,9 @@ class SVMDiv(_LearnedStage, GreedyStage):
     Parameters
     ----------
     model : DiversityModel
-        A model with one weight vector.
-    index : PositionalIndex
-        The collection, which must be the training collection unless `transfer`. A document that it lacks keeps its
-        rank.
-    titles : mapping, optional
-        Titles or fields by docid, as for `CandidateMaker`. Required if the model was trained with them, ignored if not.
-    transfer : bool, default False
-        Whether to allow a model that was trained on another collection.
+        With one weight vector.
+    index, titles, transfer
+        See `DiversityModel.maker`. A document that the index lacks keeps its rank.
     depth : int >= 1, optional
         The candidates are the top `depth` documents; by default as many as in training. A warning tells of others.
     k : int >= 1, default 20

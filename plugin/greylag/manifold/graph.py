@@ -84,13 +84,11 @@ def affinity_graph(
           may be disconnected; a point without a pair is isolated.
         - "full": every pair.
     neighbours : int >= 1, default 10
-        The number of nearest neighbours of a point, excluding itself; all other points if there are fewer. Of points at
-        the same distance, the first ones are chosen.
+        The number of nearest neighbours of a point. Of points at the same distance, the first ones are chosen.
     affinity : "rbf" or "inner_product", default "rbf"
         "rbf" is W_ij = exp(-|x_i - x_j|² / 2 sigma²). "inner_product" is W_ij = x_i · x_j, for non-negative X.
     sigma : float > 0, optional
-        The width of the RBF, in the units of X. By default, the median length of the graph's edges of positive length
-        (1 if there are none), which is the usual median heuristic for "full".
+        The width of the RBF, in the units of X. By default, the median length of edges of positive length, or else 1.
 
     Returns
     -------
@@ -103,8 +101,7 @@ def affinity_graph(
     Equal points have RBF affinity 1. A zero row (an empty document) is an ordinary point to the RBF, but isolated under
     the inner product. An affinity of 0, including an exponential that underflows, is not an edge.
 
-    "full" takes O(n²) time and memory, at most n²/2 distances and one n x n matrix at a time. The kNN graphs take
-    O(n · neighbours) memory.
+    "full" takes O(n²) time and memory, the kNN graphs O(n · neighbours) memory.
     """
     points = _points(X)
     _check(points, graph, neighbours, affinity, sigma)

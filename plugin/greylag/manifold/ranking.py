@@ -145,9 +145,8 @@ def rank(
     solver : "auto", "direct" or "cg", default "auto"
         They agree to 1e-8 of the highest score up to alpha = 0.999; errors grow as 1 / (1 - alpha).
 
-        - "direct": the closed form by a Cholesky factorisation of I - alpha S (one more n x n matrix; an
-          InnerProductGraph is formed first), O(n³) once and O(n²) per column. For sparse W, a sparse LU factorisation,
-          whose cost depends on the graph: low for points of few dimensions, prohibitive for many.
+        - "direct": the closed form by a Cholesky factorisation of I - alpha S, O(n³) once and O(n²) per column. For
+          sparse W, a sparse LU factorisation: cheap for points of few dimensions, prohibitive for many.
         - "cg": conjugate gradients, at most about 20 / sqrt(1 - alpha) products with W per column; no n x n copy.
         - "auto": "direct" for a dense W of up to 10,000 points and a sparse one of up to 2,000, otherwise "cg".
 

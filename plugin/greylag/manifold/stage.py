@@ -60,20 +60,15 @@ class ManifoldRanker(Stage):
     alpha : float in [0, 1), default 0.6
         How far scores spread. Near 1, documents that are similar to many others win regardless of the query; the
         paper's 0.99 is for queries drawn from the same data as the other points.
-    graph : "knn", "mutual_knn" or "full", default "knn"
-        The rule that joins points; see `affinity_graph`.
-    neighbours : int >= 1, default 10
-        The number of neighbours in a kNN graph.
+    graph, neighbours, sigma
+        See `affinity_graph`.
     affinity : "cosine" or "rbf", optional
-        The affinity of two joined points: their cosine, or exp(-|x_i - x_j|² / 2 sigma²) with the median heuristic for
-        sigma (see `affinity_graph`). By default, "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones,
-        whose cosines may be negative, and with sigma.
-    sigma : float > 0, optional
-        Sigma of "rbf", instead of the median heuristic.
+        Of two joined points. By default "cosine" for sparse vectors, such as TF-IDF, and "rbf" for dense ones, whose
+        cosines may be negative, and with sigma.
     exponent : float, default 0.5
         The k of `rank`: 1/2 is the paper's. A higher one favours documents that are similar to many others less.
     steps : int >= 1, optional
-        f(t) after this many steps of the iteration instead of its limit f*. On text, early steps may rank better.
+        f(t) after so many steps instead of its limit f*. On text, early steps may rank better.
     confidence : "query" or "scores", default "scores"
         Whether incoming scores are evidence.
     feedback : mapping of qid to docid to grade, optional
