@@ -403,8 +403,8 @@ def langchain_compressor(
                 query,
                 documents,
                 text=_page_content,
-                score=lambda document: _score(document, score),
-                vector=lambda document: _field(document, vectors, "vectors=", "give a function of texts"),
+                score=lambda document: document.metadata.get(score),
+                vector=lambda document: document.metadata.get(vectors),
                 metadata=lambda document: document.metadata,
             )
             return [old.model_copy(update={"metadata": old.metadata | {"greylag_score": new}}) for old, new in ranked]
@@ -464,7 +464,7 @@ def llama_index_postprocessor(
                 nodes,
                 text=lambda scored: scored.node.get_content(schema.MetadataMode.NONE),
                 score=lambda scored: scored.score,
-                vector=lambda scored: _embedding(scored.node),
+                vector=lambda scored: scored.node.embedding,
                 metadata=lambda scored: scored.metadata,
             )
             return [schema.NodeWithScore(node=_with_score(scored), score=new) for scored, new in ranked]
@@ -503,14 +503,17 @@ def _adapter(
             """Return documents with new scores, best first; `read` has functions from a document to its parts."""
             texts, scores = list(map(read["text"], documents)), list(map(read["score"], documents))
             missing = [number for number, score in enumerate(scores) if score is None]
-            if missing and len(missing) < len(scores):
+            named = others.get("score") not in {None, "score"}  # a field that is expected
+            if missing and (named or len(missing) < len(scores)):
+                what = others["score"] if named else "score"
                 raise ParameterError(
-                    f"passage {missing[0]} has no score, and others have: give all a score, or none to go by their "
-                    "order"
+                    f"passage {missing[0]} has no {what}: give all one, or none to go by their order (score=None)"
                 )
             given = {**shared, "scores": range(len(scores), 0, -1) if missing else scores}
-            if isinstance(given["vectors"], str):
+            if isinstance(name := given["vectors"], str):
                 given["vectors"] = list(map(read["vector"], documents))
+                if any(vector is None for vector in given["vectors"]):
+                    raise ParameterError(f"a passage has no {name!r}: give vectors=, a function of texts")
             if group is not None:
                 given["groups"] = [read["metadata"](document).get(group) for document in documents]
             return [(documents[new.position], new.score) for new in reranker.rank(query, texts, top_k=top_k, **given)]
@@ -536,31 +539,6 @@ def _page_content(document: Any) -> Any:
     if not hasattr(document, "page_content"):
         raise ParameterError(f"{shown(document)} is no document of LangChain: greylag.rerank(query, texts) takes texts")
     return document.page_content
-
-
-def _score(document: Any, name: str | None) -> Any:
-    """Return the retriever's score of a document of LangChain, or None: the field of the default need not be there."""
-    if name in {None, "score"}:
-        return document.metadata.get(name)
-    return _field(document, name, "score=", "give score=None to go by the order of the documents")
-
-
-def _field(document: Any, name: Any, option: str, otherwise: str) -> Any:
-    """Return a field of the metadata of a document of LangChain."""
-    if name not in document.metadata:
-        there = ", ".join(document.metadata) or "nothing"
-        raise ParameterError(
-            f"a document has no {name!r} in its metadata, which has {there}: name the field with {option}, or "
-            f"{otherwise}"
-        )
-    return document.metadata[name]
-
-
-def _embedding(node: Any) -> Any:
-    """Return the embedding of a node of LlamaIndex."""
-    if node.embedding is None:
-        raise ParameterError(f"node {node.node_id!r} has no embedding: give vectors=, a function of texts")
-    return node.embedding
 
 
 def _read_options(name: str, parsed: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
