@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import Shared, Topics
+from greylag.cli.options import Rule, Shared, Topics, check_rules
 from greylag.cli.terminal import write_line
 from greylag.errors import GreylagError, ParameterError
 from greylag.evaluation.agreement import few_names, group_equal, identical
-from greylag.evaluation.submission import DEPTH, Submission, check_submission
+from greylag.evaluation.submission import DEPTH, Submission, check_submission, known_documents
 
 _log = logging.getLogger("greylag")
 
@@ -26,6 +26,13 @@ def check(
         list[Path] | None,
         typer.Option("--index", help="Index of the collection, to report documents that it lacks."),
     ] = None,
+    docids: Annotated[
+        Path | None,
+        typer.Option(
+            "--docids",
+            help="In place of an index, docids, one per line; or judgements, of which a run has to have a document.",
+        ),
+    ] = None,
     depth: Annotated[int, typer.Option("--depth", min=1, help="Maximum number of documents per topic.")] = DEPTH,
 ) -> None:
     """Check whether runs follow the rules of a submission to TREC.
@@ -34,7 +41,8 @@ def check(
     would refuse one. Nothing is repaired.
     """
     shared: Shared = context.obj
-    asked, known = shared.topics(topics), None
+    check_rules(context, [Rule(("--docids",), (), ("--index",), "both say which documents there are")])
+    asked, known = shared.topics(topics), None if docids is None else known_documents(docids)
     if index is not None:
         from greylag.index.lucene import LuceneIndex
 

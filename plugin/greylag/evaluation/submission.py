@@ -16,7 +16,8 @@ from pathlib import Path
 
 from greylag.core.checks import check_counts
 from greylag.errors import FormatError
-from greylag.runtime.files import Faults, parse_number, read_text_blocks
+from greylag.runtime.files import Faults, parse_number, read_rows, read_text_blocks
+from greylag.trec.qrels import BEIR_COLUMNS
 
 DEPTH = 1000  # documents for a topic, in most tracks
 TAG = re.compile(rb"[A-Za-z0-9_.-]{1,20}")
@@ -31,7 +32,7 @@ RULES = {
     "depth": "no topic has more documents than the depth",
     "ranks": "they count up from 1 or 0",
     "scores": "they are numbers that never rise with the rank",
-    "documents": "all are in the index",
+    "documents": "all are known",
 }
 
 
@@ -121,6 +122,16 @@ class _Checks:
         self.last[qid] = counted, value if math.isfinite(value) else math.inf
 
 
+def known_documents(path: Path) -> Callable[[set[bytes]], set[bytes]]:
+    """Return which docids are known by a file of them, or of judgements, of which a run has to have one at all."""
+    with Faults(path, lenient=None) as faults:
+        rows = [row for _, row in read_rows(path, "docid", faults, "qid iteration docid grade", BEIR_COLUMNS)]
+    if len(rows[0]) == 1:
+        return {row[0] for row in rows}.intersection
+    judged = {row[-2] for row in rows}
+    return lambda docids: set() if judged.isdisjoint(docids) else docids
+
+
 def check_submission(
     path: str | Path,
     topics: Collection[str],
@@ -146,7 +157,7 @@ def check_submission(
             checks.refuse("missing", None, reason)
         every = set().union(*checks.ranked.values())
         for docid in sorted(every - known(every)) if known is not None else ():
-            checks.refuse("documents", None, f"document {docid.decode()!r} is not in the index")
+            checks.refuse("documents", None, f"document {docid.decode()!r} is not known")
         lines = (b" ".join([qid, *docids]) for qid, docids in sorted(checks.ranked.items()))
         digest = hashlib.sha256(b"\n".join(lines)).hexdigest()  # bytes of docids have no white space
     rules = [rule for rule in RULES if rule != "documents" or known is not None]

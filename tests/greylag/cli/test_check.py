@@ -20,8 +20,12 @@ def test_a_run_that_follows_the_rules_and_one_that_does_not(command, made, colle
     code, shown, _ = command("check", *collection, wrong, made / "bm25.run")
     assert code == 2
     assert f"{wrong}: refused for missing, documents" in shown
-    assert "'nowhere' is not in the index" in shown
+    assert "'nowhere' is not known" in shown
     assert f"{made / 'bm25.run'}: follows the rules" in shown
+    by_index = shown.splitlines()
+    (tmp_path / "docids").write_text("".join({f"{line.split()[2]}\n" for line in lines}))
+    code, shown, _ = command("check", *collection[2:], "--docids", tmp_path / "docids", wrong, made / "bm25.run")
+    assert (code, shown.splitlines()) == (2, by_index)
     code, shown, _ = command("check", "--topics", made / "topics.tsv", "--depth", 5, made / "bm25.run")
     assert (code, shown.splitlines()[-1]) == (2, f"{made / 'bm25.run'}: refused for depth")
 
@@ -64,6 +68,8 @@ def test_what_several_runs_share_is_told(command, made, tmp_path):
         ("RUN --topics nowhere", "nowhere"),
         ("RUN --topics TOPICS --index nowhere", "nowhere"),
         ("RUN --topics TOPICS --depth 0", "--depth"),
+        ("RUN --topics TOPICS --docids TOPICS", "column"),
+        ("RUN --topics TOPICS --docids QRELS --index INDEX", "--docids"),
     ],
 )
 def test_refusals(refused, words, reason):

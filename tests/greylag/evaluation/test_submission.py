@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from greylag.errors import FormatError, ParameterError
-from greylag.evaluation.submission import RULES, check_submission
+from greylag.evaluation.submission import RULES, check_submission, known_documents
 from greylag.ranking import Ranking, Run
 from greylag.trec import write_run
 from tests.refusals import refuses
@@ -76,7 +76,7 @@ def put(line, column, text):
         ("scores", put(2, 4, "7"), "run:3: score 7 is higher"),
         ("scores", put(2, 4, "nan"), "run:3: score 'nan' is not a number"),
         ("scores", put(3, 4, "inf"), "run:4: score 'inf' is not a number"),
-        ("documents", put(2, 2, "e7"), "document 'e7' is not in the index"),
+        ("documents", put(2, 2, "e7"), "document 'e7' is not known"),
     ],
 )
 def test_each_rule_alone(rule, change, place, lines, tmp_path):
@@ -85,6 +85,23 @@ def test_each_rule_alone(rule, change, place, lines, tmp_path):
     assert place in found[rule][1]
     others = {"ranks"} if change(lines)[2].split()[3] == "4" or "rank 2" in place else set()
     assert found.keys() <= {rule} | others
+
+
+@pytest.mark.parametrize(
+    ("content", "unknown"),
+    [
+        ("d0\nd1\nd2\nd3\n", 0),
+        ("d0\nd3\nd7\n", 2),
+        ("1 0 d1 0\n2 0 d9 1\n", 0),
+        ("1 0 D1 0\n", 4),
+        ("query-id\tcorpus-id\tscore\n1\td2\t0\n", 0),
+    ],
+)
+def test_documents_are_known_by_a_list_or_by_judgements_of_which_one_is_enough(content, unknown, lines, tmp_path):
+    (tmp_path / "docids").write_text(content)
+    (tmp_path / "run").write_text("\n".join(lines) + "\n")
+    found = check_submission(tmp_path / "run", TOPICS, known=known_documents(tmp_path / "docids")).findings[-1]
+    assert (found.rule, found.broken) == ("documents", unknown)
 
 
 def test_every_fault_is_counted_once(lines, tmp_path):
