@@ -59,12 +59,13 @@ def greedy_path(gain: Gain, k: int, n: int | None = None) -> tuple[IntArray, Flo
     if n is not None and np.shape(gains) != (n,):
         raise ParameterError(f"{type(gain).__name__}: gains of shape {np.shape(gains)} for {n} candidates")
     taken = np.full(len(gains), -np.inf)  # infinity where a candidate is picked, whose gain may not be a number
-    left = -taken
+    left, for_lowest, for_highest = -taken, taken.copy(), taken.copy()
     picked = np.empty(min(k, len(gains)), dtype=np.int64)
     gain_when_picked = np.empty(len(picked))
     for number in range(len(picked)):
         # fmin and fmax pass over NaN: picked candidates, whatever their gain, are never the highest nor the lowest.
-        for_lowest, gains = np.fmax(gains, taken), np.fmin(gains, left)
+        np.fmax(gains, taken, for_lowest)
+        gains = np.fmin(gains, left, for_highest)
         lowest, highest = for_lowest.item(for_lowest.argmin()), gains.item(gains.argmax())
         if not isfinite(highest):
             raise ParameterError(f"{type(gain).__name__}: the gain of candidate {gains.argmax()} is not finite")

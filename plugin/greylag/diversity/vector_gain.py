@@ -23,7 +23,7 @@ Scale = Literal["range", "none"]
 _GRID = 1.5 * 2.0**26  # adding it leaves 26 binary places
 _SHORT, _LONG = 1e-140, 1e140  # lengths whose squares neither overflow nor lose digits
 _SMALL, _LARGE = 1e-30, 1e30  # squares of lengths between which float32 keeps its digits
-_MANY = 2**16  # numbers from which estimating pays
+_MANY = 2**15  # numbers from which estimating pays
 
 
 class VectorGain(Gain):
@@ -91,8 +91,9 @@ class CosineGain(VectorGain):
         return gains
 
     def _gains(self, worth: FloatArray, statistics: FloatArray) -> FloatArray:
-        gains: FloatArray = worth - (statistics - self.constant * len(self._picked)) * self.weight
-        return gains
+        if self.constant:
+            statistics = statistics - self.constant * len(self._picked)
+        return worth - statistics * self.weight
 
     def _exact_gains(self, candidates: IntArray) -> FloatArray:
         """Compute gains from exact cosines."""
@@ -128,11 +129,11 @@ def exact_rows(vectors: Dense) -> FloatArray:
     """Scale rows to unit length in float64, with coordinates of 26 binary places."""
     rows = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if lengths.min(initial=1.0) > _SHORT and lengths.max(initial=1.0) < _LONG:
+    ordinary = (lengths > _SHORT) & (lengths < _LONG)
+    if ordinary.all():
         rows *= (1.0 / lengths)[:, None]
     else:
         # Row by row, as a row must not depend on which others are there. Exact at any length, and slower.
-        ordinary = (lengths > _SHORT) & (lengths < _LONG)
         rows[ordinary] *= (1.0 / lengths[ordinary])[:, None]
         rows[~ordinary] = unit_rows(vectors[~ordinary])
     # Adding and taking away a large power of two rounds to its grid. Products of such numbers are sums of few bits,
