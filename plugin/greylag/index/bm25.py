@@ -18,6 +18,7 @@ from greylag.pipeline import Source
 from greylag.ranking import FloatArray, IntArray, Query, Ranking
 
 EXACT_LENGTHS = 24  # below which Lucene stores a document's length exactly; of greater ones, four binary digits
+_AT_ONCE = 1 << 16  # postings that are read in one call, which take about 40 bytes each
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,12 @@ class PositionalBM25(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Return the top `k` documents; ties are broken by docid, ascending. A query without index terms finds none."""
-        index, scores = self.index, np.zeros(self.index.n_documents)
-        for term, count in self._counts(query.text).items():
-            documents, tfs = index.parts.postings(term)
-            scores[documents] += self._gains(count, len(documents), tfs, documents)
+        index, scores, counts = self.index, np.zeros(self.index.n_documents), self._counts(query.text)
+        terms = np.array([*counts], dtype=np.int64)
+        at_once = terms[None] if index.document_frequencies[terms].sum() <= _AT_ONCE else terms[:, None]
+        for some in at_once:
+            for term, (documents, tfs) in zip(some.tolist(), index.parts.postings(some), strict=True):
+                scores[documents] += self._gains(counts[term], len(documents), tfs, documents)
         # Every term of the query adds more than 0.
         documents = np.flatnonzero(scores)
         values = scores[documents].astype(np.float32)

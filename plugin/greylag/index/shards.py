@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -41,14 +42,17 @@ class Shard(Tables):
     forward_offsets: IntArray  # document d's terms are ``forward[forward_offsets[d]:forward_offsets[d + 1]]``
     forward: Bytes  # the streams of the terms of each document, with tf
 
-    def postings(self, term: int) -> tuple[IntArray, IntArray]:
-        """Return the documents with a term, in ascending order, and its tf in each."""
-        width = self._width
-        first, end = self.postings_offsets[term : term + 2].tolist()
+    def postings(self, terms: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """Return the documents with each term (-1 for one that the shard lacks), ascending, and its tf in each."""
+        width, (firsts, ends) = self._width, self.bounds(terms)
+        cuts, numbers = offsets(ends - firsts), ranges(firsts, ends - firsts)
         # Little-endian numbers of 1 to 4 bytes, which NumPy has no type for.
-        digits = self.postings_docs[first * width : end * width].reshape(-1, width)
-        documents: IntArray = digits @ 256 ** np.arange(width)
-        return documents, np.diff(self.locate(np.array([term]), documents).starts)
+        digits = self.postings_docs[: len(self.postings_docs) // width * width].reshape(-1, width)[numbers]
+        documents, bounds = digits @ 256 ** np.arange(width), cuts.tolist()
+        if (documents >= self.n_documents).any():
+            raise CollectionError(DAMAGE_ERROR)
+        tfs = np.diff(self._read(numbers, np.zeros_like(numbers), cuts, 1).starts)
+        return [(documents[begin:end], tfs[begin:end]) for begin, end in pairwise(bounds)]
 
     def locate(self, terms: IntArray, documents: IntArray) -> Located:
         """Locate terms (-1 for one that the shard lacks) in documents, which have ascending numbers."""
@@ -222,16 +226,14 @@ class Parts(tuple[Part, ...]):
             out[np.ix_(known, of_part)] = part.shard.frequencies(shard_terms[known], documents[of_part] - part.first)
         return out
 
-    def postings(self, term: int) -> tuple[IntArray, IntArray]:
-        """Return the documents with a term, in ascending order, and its tf in each, both of shape (df,)."""
-        documents, tfs = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for part in self:
-            number = int(part.shard_terms(np.array([term]))[0])
-            if number >= 0:
-                of_part, tf = part.shard.postings(number)
-                documents.append(of_part + part.first)
-                tfs.append(tf)
-        return np.concatenate(documents), np.concatenate(tfs)
+    def postings(self, terms: IntArray) -> list[tuple[IntArray, IntArray]]:
+        """Return the documents with each term, in ascending order, and its tf in each, both of shape (df,)."""
+        of_parts = [part.shard.postings(part.shard_terms(terms)) for part in self]
+        out = []
+        for of_term in zip(*of_parts, strict=True):
+            documents = [own + part.first for part, (own, _) in zip(self, of_term, strict=True)]
+            out.append((np.concatenate(documents), np.concatenate([tfs for _, tfs in of_term])))
+        return out
 
     def _check(self, documents: IntArray) -> None:
         """Raise `ParameterError` if a document number is beyond the last one."""
