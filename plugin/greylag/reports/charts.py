@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from greylag.core.tables import Table
-from greylag.evaluation import Scores, Significance
+from greylag.evaluation import Scores
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
 from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure, line_figure, part_figure
@@ -13,6 +13,8 @@ from greylag.reports.parts import Tested, runs_and_measures
 from greylag.reports.report import Section
 from greylag.reports.scores import query_table, ranked
 from greylag.reports.verdict import Compared, first_comparisons, verdict
+
+_INTERVALS = "with 95 % intervals that are not corrected; coloured if shown to be better or worse"
 
 
 def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> Section:
@@ -26,11 +28,11 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
         comparisons = [comparison for _, comparison in first_comparisons([(scores, tests)])]
         pairs = [(comparison.baseline, comparison.run) for comparison in comparisons]
         # Sentences and charts of all would fill pages.
-        many = len(pairs) > MOST_SENTENCES and (tests.baseline is not None or tests.all_pairs)
+        many = len(pairs) > MOST_SENTENCES * max(1, len(tests.baselines))
         if many:
-            reference = _reference(scores, tests)
+            reference = next(iter(tests.baselines or ranked(scores)))
             pairs = [(reference, name) for name in ranked(scores) if name != reference]
-            charts.append(differences_chart(scores, tests))
+            charts.append(differences_chart(scores, comparisons, reference))
         findings += [verdict([(scores, tests)])] if many else comparisons
         span = [change for pair in pairs for *_, change in _changes(scores, *pair)]
         for before, after in pairs:
@@ -40,39 +42,27 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
     return Section("Result", parts=[*findings, more, *tables, *charts])
 
 
-def _reference(scores: Mapping[str, Scores], significance: Significance) -> str:
-    """Return the baseline or, without one, the best run by the first measure."""
-    return significance.baseline or next(iter(ranked(scores)))
-
-
-def differences_chart(scores: Mapping[str, Scores], significance: Significance) -> Figure:
-    """Draw each run's difference from the baseline or, of all pairs, from the best run, with its 95 % interval."""
-    compared = [comparison for _, comparison in first_comparisons([(scores, significance)])]
-    measure, against = compared[0].measure, _reference(scores, significance)
-    found = {c: c.direction * c.significant for c in compared}
-    intervals = {c.run: (c.difference, *c.interval, found[c]) for c in compared if c.baseline == against}
-    # The other way round if the best run comes later than the other.
-    intervals |= {
-        c.baseline: (-c.difference, -c.interval[1], -c.interval[0], -found[c]) for c in compared if c.run == against
-    }
-    rows = {name: intervals[name] for name in ranked(scores) if name in intervals}
-    caption = (
-        f"Difference of {measure} from {against}, with 95 % intervals that are not corrected; coloured if shown to be "
-        "better or worse"
-    )
-    return interval_figure(caption, f"difference of {measure}", rows)
+def differences_chart(scores: Mapping[str, Scores], comparisons: Sequence[Comparison], against: str) -> Figure:
+    """Draw each run's difference from one of them, with its 95 % interval, best first."""
+    bars = {c.run: _interval(c) for c in comparisons if c.baseline == against}
+    # The other way round if that one comes later than the other.
+    turned = {c.baseline: _interval(c) for c in comparisons if c.run == against}
+    bars |= {name: (-value, -high, -low, -sign) for name, (value, low, high, sign) in turned.items()}
+    rows, measure = {name: bars[name] for name in ranked(scores) if name in bars}, comparisons[0].measure
+    return interval_figure(f"Difference of {measure} from {against}, {_INTERVALS}", f"difference of {measure}", rows)
 
 
 def collections_chart(tested: Tested) -> Figure:
     """Draw the differences by the first measure, with their 95 % intervals: each comparison in each collection."""
-    first, bars = runs_and_measures(tested)[1][0], dict[str, tuple[float, float, float, int]]()
-    for comparisons in zip(*(tests.comparisons for _, tests in tested.values() if tests), strict=True):
-        for name, c in zip(tested, comparisons, strict=True):
-            if c.measure == first:
-                interval = (c.difference, *c.interval, c.direction * c.significant)
-                bars[f"{c.run} against {c.baseline}, {name}"] = interval
-    caption = f"Differences in {first} by collection, with 95 % intervals that are not corrected; coloured if shown"
-    return interval_figure(caption, f"difference of {first}", bars)
+    first = runs_and_measures(tested)[1][0]
+    by_collection = zip(*(tests.comparisons for _, tests in tested.values() if tests), strict=True)
+    named = [(name, c) for compared in by_collection for name, c in zip(tested, compared, strict=True)]
+    bars = {f"{c.run} against {c.baseline}, {name}": _interval(c) for name, c in named if c.measure == first}
+    return interval_figure(f"Differences in {first} by collection, {_INTERVALS}", f"difference of {first}", bars)
+
+
+def _interval(c: Comparison) -> tuple[float, float, float, int]:
+    return (c.difference, *c.interval, c.direction * c.significant)
 
 
 def changes_figure(compared: Compared) -> Figure:

@@ -77,6 +77,7 @@ from greylag.reports.scores import (
     to_dict,
     unjudged_note,
 )
+from greylag.reports.verdict import verdict
 from greylag.runtime.software import TREC_EVAL, versions
 from greylag.trec import read_qrels
 from greylag.trec.runs import RunParts
@@ -277,16 +278,19 @@ def _latex(found: Evaluation, per_query: bool) -> str:
 
 def _html(found: Evaluation, per_query: bool) -> str:
     """Write a page: sentences of the comparisons, tables, charts."""
-    from greylag.reports.charts import collections_chart, result  # with Jinja2, which no other form needs
+    # With all that explains rankings, which no other form needs.
+    from greylag.reports.charts import collections_chart, result, scores_by_query
     from greylag.reports.report import Section, report_page
 
     tables = [_readable(table, found.significance) for table in found.tables(per_query=per_query, wide=True)]
-    sections = [Section("Scores", parts=tables)]
+    queries = [scores_by_query(found.scores, name) for name in found.scores if not per_query]
+    sections = [Section("Scores", parts=[*tables, *queries])]
     if found.parts:
         leaves = {name: (part.scores, part.significance) for name, part in found.leaves().items()}
         shared = found.tested if all(tests for _, tests in leaves.values()) else {}
         charts = [collections_chart(shared)] if shared else []
-        sections = [Section("Scores", parts=[*tables, *charts])]
+        shown = [f"{name}: {verdict([(scores, test)])}" for name, (scores, test) in leaves.items() if test]
+        sections = [Section("Scores", parts=[*shown, *tables, *charts])]
         sections += [replace(result([(scores, test)]), title=name) for name, (scores, test) in leaves.items() if test]
     elif found.significance:
         sections = [result([(found.scores, found.significance)], tables=tables)]

@@ -11,9 +11,12 @@ import pytest
 
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
+from greylag.reports import Evaluation
 from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
 from greylag.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
+from greylag.reports.scores import group_letters
 from greylag.reports.verdict import verdict
+from tests.greylag.studies.samples import Page
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -172,3 +175,18 @@ def test_verdicts(measure, sign):
         assert f"better on {c.wins} of 30 queries and worse on {c.losses}." in c.verdict
         assert ("lower is better" in c.verdict) == (sign < 0)
         assert [*map(float, re.findall(r"[+-]0\.\d{4}", c.verdict))] == [*np.round(c.interval, 4)]
+
+
+def test_a_page_has_no_letters_of_many_groups_and_leads_from_each_run_to_its_queries():
+    values = 0.3 + 0.002 * np.arange(30)[:, None] + np.random.default_rng(4).normal(0, 0.004, (30, 24))
+    runs = {f"run {n}": scores("AP", row.tolist()) for n, row in enumerate(values)}
+    tests = compare_scores(runs)
+    assert len({letter for letters in group_letters(runs, tests).values() for letter in letters}) > 10
+    page = Page(Evaluation(runs, tests).format("html"))
+    assert "common letter" not in page.text
+    assert {tuple(row[1:]) for row in page.rows[1:31]} == {(n, f"{one.means[0]:.4f}") for n, one in runs.items()}
+    links = {value for _, name, value in page.attributes if name == "href" and "figure" in value}
+    assert {f"#{value}" for tag, name, value in page.attributes if (tag, name) == ("figure", "id")} == links
+    assert len(links) == 30
+    plain = Page(Evaluation(runs).format("html"))
+    assert [row[2] for row in plain.rows if len(row) == 3] == [f"{value:.4f}" for value in values.ravel()]
