@@ -523,15 +523,10 @@ def _adapter(
 
 def _with_score(scored: Any) -> Any:
     """Return a copy of a node of LlamaIndex with the retriever's score in its metadata, unseen by models."""
-    if scored.score is None:
-        return scored.node
-    unseen = {
-        kind: [*getattr(scored.node, kind), _RETRIEVAL_SCORE]
-        for kind in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
-    }
-    return scored.node.model_copy(
-        update={"metadata": scored.node.metadata | {_RETRIEVAL_SCORE: scored.score}, **unseen}
-    )
+    kinds = "excluded_llm_metadata_keys", "excluded_embed_metadata_keys"
+    changed = {kind: [*getattr(scored.node, kind), _RETRIEVAL_SCORE] for kind in kinds}
+    changed["metadata"] = scored.node.metadata | {_RETRIEVAL_SCORE: scored.score}
+    return scored.node if scored.score is None else scored.node.model_copy(update=changed)
 
 
 def _page_content(document: Any) -> Any:

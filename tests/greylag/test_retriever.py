@@ -1,6 +1,5 @@
 """The object for a service, against `HybridSearch` and plain filters of its candidates."""
 
-import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -260,8 +259,3 @@ ROWS = encode([*TEXTS.values()])
 )
 def test_refuses_what_does_not_fit(call, parts):
     refuses(call, ParameterError, parts, "|")
-
-
-def test_what_is_found_can_be_sent():
-    found = RETRIEVER.search("cat")
-    assert pickle.loads(pickle.dumps(found)) == found

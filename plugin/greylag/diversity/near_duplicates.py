@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -132,20 +133,14 @@ class NearDuplicates(GreedyStage):
 
 
 def word_ngrams(streams: Sequence[IntArray], n: int) -> csr_matrix:
-    """Return the sets of n-grams of documents' words, given as numbers of at least 0, as rows of ones."""
+    """Return the sets of n-grams of documents' words as rows of ones; fewer than n words are one n-gram."""
     from scipy.sparse import csr_matrix
 
-    # A word that none has ends each document, so that one of fewer than n words is an n-gram, too.
-    words = np.concatenate([np.empty(0, np.int64), *(np.append(stream, [-1] * n) for stream in streams)]) + 1
-    base, grams = int(words.max(initial=0)) + 1, words
-    for step in range(1, n):
-        _, grams = np.unique(grams[:-1] * base + words[step:], return_inverse=True)
-    width = int(grams.max(initial=0)) + 1
-    lengths = np.array([len(stream) for stream in streams], dtype=np.int64)
-    counts = np.where(lengths > 0, np.maximum(lengths - n + 1, 1), 0)
-    rows = np.repeat(np.arange(len(streams)), counts)
-    # The start of a document less the number of n-grams before it
-    shifts = np.cumsum(lengths + n) - lengths - n - np.cumsum(counts) + counts
-    rows, columns = np.divmod(np.unique(rows * width + grams[np.arange(len(rows)) + shifts[rows]]), width)
-    indptr = np.searchsorted(rows, np.arange(len(streams) + 1))
-    return csr_matrix((np.ones(len(rows)), columns, indptr), shape=(len(streams), width))
+    numbers: dict[tuple[int, ...], int] = {}
+    rows = []
+    for words in (stream.tolist() for stream in streams):
+        grams = set(zip(*(words[start:] for start in range(n)), strict=False)) or ({tuple(words)} if words else ())
+        rows.append([numbers.setdefault(gram, len(numbers)) for gram in grams])
+    indptr = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter(chain.from_iterable(rows), np.int64, indptr[-1])
+    return csr_matrix((np.ones(len(columns)), columns, indptr), shape=(len(rows), max(1, len(numbers))))
