@@ -16,11 +16,15 @@ from greylag.errors import DependencyError, ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A number in its own format, with a mark such as the asterisk or the letters of significance."""
+    """A number in its own format, with a mark such as the asterisk or the letters of significance.
+
+    In LaTeX, what follows a minus in the mark is lowered, and the `best` number of a column bold.
+    """
 
     value: float
     form: str = ".4f"
     mark: str = ""
+    best: bool = False
 
 
 Cell = str | float | Marked | None
@@ -41,6 +45,8 @@ _LATEX = str.maketrans(
         **{character: rf"\{character}" for character in "&%$#_{}"},
     }
 )
+_NARROW = frozenset("fijlrst.,:;-()[]/ I")
+COLUMN, PAGE = 229, 345  # points of article's text in two columns and in one
 _NUMBER = re.compile(r"[<+-]?\d+(\.\d+)?( %)?\*?")  # such as 3, <0.001, +2.5 % and -0.0123*
 
 
@@ -108,24 +114,57 @@ def as_markdown(table: Table) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows) + note
 
 
-def as_latex(table: Table, label: str = "") -> str:
-    """Format a table as LaTeX with the rules of the package booktabs; a `label` needs a caption."""
+def as_latex(table: Table, label: str = "", note: str = "") -> str:
+    """Format a table as LaTeX with the rules of the package booktabs, above a note; a `label` needs a caption.
+
+    A wide one is of both columns of a style that has two, or smaller. A row of one cell is a heading.
+    """
 
     def cell(value: Cell) -> str:
         if isinstance(value, Marked):
-            mark = value.mark.strip()
-            return f"${cell_text(replace(value, mark=''), 0)}{f'^{{{mark}}}' if mark else ''}$"
+            number, (raised, _, lowered) = cell_text(replace(value, mark=""), 0), value.mark.strip().partition("-")
+            signs = f"^{{{raised}}}" * bool(raised) + f"_{{{lowered}}}" * bool(lowered)
+            return f"$\\mathbf{{{number}}}{signs}$" if value.best else f"${number}{signs}$"
         return cell_text(value, table.decimals).translate(_LATEX)
 
-    sides = "".join("r" if _is_numeric(table, column) else "l" for column in range(len(table.header)))
-    head, *rows = (f"{' & '.join(map(cell, row))} \\\\" for row in (table.header, *table.rows))
+    columns, rows = len(table.header), list[str]()
+    cells = [row for row in table.rows if len(row) == columns]
+    for row in table.rows:
+        if len(row) < columns:
+            rows += ["\\midrule"] * bool(rows)
+            rows.append(f"\\multicolumn{{{columns}}}{{@{{}}l}}{{\\emph{{{cell(row[0])}}}}} \\\\")
+        else:  # what follows the end of a row would be its argument
+            rows.append(re.sub(r"^(?=[*\[])", "{}", f"{' & '.join(map(cell, row))} \\\\"))
+
+    def side(column: int) -> str:
+        # Numbers stand below each other at the left of their marks.
+        marked = any(isinstance(one := row[column], Marked) and one.mark for row in cells)
+        return "r" if _is_numeric(replace(table, rows=cells), column) and not marked else "l"
+
     caption = [f"\\caption{{{' '.join(table.caption.split()).translate(_LATEX)}}}"] if table.caption else []
     caption += [f"\\label{{{label}}}"] if label and caption else []
-    # What follows the end of a row would be its argument.
-    rows = [re.sub(r"^(?=[*\[])", "{}", row) for row in rows]
-    body = "\n".join(["\\toprule", head, "\\midrule", *rows, "\\bottomrule"])
-    tabular = f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}"
-    return "\n".join(["\\begin{table}", "\\centering", *caption, tabular, "\\end{table}"]) + "\n"
+    width, gaps = _points([table.header, *cells], table.decimals), 12 * (columns - 1)
+    full, reduced = width + gaps, 0.85 * width + 0.5 * gaps
+    small = full > PAGE or reduced <= COLUMN < full
+    caption += ["\\footnotesize\\setlength{\\tabcolsep}{3pt}"] if small else []
+    head = " & ".join(map(cell, table.header))
+    body = "\n".join(["\\toprule", f"{head} \\\\", "\\midrule", *rows, "\\bottomrule"])
+    tabular = f"\\begin{{tabular}}{{@{{}}{''.join(map(side, range(columns)))}@{{}}}}\n{body}\n\\end{{tabular}}"
+    below = [f"\\par\\smallskip\\footnotesize\\raggedright {note.translate(_LATEX)}"] if note else []
+    kind = "table*" if (reduced if small else full) > COLUMN else "table"
+    return "\n".join([f"\\begin{{{kind}}}", "\\centering", *caption, tabular, *below, f"\\end{{{kind}}}"]) + "\n"
+
+
+def _points(rows: Sequence[Row], decimals: int) -> float:
+    """Return about how wide columns are together in LaTeX, without gaps, in points of a font of 10 points."""
+
+    def width(cell: Cell) -> float:
+        marks = 4.5 * len(cell.mark.strip()) if isinstance(cell, Marked) else 0
+        letters = cell_text(replace(cell, mark="") if isinstance(cell, Marked) else cell, decimals)
+        wide = (3.9 if one in _NARROW else 7.8 if one.isupper() or one in "@%+mw" else 5.2 for one in letters)
+        return marks + sum(wide)
+
+    return sum(max(map(width, column)) for column in zip(*rows, strict=True))
 
 
 def as_html(table: Table, label: str = "", links: Mapping[str, str] | None = None) -> str:
@@ -170,6 +209,10 @@ class Printed:
         whole = self._table()
         more = f"; the first {self.most} of {len(whole.rows)}" if len(whole.rows) > self.most else ""
         return replace(whole, caption=whole.caption + more, rows=whole.rows[: self.most])
+
+    def to_latex(self) -> str:
+        """Format the table as LaTeX, with the rules of the package booktabs."""
+        return as_latex(self._table())
 
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__}: {self._table().caption.splitlines()[0]}>")

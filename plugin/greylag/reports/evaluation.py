@@ -67,7 +67,8 @@ from greylag.evaluation.significance import (
 )
 from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
-from greylag.reports.parts import Tested, joint_comparisons, joint_means, stacked
+from greylag.reports.names import short_names
+from greylag.reports.parts import Tested, joint_comparisons, joint_means, paper_note, paper_table, stacked
 from greylag.reports.scores import (
     equivalence_note,
     has_many_pairs,
@@ -142,10 +143,11 @@ class Evaluation:
         Parameters
         ----------
         form : {"text", "tsv", "csv", "markdown", "latex", "json", "html"}, default "text"
-            LaTeX needs the package booktabs, has labels such as ``tab:greylag-1``, and ends with comments: BibTeX for
-            measures and tests. TSV, CSV and JSON have numbers unrounded, and the letters, each measure's in a column of
-            its own in TSV and CSV. TSV has no notes, and an empty line between tables; CSV is the first table alone,
-            as `to_frame`. JSON has everything. HTML is a page with charts.
+            LaTeX is one table for a paper, with the package booktabs: short names, the best of each column in bold,
+            letters of the baselines that a run is better than; comments after it have notes, comparisons, and BibTeX
+            for measures and tests. TSV, CSV and JSON have numbers unrounded, and the letters, each measure's in a
+            column of its own in TSV and CSV. TSV has no notes, and an empty line between tables; CSV is the first table
+            alone, as `to_frame`. JSON has everything. HTML is a page with charts.
         per_query : bool, default False
             Give the scores of each query instead of the means and comparisons.
         """
@@ -244,6 +246,10 @@ class Evaluation:
         content |= {"best_of": self.best_of} if self.best_of else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
+    def to_latex(self, *, per_query: bool = False) -> str:
+        """Format the table of a paper: `format` with "latex"."""
+        return self.format("latex", per_query=per_query)
+
     def to_frame(self, library: Library = "pandas", *, per_query: bool = False) -> Any:
         """Make a data frame of pandas or polars of the first table, unrounded; `significance` has one of its own."""
         return table_frame(self.tables(per_query=per_query, complete=True)[0], library)
@@ -267,13 +273,25 @@ def _text(found: Evaluation, per_query: bool) -> str:
 
 
 def _latex(found: Evaluation, per_query: bool) -> str:
-    """Format tables as LaTeX, with works to cite in comments."""
-    leaves = found.leaves().values()
-    names = [name for one in leaves for name in method_names(one.scores, None if per_query else one.significance)]
+    """Format the first table as LaTeX, and notes, other tables and works to cite as comments."""
+    if found.parts and not found.tested:
+        return "\n".join(_latex(part, per_query) for part in found.parts.values())
+    tested = found.tested if found.parts else {"": (found.scores, found.significance)}
+    first, *others = found.tables(per_query=per_query)
+    labels = short_names(found.scores)
+    rows = [[labels.get(str(cell), cell) for cell in row[:1]] + [*row[1:]] for row in first.rows]
+    caption = "Scores of each query." if per_query else first.caption.partition("\n")[0]
+    shown, note = replace(first, caption=caption, rows=rows), ""
+    if not (found.corrections or per_query):
+        shown, note = paper_table(tested), paper_note(tested)
+    names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
     cited = cite("prediction-powered" if found.corrections else ", ".join(dict.fromkeys(names)))
-    tables = enumerate(found.tables(per_query=per_query), 1)
-    labelled = [as_latex(table, f"tab:greylag-{number}") for number, table in tables]
-    return "\n".join([*labelled, "".join(f"% {line}\n" for line in cited)])
+    comments = [
+        *first.caption.splitlines(),
+        *(line for table in others for line in as_text(table).splitlines()),
+        *cited,
+    ]
+    return as_latex(shown, "tab:greylag", note) + "".join(f"% {line}\n" for line in comments)
 
 
 def _html(found: Evaluation, per_query: bool) -> str:

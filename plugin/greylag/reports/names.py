@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,5 +34,17 @@ def _short(run: Run | Path, by: Naming) -> str:
         return run.tag if isinstance(run, Run) else run_tag(run)
     if by == "path":
         return str(run)
-    name = run.name.removesuffix(".gz")
+    return _stem(run)
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Shorten names that are files of runs to these without folder and ending, unless two would share one."""
+    short = {name: _stem(Path(name)) if name.endswith((*ENDINGS, ".gz")) else name for name in names}
+    sharing = Counter(short.values())
+    return {name: one if sharing[one] == 1 else name for name, one in short.items()}
+
+
+def _stem(path: Path) -> str:
+    """Return the name of a run's file without its ending."""
+    name = path.name.removesuffix(".gz")
     return next((name.removesuffix(end) for end in ENDINGS if name.endswith(end) and name != end), name)

@@ -10,7 +10,8 @@ from greylag.core.tables import Marked, Row, Table
 from greylag.evaluation.measures import Measure
 from greylag.evaluation.scores import Scores
 from greylag.evaluation.significance import Comparison, Significance, marked_p
-from greylag.reports.scores import marks_notes, marks_of, notes
+from greylag.reports.names import short_names
+from greylag.reports.scores import baseline_letters, marks_notes, marks_of, notes, ranked
 
 Tested = Mapping[str, tuple[Mapping[str, Scores], Significance | None]]
 """By collection, scores by run with their tests; all have the same runs and measures."""
@@ -25,23 +26,74 @@ def runs_and_measures(tested: Tested) -> tuple[list[str], tuple[Measure, ...]]:
 def joint_means(tested: Tested) -> Table:
     """Tabulate means with their marks, and the mean of them over collections."""
     runs, measures = runs_and_measures(tested)
-    marks = {name: marks_of(scores, tests) for name, (scores, tests) in tested.items()}
-    widths = {name: max(map(len, of_one.values()), default=0) for name, of_one in marks.items()}
-    rows: list[Row] = []
-    for column, measure in enumerate(measures):
-        form = ".0f" if measure.family.summary == "sum" else ".4f"
-        for run in runs:
-            means = {name: float(scores[run].means[column]) for name, (scores, _) in tested.items()}
-            # Padded, so that the numbers before the marks stay aligned.
-            cells = [
-                Marked(mean, form, f"{marks[name].get((run, measure), ''):<{widths[name]}}")
-                for name, mean in means.items()
-            ]
-            rows.append((run, str(measure), *cells, Marked(float(np.mean([*means.values()])), form)))
-    every = [f"{name}: {line}" for name, (scores, _) in tested.items() for line in notes(scores)]
-    lines = [*every, "Column mean: the mean over collections, each with the same weight."]
+    columns = _columns(tested)
+    rows: list[Row] = [(run, str(m), *(column[run] for column in columns[m])) for m in measures for run in runs]
+    lines = [f"{name}: {line}" for name, (scores, _) in tested.items() for line in notes(scores)]
+    lines.append("Column mean: the mean over collections, each with the same weight.")
     lines += marks_notes(runs, next(tests for _, tests in tested.values()))
     return Table("\n".join(lines), ("run", "measure", *tested, "mean"), rows)
+
+
+def paper_table(tested: Tested) -> Table:
+    """Make the table of a paper: the best of each column in bold, with signs of baselines that runs are better than.
+
+    Columns are measures or, of several collections, these, with a heading for each measure.
+    """
+    runs, measures = runs_and_measures(tested)
+    scores, tests = next(iter(tested.values()))
+    columns, labels = _columns(tested, signed=True), short_names(runs)
+    order = [*ranked(scores)] if tests and tests.all_pairs and len(tested) == 1 else runs
+    if len(tested) == 1:
+        rows: list[Row] = [(labels[run], *(columns[measure][0][run] for measure in measures)) for run in order]
+        return Table(notes(scores)[0], ("run", *map(str, measures)), rows)
+    rows = []
+    for measure in measures:
+        rows += [(str(measure),)] if len(measures) > 1 else []
+        rows += [(labels[run], *(column[run] for column in columns[measure])) for run in runs]
+    caption = "Means over judged queries" + (f" of {measures[0]}" if len(measures) == 1 else "")
+    return Table(f"{caption}; the last column is the mean over collections.", ("run", *tested, "mean"), rows)
+
+
+def paper_note(tested: Tested) -> str:
+    """Say what bold numbers and signs mean."""
+    scores, tests = next(iter(tested.values()))
+    note = " ".join(["Best in bold.", *(line for line in notes(scores) if line.startswith("Lower"))])
+    if tests is None:
+        return note
+    signs = "Runs without a common letter differ significantly."
+    if not tests.all_pairs:
+        names, letters = short_names(scores), baseline_letters(tests)
+        better = ", ".join(names[baseline] for baseline in letters)
+        signs = f"Raised {', '.join(letters.values())}: significantly better than {better}; lowered: worse."
+    return f"{note} {signs} {tests.method.replace('; * below', ', below')}"
+
+
+def _columns(tested: Tested, *, signed: bool = False) -> dict[Measure, list[dict[str, Marked]]]:
+    """Return columns of means by run, by measure: one of each collection and, of several, the mean over them."""
+    runs, measures = runs_and_measures(tested)
+    marks = [marks_of(scores, tests, signed=signed) for scores, tests in tested.values()]
+    found = dict[Measure, list[dict[str, Marked]]]()
+    for place, measure in enumerate(measures):
+        means = np.array([[scores[run].means[place] for run in runs] for scores, _ in tested.values()])
+        means = np.vstack([means, means.mean(axis=0)]) if len(tested) > 1 else means
+        columns = zip(means.tolist(), [*marks, {}], strict=False)
+        found[measure] = [_column(measure, dict(zip(runs, of_one, strict=True)), signs) for of_one, signs in columns]
+    return found
+
+
+def _column(
+    measure: Measure, means: Mapping[str, float], marks: Mapping[tuple[str, Measure], str]
+) -> dict[str, Marked]:
+    """Make cells of means by run; of several runs, the best as it is shown is marked."""
+    form = ".0f" if measure.family.summary == "sum" else ".4f"
+    shown = {run: float(f"{mean:{form}}") for run, mean in means.items()}
+    best = (min if measure.family.lower_is_better else max)(shown.values()) if len(means) > 1 else None
+    # Padded, so that the numbers before the marks stay aligned.
+    width = max(map(len, marks.values()), default=0)
+    return {
+        run: Marked(mean, form, f"{marks.get((run, measure), ''):<{width}}", shown[run] == best)
+        for run, mean in means.items()
+    }
 
 
 def joint_comparisons(tested: Tested) -> list[Table]:

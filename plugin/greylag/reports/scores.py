@@ -82,16 +82,18 @@ def means_table(scores: Mapping[str, Scores], significance: Significance | None,
     return Table("\n".join([*notes(scores), *marks_notes(scores, significance)]), header, rows)
 
 
-def marks_of(scores: Mapping[str, Scores], significance: Significance | None) -> dict[tuple[str, Measure], str]:
+def marks_of(
+    scores: Mapping[str, Scores], significance: Significance | None, *, signed: bool = False
+) -> dict[tuple[str, Measure], str]:
     """Mark means by run and measure: with the letters of groups or of beaten baselines, or a star for a single one.
 
-    Letters after a minus are those of baselines that the run is worse than.
+    Letters after a minus, or if `signed` the star, are those of baselines that the run is worse than.
     """
     if significance is None:
         return {}
     if significance.all_pairs:
         return group_letters(scores, significance)
-    if len(significance.baselines) == 1:
+    if len(significance.baselines) == 1 and not signed:
         return {(c.run, c.measure): "*" for c in significance.comparisons if c.significant}
     marks = dict[tuple[str, Measure], str]()
     for sign, found in zip(("", "-"), beaten_and_lost(significance), strict=True):
@@ -116,7 +118,9 @@ def beaten_and_lost(significance: Significance) -> tuple[dict[tuple[str, Measure
 
 
 def baseline_letters(significance: Significance) -> dict[str, str]:
-    """Return a letter for each baseline."""
+    """Return a letter for each baseline, and a star for a single one."""
+    if len(significance.baselines) == 1:
+        return {significance.baselines[0]: "*"}
     return dict(zip(significance.baselines, ascii_letters, strict=False))
 
 
