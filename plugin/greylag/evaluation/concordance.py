@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from greylag.core.tables import Marked, Table
+from greylag.core.tables import Table
 from greylag.evaluation.scores import Scores
 from greylag.ranking import FloatArray, IntArray
 from greylag.trec import Qrels
@@ -17,8 +18,7 @@ Judges = tuple[str, str]
 """Who made the first judgements and the second."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankCorrelation:
+class RankCorrelation(NamedTuple):
     """The correlation of two rankings of runs."""
 
     first: str
@@ -33,8 +33,7 @@ class Agreement:
 
     judges: Judges
     documents: int  # that both judged
-    alone: tuple[int, int]  # that one of them judged, on the topics of both
-    same: float  # the share of documents that both have as relevant, from grade 1, or both as not relevant
+    alone: tuple[int, ...]  # that one of them judged, on the topics of both
     kappa: float | None  # Cohen's, of relevant or not; None if neither is ever in two minds
     weighted_kappa: float | None  # of grades, by squared distances
     rankings: tuple[RankCorrelation, ...]
@@ -43,8 +42,8 @@ class Agreement:
     def tables(self) -> list[Table]:
         """The agreement about documents, and about the order of runs."""
         note = "kappa: Cohen's, of relevant (from grade 1) or not; weighted: of grades, by squared distances."
-        header = ("judges", "documents", *(f"only {judge}" for judge in self.judges), "same", "kappa", "weighted")
-        shown = (self.documents, *self.alone, Marked(100 * self.same, ".1f", " %"), self.kappa, self.weighted_kappa)
+        header = ("judges", "documents", *(f"only {judge}" for judge in self.judges), "kappa", "weighted")
+        shown = (self.documents, *self.alone, self.kappa, self.weighted_kappa)
         tables = [Table(note, header, [(" and ".join(self.judges), *shown)])]
         return [*tables, rankings_table(self.rankings)] if self.rankings else tables
 
@@ -58,18 +57,10 @@ def compare_judgements(
     pairs = [(grade, second[qid][d]) for qid in common for d, grade in first[qid].items() if d in second[qid]]
     mine, other = np.array(pairs, np.int64).reshape(-1, 2).T
     alone = [sum(len(of[qid]) for qid in common) - len(pairs) for of in qrels]
-    same = float(((mine > 0) == (other > 0)).mean()) if pairs else 0.0
     one, two = (_means(of, {*common}) for of in scores)
     rankings = [correlate(f"{name}, {judges[0]}", f"{name}, {judges[1]}", one[name], two[name]) for name in one]
-    return Agreement(
-        judges,
-        len(pairs),
-        (alone[0], alone[1]),
-        same,
-        cohen_kappa((mine > 0).astype(int), (other > 0).astype(int)) if pairs else None,
-        cohen_kappa(mine, other) if pairs else None,
-        tuple(rankings) if len(scores[0]) > 1 else (),
-    )
+    kappas = cohen_kappa((mine > 0).astype(int), (other > 0).astype(int)), cohen_kappa(mine, other)
+    return Agreement(judges, len(pairs), tuple(alone), *kappas, tuple(rankings) if len(scores[0]) > 1 else ())
 
 
 def compare_measures(scores: Mapping[str, Scores]) -> tuple[RankCorrelation, ...]:
@@ -90,9 +81,7 @@ def _means(scores: Mapping[str, Scores], qids: set[str] | None = None) -> dict[s
 def rankings_table(correlations: Sequence[RankCorrelation]) -> Table:
     """Report rank correlations."""
     note = "tau: Kendall's tau-b of two rankings of the runs; tau-AP: of the second ranking, whose top counts most."
-    return Table(
-        note, ("first", "second", "tau", "tau-AP"), [(c.first, c.second, c.tau, c.tau_ap) for c in correlations]
-    )
+    return Table(note, ("first", "second", "tau", "tau-AP"), list(correlations))
 
 
 def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) -> RankCorrelation:
@@ -105,6 +94,8 @@ def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) 
 
 def cohen_kappa(first: IntArray, second: IntArray) -> float | None:
     """Return Cohen's kappa by squared distances of grades (Cohen 1968), which of 0 and 1 is the unweighted one."""
+    if not len(first):
+        return None
     chance = float((first**2).mean() + (second**2).mean() - 2 * first.mean() * second.mean())
     return 1 - float(((first - second) ** 2).mean()) / chance if chance else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from greylag.core.checks import check_counts
-from greylag.core.foreign import as_qrels
 from greylag.core.guidance import guided
 from greylag.core.tables import Printed, Table
 from greylag.errors import ParameterError
 from greylag.evaluation.teams import Teams, assign_teams
-from greylag.ranking import Ranking, Run, as_run
+from greylag.ranking import Run, as_run
+from greylag.trec import read_qrels
 from greylag.trec.runs import RunParts
 
 
@@ -56,8 +56,7 @@ def pool_runs(
 ) -> JudgingPool:
     """Pool the top documents of each run, or of each team, for each topic.
 
-    A team's runs are merged rank by rank, its first run first, until `depth` different documents are there: a team
-    with ten runs has as many as a team with one, whose documents are the top `depth` of its run.
+    A team's runs are merged rank by rank, its first run first, until `depth` different documents are there.
 
     Parameters
     ----------
@@ -79,49 +78,39 @@ def pool_runs(
     if isinstance(runs, Run) or not isinstance(runs, Mapping):
         raise ParameterError("runs are by name: pass {'bm25': run, 'mine': other}")
     tops = {name: _top(run, depth) for name, run in runs.items()}
-    of_run = assign_teams(
-        {name: (top.tag, name) for name, top in tops.items()}, {n: n for n in runs} if teams is None else teams
-    )
-    known = {} if judged is None else as_qrels(judged)
-    counts, documents, judged_before, omitted = {name: Counter[str]() for name in tops}, {}, 0, 0
+    labels = {name: (top.tag, name) for name, top in tops.items()}
+    of_run = {name: name for name in runs} if teams is None else assign_teams(labels, teams)
+    known = {} if judged is None else read_qrels(judged)
+    counts, documents = {name: [0] * 4 for name in tops}, dict[str, tuple[str, ...]]()
+    total = Counter[str]()
     for qid in dict.fromkeys(chain.from_iterable(tops.values())):
         ranked = {name: top[qid] for name, top in tops.items() if qid in top}
-        pooled = {
-            team: {*_merged((one for name, one in ranked.items() if of_run[name] == team), depth)}
-            for team in dict.fromkeys(map(of_run.__getitem__, ranked))
-        }
+        pooled = dict[str, set[str]]()
+        for team in {of_run[name] for name in ranked}:
+            by_rank = zip_longest(*(one.docids for name, one in ranked.items() if of_run[name] == team))
+            pooled[team] = {*islice(dict.fromkeys(filter(None, chain.from_iterable(by_rank))), depth)}
         holders = Counter(chain.from_iterable(pooled.values()))
         before = holders.keys() & known.get(qid, {}).keys()
         rest = sorted(holders.keys() - before)
         if sample is not None and len(rest) > sample:
             drawn = np.random.default_rng([seed, *qid.encode()]).choice(len(rest), sample, replace=False)
-            omitted += len(rest) - sample
+            total["omitted"] += len(rest) - sample
             rest = [rest[place] for place in sorted(drawn.tolist())]
-        judged_before += len(before)
+        total["judged"] += len(before)
         documents[qid] = tuple(rest)
         for name, ranking in ranked.items():
             own = pooled[of_run[name]].intersection(ranking.docids)
-            alone = sum(holders[docid] == 1 for docid in own)
-            counts[name] += Counter(
-                pooled=len(own), alone=alone, judged=len(own & before), left=len(own.intersection(rest))
-            )
-    rows = {n: (of_run[n], of["pooled"], of["alone"], of["judged"], of["left"]) for n, of in counts.items()}
-    return JudgingPool(documents, judged_before, omitted, rows)
+            alone = {docid for docid in own if holders[docid] == 1}
+            for kind, docids in enumerate((own, alone, own & before, own.intersection(rest))):
+                counts[name][kind] += len(docids)
+    rows: dict[str, tuple[str | int, ...]] = {name: (of_run[name], *of) for name, of in counts.items()}
+    return JudgingPool(documents, total["judged"], total["omitted"], rows)
 
 
 def _top(run: Any, depth: int) -> Run:
     """Return the top documents of a run, of whose file no others are kept."""
-    if isinstance(run, str | Path | RunParts):
-        parts = run if isinstance(run, RunParts) else RunParts(run)
-        return parts.apply(lambda read: _joined([part.head(depth) for part in read]))
-    return as_run(run).head(depth)
-
-
-def _joined(parts: list[Run]) -> Run:
-    return Run(tuple(ranking for part in parts for ranking in part.rankings), parts[0].tag)
-
-
-def _merged(rankings: Iterable[Ranking], depth: int) -> Iterable[str]:
-    """Return the first different documents of rankings, rank by rank."""
-    by_rank = chain.from_iterable(zip_longest(*(ranking.docids for ranking in rankings)))
-    return islice(dict.fromkeys(docid for docid in by_rank if docid is not None), depth)
+    if not isinstance(run, str | Path | RunParts):
+        return as_run(run).head(depth)
+    parts = run if isinstance(run, RunParts) else RunParts(run)
+    tops = parts.apply(lambda read: [part.head(depth) for part in read])
+    return Run(tuple(chain.from_iterable(top.rankings for top in tops)), tops[0].tag)

@@ -85,18 +85,15 @@ def best_of_many(scores: Mapping[str, Scores], baseline: str, *, rule: Rule | No
     baseline : str
         One of the names.
     rule : callable, optional
-        By default, the system with the best mean is chosen, of equally good ones the first. A rule may make systems
-        that are not in `scores`, such as averages; all that it does by scores, it has to do by those of the given
-        queries.
+        By default, the first system with the best mean is chosen. A rule may make systems that are not in `scores`,
+        such as averages, by the scores of the given queries alone.
     seed : int >= 0, default 0
         Of the folds and the signs.
 
     References
     ----------
     Hansen, A test for superior predictive ability, Journal of Business & Economic Statistics 23, 2005. Westfall and
-    Young, Resampling-Based Multiple Testing, Wiley 1993, section 2.3. The problem: Tsamardinos, Greasidou
-    and Borboudakis, Bootstrapping the out-of-sample predictions for efficient and accurate cross-validation, Machine
-    Learning 107, 2018.
+    Young, Resampling-Based Multiple Testing, Wiley 1993, section 2.3. Tsamardinos et al., Machine Learning 107, 2018.
     """
     check_comparable(scores)
     names, first = list(scores), next(iter(scores.values()))

@@ -335,9 +335,8 @@ def compare_scores(
 
     References
     ----------
-    Smucker, Allan and Carterette, A comparison of statistical significance tests for information retrieval evaluation,
-    CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018. Benjamini and Hochberg,
-    Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
+    Smucker, Allan and Carterette, CIKM 2007. Sakai, Laboratory Experiments in Information Retrieval, Springer 2018.
+    Benjamini and Hochberg, Controlling the false discovery rate, Journal of the Royal Statistical Society B, 1995.
     """
     design = Design(test, alternative, correction, seed, margin, all_pairs=baseline is None and pairs is None)
     return compare_collections({"": scores}, pairs, baseline, design)[""]
@@ -407,21 +406,17 @@ def _tukey(
         variance, freedom = residual_variance(values)
         error = math.sqrt(2 * variance / values.shape[1])
         critical = tukey_critical(len(values), freedom, families)
-        shown = figures(0.0, error, freedom + 1, critical, critical)
+        powers = figures(0.0, error, freedom + 1, critical, critical)
         differences = np.round([found[place].difference for place in places], DIFFERENCE_DECIMALS)
         # Without a residual, any test finds any difference.
         t = differences / error if error else np.where(differences, np.copysign(np.inf, differences), 0.0)
-        p_values = tukey_p(np.abs(t), len(values), freedom)
-        for place, statistic, p in zip(places, t.tolist(), p_values.tolist(), strict=True):
+        tested = zip(places, t.tolist(), tukey_p(np.abs(t), len(values), freedom).tolist(), strict=True)
+        for place, statistic, p in tested:
             difference = found[place].difference
-            found[place] = replace(
-                found[place],
-                effect_size=difference / math.sqrt(variance) if variance else None,
-                **{**shown, "interval": (difference - critical * error, difference + critical * error)},
-                statistic=statistic,
-                p=p,
-                corrected_p=min(1.0, families * p),
-            )
+            shown = {**powers, "interval": (difference - critical * error, difference + critical * error)}
+            effect, corrected = difference / math.sqrt(variance) if variance else None, min(1.0, families * p)
+            changed = {**shown, "effect_size": effect, "statistic": statistic, "p": p, "corrected_p": corrected}
+            found[place] = replace(found[place], **changed)
     return found
 
 
@@ -560,8 +555,7 @@ def equivalence_test(
 
     Two one-sided t-tests: with the mean m, the standard error e and n - 1 degrees of freedom, p is the larger of
     P(T > (m + margin) / e) and P(T > (margin - m) / e). It is below 0.05 if and only if the 90 % interval of m by
-    Student's t is within (-margin, margin). That a difference is not significant does not show that it is small; this
-    does.
+    Student's t is within (-margin, margin).
 
     Parameters
     ----------
@@ -574,8 +568,7 @@ def equivalence_test(
 
     References
     ----------
-    Schuirmann, A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence
-    of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics, 1987.
+    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
     """
     check_positive(margin=margin)
     check_choice("alternative", alternative, get_args(Alternative))

@@ -63,7 +63,6 @@ def test_real_runs_by_two_measures_and_by_two_assessors(data):
     agreed = compare_judgements(("nist", "new"), (qrels, other), (scores, theirs))
     assert (agreed.documents, agreed.alone) == (sum(map(len, other.values())) - 1, (0, 1))
     both = np.array([(qrels[q][d], g) for q, of in other.items() for d, g in of.items() if d in qrels[q]])
-    assert agreed.same == ((both[:, 0] > 0) == (both[:, 1] > 0)).mean()
     assert agreed.kappa == pytest.approx(cohen_kappa_score(*(both > 0).T))
     assert agreed.weighted_kappa == pytest.approx(cohen_kappa_score(*both.T, weights="quadratic"))
     ap = [[evaluate(run, {q: of[q] for q in other}, ["AP"]).means[0] for run in runs.values()] for of in (qrels, other)]
