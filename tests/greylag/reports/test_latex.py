@@ -22,7 +22,7 @@ CMR10 = {
 """The widths of characters in the font of article, in points, as TeX has them, rounded up."""
 WIDTHS = {letter: width for width, letters in CMR10.items() for letter in letters}
 RAISED = 4.4  # of the widest of the letters a to f and * in the 7 point font of signs
-BOLD = 5.75  # of a bold digit
+BOLD = 1.15  # times the width of a digit or point
 COMMANDS = set(
     "begin end centering caption label footnotesize setlength tabcolsep toprule midrule bottomrule multicolumn emph "
     "mathbf par smallskip raggedright textless textbackslash textasciitilde textasciicircum textgreater".split()
@@ -34,7 +34,7 @@ def points(cell):
     """Return the width of a cell in a font of 10 points."""
     if number := CELL.fullmatch(cell):
         signs = max(len(number[3] or ""), len(number[4] or ""))
-        return len(number[2]) * (BOLD if number[1] else 5.01) + signs * RAISED + 0.5 * bool(signs)
+        return sum(map(WIDTHS.get, number[2])) * (BOLD if number[1] else 1) + signs * RAISED + 0.5 * bool(signs)
     return sum(WIDTHS[letter] for letter in cell.replace("\\_", "_"))
 
 
