@@ -9,6 +9,7 @@ from .index import PositionalIndex as PositionalIndex
 from .index.lucene import LuceneIndex as LuceneIndex
 from .index.lucene import build_index as build_index
 from .learning import ListwiseRegression as ListwiseRegression
+from .learning import read_letor as read_letor
 from .passages import Reranker as Reranker
 from .passages import rerank as rerank
 from .pipeline import Stage as Stage

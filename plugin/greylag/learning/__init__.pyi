@@ -2,6 +2,7 @@ from .coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .data import RankingData as RankingData
 from .data import linear_scores as linear_scores
 from .data import useful_features as useful_features
+from .estimator import RankEstimator as RankEstimator
 from .extraction import CountedRankings as CountedRankings
 from .extraction import judged_topics as judged_topics
 from .extraction import training_data as training_data
@@ -12,6 +13,7 @@ from .learner import after_each_round as after_each_round
 from .letor import listed_grades as listed_grades
 from .letor import listed_run as listed_run
 from .letor import read_features as read_features
+from .letor import read_letor as read_letor
 from .letor import write_features as write_features
 from .listwise import ListwiseRegression as ListwiseRegression
 from .preselect import MMRPreselection as MMRPreselection

@@ -187,6 +187,9 @@ def read_features(path: str | Path, qrels: Judgements | None = None) -> RankingD
     return data
 
 
+read_letor = read_features  # what users of LETOR look for
+
+
 def is_feature_file(path: str | Path) -> bool:
     """Return whether a file, unless it is a pipe, begins with a row of LETOR text after its comments."""
     if not is_file(path):

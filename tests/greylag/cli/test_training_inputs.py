@@ -1,5 +1,6 @@
 """Training without an index on the command line: runs, and feature files."""
 
+import json
 import re
 
 import numpy as np
@@ -128,6 +129,32 @@ def test_refusals_with_files(refused, files, tmp_path, words, reason):
     for name, path in (("TRAIN", train), ("TEST", test), ("WIDE", wide)):
         words = words.replace(name, str(path))
     assert reason in refused(f"train --out TMP/x {words}")
+
+
+@pytest.mark.parametrize("model", ["mrf(max_features=2)", "lambdamart(trees=9,min_documents=5)"])
+def test_documents_of_a_file_are_explained(command, refused, files, tmp_path, model):
+    pytest.importorskip("lightgbm", reason="needs LightGBM")
+    train, test = files
+    learned, scores = tmp_path / "m.json", tmp_path / "x.scores"
+    assert command("train", "--letor", train, "--model", model, "--out", learned)[0] == 0
+    assert command("rerank", "--letor", test, "--model", learned, "--out", scores)[0] == 0
+    words = ["explain", learned, "--letor", test, "--qid", "102", "--docid", "d102-3"]
+    code, told, err = command(*words, "--format", "json")
+    assert (code, err) == (0, "")
+    (one,) = json.loads(told)
+    assert one["score"] == float(scores.read_text().split()[15 + 3])
+    assert sum(share["contribution"] for share in one["features"]) == pytest.approx(one["score"], abs=1e-12)
+    code, told, err = command(*words, "--docid", "d102-4")
+    assert (code, "Query 102, document d102-3 against d102-4" in told) == (0, True)
+    for wrong, reason in (
+        (["--letor", test, "--qid", "1", "--docid", "d1-1"], "topic '1' is not in"),
+        (["--letor", test, "--qid", "102", "--docid", "d1"], "'d1' is not ranked for query 102"),
+        (["--letor", test, "--qid", "102"], "give --docid, too"),
+        (["--letor", test, "--qid", "102", "--docid", "d", "--run", test], "--letor excludes --run"),
+        (["--qid", "102", "--docid", "d"], "give --index, --topics (or --letor)"),
+    ):
+        assert reason in refused("explain", learned, *wrong), wrong
+    assert "--letor needs a model of the columns" in refused("explain", "general", *words[2:])
 
 
 @pytest.fixture

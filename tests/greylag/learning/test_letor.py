@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
+import greylag
 from greylag.errors import FormatError, ParameterError
 from greylag.features.extract import FeatureExtractor
 from greylag.features.spec import candidate_pool
@@ -333,4 +334,4 @@ def test_features_are_numbered_from_0_if_a_line_has_it(block, tmp_path, monkeypa
     np.testing.assert_array_equal(read_features(tmp_path / "f.txt").X, expected[:, 1:])
     assert not caplog.messages
     (tmp_path / "f.txt").write_text(f"# 1=bm25 3=age\n{text}")
-    assert read_features(tmp_path / "f.txt").names == ("0", "bm25", "2", "age")
+    assert greylag.read_letor(tmp_path / "f.txt").names == ("0", "bm25", "2", "age")
