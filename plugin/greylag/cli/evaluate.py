@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -21,6 +21,8 @@ from greylag.reports.names import Naming, name_runs
 from greylag.trec.runs import RunParts, run_tag
 
 _log = logging.getLogger("greylag")
+FAILED = 3
+"""The exit code of a gate that fails."""
 RULES = [
     Rule(
         ("--unjudged",),
@@ -38,6 +40,8 @@ RULES = [
     Rule(("--best-of-team",), ("--teams",), (), "the teams of runs"),
     Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
     Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
+    Rule(("--fail-if",), ("--baseline",), ("--collection", "--predicted", "--per-query"), "it holds runs against one"),
+    Rule(("--categories",), (), ("--collection", "--predicted"), "they are of the topics of one collection"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
 
@@ -72,7 +76,9 @@ Collections = Annotated[
     ),
 ]
 Baseline = Annotated[
-    list[str] | None, typer.Option("--baseline", help="TREC run to compare with; can be repeated."), NAMED_FILES
+    list[str] | None,
+    typer.Option("--baseline", help="TREC run, or JSON of an earlier evaluation, to compare with; can be repeated."),
+    NAMED_FILES,
 ]
 AllPairs = Annotated[bool, typer.Option("--all-pairs", help="Compare every run with every other.")]
 TheTest = Annotated[Test, typer.Option("--test", help="Paired significance test.")]
@@ -113,6 +119,23 @@ TheForm = Annotated[
 TheNames = Annotated[
     Naming, typer.Option("--names", help="Name runs by path or, where these differ, by file without .run, or by tag.")
 ]
+TheOrder = Annotated[
+    Literal["best", "given"],
+    typer.Option("--order", help="Order of runs, after baselines: best first by the first measure, or as given."),
+]
+Categories = Annotated[
+    Path | None,
+    typer.Option("--categories", help="Also show means by category of topics: lines of qid and category, TSV or CSV."),
+]
+FailIf = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-if",
+        metavar="lower|worse|MARGIN",
+        help=f"Exit with {FAILED} if a mean is lower than the baseline's; is shown to be; or is not shown to be at "
+        "most MARGIN lower, such as 0.01. On all topics and on each of --categories.",
+    ),
+]
 TheFigure = Annotated[
     Path | None,
     typer.Option(
@@ -145,6 +168,9 @@ def evaluate(
     per_query: PerQuery = False,
     form: TheForm = "text",
     names: TheNames = "path",
+    order: TheOrder = "best",
+    categories: Categories = None,
+    fail_if: FailIf = None,
     out_figure: TheFigure = None,
     subtopics: BySubtopic = False,
 ) -> None:
@@ -177,6 +203,9 @@ def evaluate(
         correction=correction,
         margin=margin,
         unjudged=unjudged,
+        categories=categories,
+        fail_if=fail_if,
+        order=order,
         predicted=predicted and shared.qrels(predicted, topics=topics),
         other_qrels=other_qrels and shared.qrels(other_qrels, topics=topics),
         tau=tau,
@@ -190,6 +219,8 @@ def evaluate(
 
         write_figure(out_figure, changes_figure([(found.scores, found.significance)]))
     write_line(found.format(form, per_query=per_query))
+    if found.gate and not found.gate.passed:
+        raise typer.Exit(FAILED)
 
 
 def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, subtopics: bool) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from string import ascii_letters
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from greylag.core.checks import check_choice, naming
 from greylag.core.citations import cite
@@ -67,9 +67,14 @@ from greylag.evaluation.significance import (
 )
 from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
-from greylag.reports.names import short_names
+from greylag.reports.categories import by_category, category_table, read_categories
+from greylag.reports.categories import to_dict as means_by_category
+from greylag.reports.earlier import digests, is_evaluation, read_earlier
+from greylag.reports.gate import Gate, check_gate, parse_fail_if
+from greylag.reports.names import name_runs, short_names
 from greylag.reports.parts import Tested, joint_comparisons, joint_means, paper_note, paper_table, stacked
 from greylag.reports.scores import (
+    best_first,
     equivalence_note,
     has_many_pairs,
     means_table,
@@ -120,6 +125,14 @@ class Evaluation:
     parts : mapping, optional
         Evaluations by collection, whose p are corrected together. With the same runs and measures, they are the columns
         of one table; else each has its own.
+    verdict : str, default ""
+        What the comparisons by the first measure show, in a paragraph, which text ends with.
+    categories : mapping, optional
+        Scores by category of topics, whose means are a table.
+    gate : Gate, optional
+        What is checked for an exit code; text has nothing else.
+    judgements : mapping, optional
+        Adds their SHA-256 to JSON, so that a later evaluation can be compared with this one.
     """
 
     scores: Mapping[str, Scores]
@@ -132,6 +145,10 @@ class Evaluation:
     rankings: tuple[RankCorrelation, ...] = ()
     best_of: Mapping[str, str] | None = None
     parts: Mapping[str, Evaluation] = field(default_factory=dict)
+    verdict: str = ""
+    categories: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
+    gate: Gate | None = None
+    judgements: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -178,6 +195,7 @@ class Evaluation:
             measure = next(iter(self.scores.values())).measures[0]
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
         notes.append(unjudged_note(self.unjudged or {}))
+        others += [category_table(self.scores, self.categories)] if self.categories and not per_query else []
         return [
             replace(first, caption="\n".join(filter(None, notes))),
             *others,
@@ -244,6 +262,9 @@ class Evaluation:
         content = to_dict(self.scores, self.significance)
         content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
         content |= {"best_of": self.best_of} if self.best_of else {}
+        content |= {"digests": digests(self.judgements)} if self.judgements else {}
+        content |= {"categories": means_by_category(self.categories)} if self.categories else {}
+        content |= {"gate": self.gate.to_dict()} if self.gate else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
     def to_latex(self, *, per_query: bool = False) -> str:
@@ -266,9 +287,12 @@ class Evaluation:
 
 
 def _text(found: Evaluation, per_query: bool) -> str:
-    """Format tables with their captions below all of them."""
+    """Format tables with their captions and the verdict below all of them; of a gate, its checks alone."""
+    if found.gate:
+        return f"{found.gate}\n"
     tables = found.tables(per_query=per_query)
-    notes = dict.fromkeys(table.caption for table in tables if table.caption)
+    notes = [*dict.fromkeys(table.caption for table in tables if table.caption)]
+    notes += [f"\n{found.verdict}"] if found.verdict and not per_query else []
     return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
 
 
@@ -369,6 +393,9 @@ def compare(
     tau: bool = False,
     teams: Teams | None = None,
     best_of_team: bool = False,
+    categories: Mapping[str, str] | str | Path | None = None,
+    fail_if: str | float | None = None,
+    order: Literal["best", "given"] = "best",
     read: Callable[[Any], Run | RunParts] = RunParts,
 ) -> Evaluation:
     """Score runs and, with a baseline or for all pairs, test their differences, as ``greylag evaluate`` does.
@@ -376,7 +403,9 @@ def compare(
     Parameters
     ----------
     runs : mapping of str to Run, path, or a run that `evaluate` takes
-        Runs by name, in the order of the result. All are read and scored before one is refused. Or, without `qrels`,
+        Runs by name, or a list of files or of `Run`, by their tags where these differ. All are read and scored before
+        one is refused. JSON of an earlier evaluation is the run that it scored, by the same judgements and measures;
+        of several, the one of this name. Or, without `qrels`,
         pairs of runs by name and judgements, by name of collection: ``{"nfcorpus": (runs, qrels), ...}``. All have runs
         of the same names, and p is corrected over all collections together.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
@@ -402,27 +431,36 @@ def compare(
         Teams of runs, as `pool_runs` takes them: "own" and "without own" are a whole team's.
     best_of_team : bool, default False
         Show and test the best run of each team by the first measure, and the baselines.
+    categories : mapping of qid to category, or path, optional
+        Add means by category. A file has lines of qid and category, parted by a tab or as CSV.
+    fail_if : {"lower", "worse"} or float > 0, optional
+        Add a `gate`, with each run, measure, and category with all topics a check. It fails if a mean is lower than the
+        baseline's; if it is shown to be, by a one-sided test; or if it is not shown to be above the baseline's minus
+        this margin, in units of the measure: non-inferiority, by a one-sided paired t-test. p is corrected over all
+        checks.
+    order : {"best", "given"}, default "best"
+        Put runs in the order of their means by the first measure, after the baselines, or leave them.
     read : callable, optional
         Reads the paths among the runs, such as `read_run`. By default, a run is scored as it is read, and not kept in
         memory, if the lines of its queries are together, and if nothing looks at all runs or all topics at once:
         `unjudged`, `predicted`, `other_qrels`, judgements by subtopic, ERR and measures of ir_measures.
     """
+    if isinstance(runs, list | tuple) and all(isinstance(run, Run | str | Path) for run in runs):
+        runs = dict(name_runs([(None, Path(run) if isinstance(run, str) else run) for run in runs], "tag"))
     collections, baselines = _collections(runs, qrels), as_baselines(baseline)
-    if baselines and all_pairs:
-        raise ParameterError(f"all_pairs has no baseline: leave one of the two out, all_pairs or {baselines[0]!r}")
-    if len(baselines) > len(ascii_letters):
-        raise ParameterError(f"{len(baselines)} baselines have no letters: give at most {len(ascii_letters)}")
+    check_choice("order", order, ("best", "given"))
     for of_one, _ in collections.values():
         check_baselines(baselines, of_one)
-    if predicted is not None and (all_pairs or unjudged or margin is not None or test != "t"):
-        raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
-    if predicted is not None and (len(baselines) > 1 or qrels is None):
-        raise ParameterError("predicted judgements are of one collection, with one baseline at most: compare in turn")
+    _check_options(baselines, all_pairs, predicted, (unjudged, margin, test), single=qrels is not None)
     views = _Views(unjudged, other_qrels, tau, teams, best_of_team)
-    if any((other_qrels is not None, tau, best_of_team)) and (predicted is not None or qrels is None):
-        raise ParameterError("other_qrels, tau and best_of_team are of one collection, without predicted judgements")
+    asked = any(one is not None for one in (other_qrels, categories, fail_if)) or tau or best_of_team
+    if asked and (predicted is not None or qrels is None):
+        views_of_one = "other_qrels, tau, best_of_team, categories and fail_if"
+        raise ParameterError(f"{views_of_one} are of one collection, without predicted judgements")
     if best_of_team and teams is None:
         raise ParameterError("best_of_team needs teams")
+    rule = None if fail_if is None else parse_fail_if(fail_if, baselines)
+    named = {} if categories is None else read_categories(categories)
     # Before runs are read, so that nothing stops after the work for a reason that was known before.
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
     judged = {name: _judged(of_one, measures, predicted) for name, (_, of_one) in collections.items()}
@@ -430,6 +468,9 @@ def compare(
     for name, (of_one, _) in collections.items():
         with naming(f"collection {name}") if name else nullcontext():
             parts[name] = _scored(of_one, judged[name], baselines, design, views=views, read=read)
+    if order == "best":
+        names = best_first(next(iter(parts.values())).scores, baselines)
+        parts = {name: replace(part, scores={run: part.scores[run] for run in names}) for name, part in parts.items()}
     if predicted is None and (baselines or all_pairs):
         tests = compare_collections({name: part.scores for name, part in parts.items()}, None, baselines, design)
         for name, part in parts.items():
@@ -438,7 +479,33 @@ def compare(
     for name, part in parts.items():
         for warning in part.warnings:
             _log.warning("%s", f"{name}: {warning}" if name else warning)
-    return Evaluation({}, parts=parts) if qrels is None else parts[""]
+    if qrels is None:
+        return Evaluation({}, parts=parts)
+    return _with_views(replace(parts[""], judgements=judged[""].qrels), named, rule)
+
+
+def _check_options(
+    baselines: Sequence[str], all_pairs: bool, predicted: Any, options: tuple[bool, float | None, Test], *, single: bool
+) -> None:
+    """Raise `ParameterError` for options of `compare` that exclude each other."""
+    if baselines and all_pairs:
+        raise ParameterError(f"all_pairs has no baseline: leave one of the two out, all_pairs or {baselines[0]!r}")
+    if len(baselines) > len(ascii_letters):
+        raise ParameterError(f"{len(baselines)} baselines have no letters: give at most {len(ascii_letters)}")
+    if predicted is not None and (all_pairs or options != (False, None, "t")):
+        raise ParameterError("predicted judgements exclude all_pairs, unjudged, margin and test: leave these out")
+    if predicted is not None and (len(baselines) > 1 or not single):
+        raise ParameterError("predicted judgements are of one collection, with one baseline at most: compare in turn")
+
+
+def _with_views(found: Evaluation, categories: Mapping[str, str], rule: str | float | None) -> Evaluation:
+    """Add the verdict, means by category and a gate."""
+    scores, tests = found.scores, found.significance
+    parts = by_category(scores, categories) if categories else {}
+    if tests is None:
+        return replace(found, categories=parts)
+    gate = check_gate({"all": scores} | parts, tests, rule) if rule is not None else None
+    return replace(found, verdict=verdict([(scores, tests)]), categories=parts, gate=gate)
 
 
 def _collections(runs: Any, qrels: Any) -> dict[str, tuple[Mapping[str, Any], Any]]:
@@ -525,6 +592,11 @@ def _scored(
     once = not (judged.by_subtopic or views.unjudged or predicted or views.other is not None) and by_query_alone(parsed)
     for name, run in runs.items():
         try:
+            if isinstance(run, str | Path) and is_evaluation(run):
+                if predicted or views.unjudged or views.other is not None or views.teams is not None:
+                    raise ParameterError(f"{run} has scores and no documents, which the other options need: give a run")
+                scores[name] = read_earlier(run, name, qrels, parsed)
+                continue
             one = read(run) if isinstance(run, str | Path) else as_run(run)
             opened[name], rankings[name], scored = _opened(one, qrels, parsed, score, once=once)
             with naming(name):
@@ -545,7 +617,7 @@ def _scored(
     by_run = {name: score(run, qrels, ["Judged@10"]) for name, run in opened.items()}
     judged_at_10 = {name: one.values[one.ranked, 0] for name, one in by_run.items()}  # of queries with documents
     shares = {name: 1 - float(values.mean()) if len(values) else 0.0 for name, values in judged_at_10.items()}
-    warnings += _unjudged_lead(shares, baselines)
+    warnings += _unjudged_lead(shares, [name for name in baselines if name in shares]) if shares else []
     tags = {name: (run.tag, name) for name, run in opened.items()}
     teams = None if views.teams is None else assign_teams(tags, views.teams)
     agreement: Agreement | None = None
@@ -555,7 +627,7 @@ def _scored(
     kept = best_runs(scores, teams, baselines) if teams and views.best_of_team else [*scores]
     return Evaluation(
         {name: scores[name] for name in kept},
-        unjudged={name: shares[name] for name in kept},
+        unjudged={name: shares[name] for name in kept if name in shares},
         holes=score_holes(opened, qrels, parsed, teams) if views.unjudged else None,
         warnings=tuple(warnings),
         agreement=agreement,

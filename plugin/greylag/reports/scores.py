@@ -132,6 +132,11 @@ def ranked(scores: Mapping[str, Scores]) -> dict[str, int]:
     return {name: 1 + sum(other < values[name] for other in values.values()) for name in sorted(values, key=values.get)}  # type: ignore[arg-type]
 
 
+def best_first(scores: Mapping[str, Scores], baselines: Sequence[str]) -> list[str]:
+    """Order runs by the first measure, the baselines before all others, which are held against them."""
+    return [*baselines, *(name for name in ranked(scores) if name not in baselines)]
+
+
 def group_letters(scores: Mapping[str, Scores], significance: Significance) -> dict[tuple[str, Measure], str]:
     """Return letters by run and measure such that two runs share one exactly if they do not differ significantly.
 

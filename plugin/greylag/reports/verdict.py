@@ -66,5 +66,5 @@ def _of_best(best: str, mean: str, comparisons: Sequence[Comparison]) -> str:
         finding: few_names([name for name, beaten in others.items() if beaten == significant], " and ")
         for finding, significant in ((FINDINGS[1], True), ("not shown to be better than", False))
     }
-    told = " and ".join(f"{finding} {names}" for finding, names in findings.items() if names)
+    told = "; it is ".join(f"{finding} {names}" for finding, names in findings.items() if names)
     return f"{best} has the best mean, {mean}, and is {told}"

@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +149,35 @@ def test_names_of_files_and_tags_where_they_differ(command, refused, made, half,
     assert names("file", *runs, "--baseline", "a.b") == ["a.b", "bm25", "half"]
     assert names("path", *runs) == [*map(str, runs)]
     assert "no-such.run" in refused(*words, "tag", *runs, "no-such.run")
+
+
+def test_a_workflow_passes_and_fails(command, made, half, tmp_path, monkeypatch):
+    """The last command of the workflow on the page of the gate, as a shell of a build server runs it."""
+    page = (Path(__file__).parents[3] / "plugin" / "docs" / "how-to" / "gate.md").read_text()
+    workflow = yaml.safe_load(re.search("```yaml\n(.*?)```", page, re.DOTALL)[1])
+    gate = workflow["jobs"]["gate"]["steps"][-1]["run"]
+    shutil.copy(made / "qrels.txt", tmp_path)
+    first = re.search(r"^greylag .*(?= > accepted.json)", page, re.MULTILINE)[0]
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(made / "bm25.run", "bm25.run")
+    Path("accepted.json").write_text(command(*first.split()[1:])[1])
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for run_file, code in ((made / "bm25.run", 0), (half, 3)):
+        shutil.copy(run_file, "new.run")
+        done = run(["bash", "-e", "-c", gate], env={**os.environ, "PATH": path})
+        assert done.returncode == code, done.stderr
+        assert done.stdout.startswith(f"gate {'failed: 2' if code else 'passed: 0'} of 2 checks fail")
+        assert len((done.stdout + done.stderr).splitlines()) <= 10
+
+
+def test_a_gate_by_category(command, refused, made, half, tmp_path):
+    qids = [line.split("\t")[0] for line in (made / "topics.tsv").read_text().splitlines()]
+    (tmp_path / "of.csv").write_text("".join(f"{qid},{'ab'[n % 2]}\n" for n, qid in enumerate(qids)))
+    words = ["evaluate", "--qrels", made / "qrels.txt", half, "-m", "AP", "--categories", tmp_path / "of.csv"]
+    code, out, _ = command(*words, "--baseline", made / "bm25.run", "--fail-if", "worse")
+    assert (code, {line.split()[0] for line in out.splitlines()[2:]}) == (3, {"all", "a", "b"})
+    assert command(*words, "--baseline", half, "--fail-if", "lower", made / "bm25.run")[0] == 0
+    assert "--baseline" in refused(*words, "--fail-if", "worse")
 
 
 def test_lenient_reading_warns(command, refused, made, tmp_path):

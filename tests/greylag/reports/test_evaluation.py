@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -33,7 +34,8 @@ def test_runs_are_taken_as_they_come(runs, tmp_path):
     for other in (tmp_path / "two.run", str(tmp_path / "two.run"), runs["two"].to_dict(), runs["two"].to_frame()):
         assert str(compare({**runs, "two": other}, QRELS, NAMES, baseline="one")) == str(found)
     expected = {name: evaluate(run, QRELS, NAMES) for name, run in runs.items()}
-    assert found.to_dict() == Evaluation(expected, compare_scores(expected, "one"), found.unjudged).to_dict()
+    again = Evaluation(expected, compare_scores(expected, "one"), found.unjudged, judgements=QRELS)
+    assert found.to_dict() == again.to_dict()
     assert compare(runs, QRELS, NAMES).significance is None
     assert len(compare(runs, QRELS, NAMES, all_pairs=True).significance.comparisons) == 2
 
@@ -130,6 +132,13 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, JUDGED, baseline="a", all_pairs=True), ("all_pairs", "'a'")),
         *((lambda name=name: compare({name: "no.run", "b": RUN}, JUDGED), (repr(name), "line")) for name in ODD_NAMES),
         (lambda: Evaluation({1: evaluate(RUN, JUDGED)}), ("int 1",)),  # type: ignore[dict-item]
+        (lambda: compare(TWO, JUDGED, fail_if="lower"), ("fail_if", "baseline")),
+        (lambda: compare(TWO, JUDGED, fail_if="low", baseline="a"), ("fail_if", "'low'")),
+        (lambda: compare(TWO, JUDGED, fail_if=0.1, baseline="a", predicted=JUDGED), ("fail_if",)),
+        (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "one")),
+        (lambda: compare(TWO, JUDGED, categories={"9": "x"}), ("'9'",)),
+        (lambda: compare(TWO, JUDGED, categories={"1": "x"}, fail_if=0.1, baseline="a"), ("x is one topic",)),
+        (lambda: compare(TWO, JUDGED, order="worst"), ("order", "'worst'")),
         (lambda: compare(TWO, JUDGED, test="z"), ("test", "'z'")),
         (lambda: compare(TWO, JUDGED, all_pairs=True, margin=0), ("margin",)),
         (lambda: compare(TWO, JUDGED, ["alpha-nDCG@5"]), ("alpha-nDCG@5", "read_subtopic_qrels")),
@@ -159,6 +168,30 @@ def test_refused(call, parts):
     refuses(call, GreylagError, "|".join(parts), "|")
 
 
+def test_runs_are_best_first_after_the_baseline():
+    """By the first measure, whatever their order; a list has the runs' tags."""
+    runs = [Run(samples.random_case(np.random.default_rng(seed))[0].rankings, f"r{seed}") for seed in range(5)]
+    means = {run.tag: evaluate(run, QRELS, NAMES).means[0] for run in runs}
+    best = sorted(means, key=lambda name: -means[name])
+    assert [*compare(runs, QRELS, NAMES).scores] == best
+    assert [*compare(runs, QRELS, NAMES, order="given").scores] == [*means]
+    found = compare(runs, QRELS, NAMES, baseline=best[2])
+    assert [*found.scores] == [best[2], *best[:2], *best[3:]]
+    assert [row[0] for row in found.tables()[0].rows] == [*found.scores]
+    assert str(found).endswith(found.verdict)
+
+
+def test_a_gate_is_a_form_of_its_own(runs):
+    categories = {qid: "odd" if n % 2 else "even" for n, qid in enumerate(QRELS)}
+    found = compare(runs, QRELS, NAMES, baseline="one", categories=categories, fail_if="lower")
+    assert str(found) == str(found.gate)
+    assert {check.topics for check in found.gate.checks} == {"all", "even", "odd"}
+    content = json.loads(found.format("json"))
+    assert content["gate"]["passed"] == found.gate.passed
+    assert content["categories"]["odd"]["topics"] == [*QRELS][1::2]
+    assert "Means by category" in str(replace(found, gate=None))
+
+
 def test_csv_is_read_as_the_frame(runs):
     for found in (compare(runs, QRELS, NAMES, all_pairs=True), compare(runs, QRELS, NAMES, baseline="one")):
         for per_query in (False, True):
@@ -169,5 +202,5 @@ def test_csv_is_read_as_the_frame(runs):
 def test_json_is_read_again(runs):
     found = compare(runs, QRELS, NAMES, all_pairs=True, unjudged=True)
     content = json.loads(found.format("json"))
-    assert {*content} == {"trec_eval", "runs", "significance", "unjudged_at_10", "holes"}
+    assert {*content} == {"trec_eval", "runs", "digests", "significance", "unjudged_at_10", "holes"}
     assert content["runs"]["one"]["means"] == found.scores["one"].by_measure

@@ -1,0 +1,65 @@
+"""A gate against SciPy's one-sided paired t-test, with Holm's correction written out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from greylag.errors import ParameterError
+from greylag.evaluation import compare_scores
+from greylag.reports.gate import MOST_CHECKS, check_gate, parse_fail_if
+from tests.greylag.reports.test_verdict import scores
+from tests.refusals import refuses
+
+
+def holm_by_hand(p_values):
+    """Reject in order of p while p is at most 0.05 / (m - k); corrected p by its definition."""
+    order, found = sorted(range(len(p_values)), key=lambda i: p_values[i]), {}
+    for k, i in enumerate(order):
+        found[i] = min(1.0, max([(len(p_values) - k) * p_values[i], *(found[j] for j in order[:k])]))
+    return [found[i] for i in range(len(p_values))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("fail_if", ["lower", "worse", 0.05, 0.5])
+def test_checks_are_scipys(seed, fail_if):
+    found = scores(np.random.default_rng(seed), "abc", ["AP", "subtopic-loss@5"])
+    parts = {"all": found} | {
+        name: {run: type(one)(one.measures, one.qids[rows], one.values[rows], (), ()) for run, one in found.items()}
+        for name, rows in (("easy", slice(0, 11)), ("hard", slice(11, 30)))
+    }
+    gate = check_gate(parts, compare_scores(found, "a"), fail_if)
+    expected = {}
+    for name, part in parts.items():
+        for run in "bc":
+            for column, (measure, sign) in enumerate((("AP", 1), ("subtopic-loss@5", -1))):
+                new, old = (sign * part[one].values[:, column] for one in (run, "a"))
+                limit = 0 if isinstance(fail_if, str) else fail_if
+                side = "less" if fail_if == "worse" else "greater"
+                p = stats.ttest_rel(new + limit, old, alternative=side).pvalue
+                expected[name, run, measure] = (new - old).mean(), float(p)
+    corrected = holm_by_hand([p for _, p in expected.values()])
+    assert len(gate.checks) == len(expected) == 12
+    for (key, (gain, _)), p in zip(expected.items(), corrected, strict=True):
+        check = next(one for one in gate.checks if (one.topics, one.run, one.measure) == key)
+        failed = {"lower": gain < 0, "worse": p < 0.05}.get(fail_if, p >= 0.05)
+        assert (check.improvement, check.failed) == (pytest.approx(gain), failed)
+        assert check.p == (None if fail_if == "lower" else pytest.approx(p))
+    failing = [check.failed for check in gate.checks]
+    assert failing == sorted(failing, reverse=True)
+    assert gate.passed == (not any(failing))
+    assert str(gate).startswith(f"gate {'passed' if gate.passed else 'failed'}: {sum(failing)} of 12 checks fail: ")
+    assert len(str(gate).splitlines()) <= MOST_CHECKS + 3
+    assert gate.to_dict()["passed"] == gate.passed
+
+
+def test_equal_runs_pass():
+    found = scores(np.random.default_rng(0), "a", ["AP", "P@5"])
+    same = found | {"b": found["a"]}
+    assert all(check_gate({"all": same}, compare_scores(same, "a"), by).passed for by in ("lower", "worse", 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("fail_if", "part"), [("better", "'better'"), ("0", "not 0"), (0.0, "not 0"), (-1, "-1"), (np.nan, "nan")]
+)
+def test_refused(fail_if, part):
+    refuses(lambda: parse_fail_if(fail_if, ["a"]), ParameterError, part)
