@@ -4,7 +4,7 @@ import pytest
 
 from greylag.core.tables import Marked, Table
 from greylag.evaluation import Scores, compare_scores, parse_measure
-from greylag.reports.charts import contributions_chart, result, rounds_chart
+from greylag.reports.charts import contributions_chart, result
 from greylag.reports.figures import line_figure
 from greylag.reports.report import Section, write_report
 from tests.browser.pages import show
@@ -50,7 +50,7 @@ def page(tmp_path_factory):
     curves = {"one": ({"up": {1: 0.1, 2: 0.4}}, {"chance": 0.2}), "two": ({"down": {1: 0.4, 2: 0.1}}, {})}
     values = {"old": (0.1, 0.5, 0.3), "new": (0.4, 0.2, 0.3)}
     scores = {n: Scores.single(parse_measure("AP"), dict(zip("abc", row, strict=True))) for n, row in values.items()}
-    drawn = [table, line_figure("Curves", "x", "AP", curves), rounds_chart("Rounds", "AP", {"fold 1": (0.25, 0.5)})]
+    drawn = [table, line_figure("Curves", "x", "AP", curves)]
     drawn.append(contributions_chart("Parts", [("SD/unordered/BM25-U-unlimited", 2.0), ("score", -1.0)]))
     drawn.append(Table("", ("", "AP"), [("in", 0.5), ("  set in", 0.25)]))  # which belongs to the row above
     small = Table("", ("run", "p"), [("old", None), ("new", Marked(0.25, mark=" ab")), ("10%", 0.00001)])

@@ -1,14 +1,14 @@
-"""The charts of results: changes by query, scores by round, terms of a score."""
+"""The charts of results: changes by query, differences of runs, terms of a score."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from greylag.core.tables import Table
 from greylag.evaluation import Scores
-from greylag.evaluation.measures import Measure
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
-from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure, line_figure, part_figure
+from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure
 from greylag.reports.parts import Tested, runs_and_measures
 from greylag.reports.report import Section
 from greylag.reports.scores import query_table, ranked
@@ -67,10 +67,9 @@ def _interval(c: Comparison) -> tuple[float, float, float, int]:
 
 def changes_figure(compared: Compared) -> Figure:
     """Draw all these charts in one figure, each with the names of its runs as the title."""
-    panels, measure = {}, ""
-    for scores, comparison in first_comparisons(compared):
-        rows, measure = _changes(scores, comparison.baseline, comparison.run), str(comparison.measure)
-        panels[f"{comparison.run} against {comparison.baseline}"] = _bars(rows, comparison.measure)
+    found = first_comparisons(compared)
+    panels = {f"{c.run} against {c.baseline}": _bars(scores, c.baseline, c.run) for scores, c in found}
+    measure = found[-1][1].measure
     return bar_figure(f"Changes of {measure} by query", f"change of {measure}", panels)
 
 
@@ -79,11 +78,10 @@ def change_chart(scores: Mapping[str, Scores], before: str, after: str, span: Se
 
     The axis has room for the values of `span`, too, such as changes to other runs, so that charts share their scale.
     """
-    rows, measure = _changes(scores, before, after), scores[before].measures[0]
-    changed, direction = [row for row in rows if row[3]], ", a loss" if measure.family.lower_is_better else ""
-    caption = f"Change of {measure}{direction} from {before} to {after}, by query"
-    data = Table(f"{measure} by query, where it changed", ("query", before, after, "change"), changed)
-    panels = {f"{after} against {before}": _bars(rows, measure)}
+    rows, measure = [row for row in _changes(scores, before, after) if row[3]], scores[before].measures[0]
+    caption = f"Change of {measure}{', a loss' * measure.family.lower_is_better} from {before} to {after}, by query"
+    data = Table(f"{measure} by query, where it changed", ("query", before, after, "change"), rows)
+    panels = {f"{after} against {before}": _bars(scores, before, after)}
     return bar_figure(caption, f"change of {measure}", panels, data, span)
 
 
@@ -102,17 +100,12 @@ def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tupl
     return sorted(rows, key=lambda row: -row[3])
 
 
-def _bars(rows: Sequence[tuple[str, float, float, float]], measure: Measure) -> list[Bar]:
-    return [Bar(qid, change, (change > 0) != measure.family.lower_is_better) for qid, _, _, change in rows]
-
-
-def rounds_chart(caption: str, measure: str, by_name: Mapping[str, Sequence[float]]) -> Figure:
-    """Draw scores after each round of learning, a line for each name."""
-    curves = {name: dict(enumerate(values, 1)) for name, values in by_name.items()}
-    return line_figure(caption, "round", measure, {"": (curves, {})})
+def _bars(scores: Mapping[str, Scores], before: str, after: str) -> list[Bar]:
+    loss = scores[before].measures[0].family.lower_is_better
+    return [(qid, change, (change > 0) != loss) for qid, _, _, change in _changes(scores, before, after)]
 
 
 def contributions_chart(caption: str, parts: Sequence[tuple[str, float]], unit: str = "contribution") -> Figure:
-    """Draw the named terms of a sum as bars from 0 to the right or, below 0, to the left, below name and value."""
-    bars = [Bar(name, value, value > 0) for name, value in parts]
-    return part_figure(caption, unit, bars, Table(caption, ("feature", unit), [*parts]))
+    """Draw the named terms of a sum as lines from 0 to the right or, below 0, to the left."""
+    rows = {f"{name}: {v:+.4f}": (v, min(v, 0.0), max(v, 0.0), (v > 0) - (v < 0)) for name, v in parts}
+    return replace(interval_figure(caption, unit, rows), data=Table(caption, ("feature", unit), [*parts]))

@@ -18,6 +18,7 @@ from greylag.runtime.files import open_atomically, write_text
 
 Points = Mapping[int, float] | Mapping[float, float]  # y by x
 Panel = tuple[Mapping[str, Points], Mapping[str, float]]  # curves and levels, by name
+Bar = tuple[str, float, bool]  # name, value, and whether it is for the better
 Scale = Callable[[float], float]  # from a value to pixels
 COLOURS = (
     "#d9480f #868e96 #1c7ed6 #2f9e44 #ae3ec9 #e8a200 #12908e #c2255c #a07050 #7cb305".split()
@@ -27,7 +28,7 @@ KEY, LETTER = 22, 6.6  # pixels of a line of the key, and of a letter
 LABEL_DISTANCE = 30  # pixels between labels of the x axis
 PANELS_PER_ROW = 2  # which fit a page of A4
 DASHES = ("6 4", "2 3", "8 3 2 3")  # of levels
-WIDE, BAR = 720, 40  # pixels of a figure of bars, and of a horizontal bar with its name
+WIDE = 720  # pixels of a figure of bars
 ROW = 22  # pixels of an interval with its name
 RESOLUTION = 3  # pixels of a PNG for one of the figure
 BETTER, WORSE = COLOURS[2], COLOURS[0]
@@ -58,15 +59,6 @@ class RunFigure(Figure):
 
     run: str = ""
     folded: bool = False
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A bar of `bar_figure` or `part_figure`."""
-
-    name: str
-    value: float
-    better: bool
 
 
 def line_figure(
@@ -133,42 +125,26 @@ def bar_figure(
 
     Bars of 0 are counted and left out. All panels have one scale, with room for the values of `span`.
     """
-    every = [0.0, *span, *(bar.value for bars in panels.values() for bar in bars)]
+    every = [0.0, *span, *(value for bars in panels.values() for _, value, _ in bars)]
     marks = ticks(min(every), max(every), outward=True)
     y = _scale(marks[0][0], marks[-1][0], HEIGHT - BELOW, TOP + 8)
     parts = []
     for number, (title, bars) in enumerate(panels.items()):
-        drawn, better = [bar for bar in bars if bar.value], sum(bar.better for bar in bars if bar.value)
+        drawn = [bar for bar in bars if bar[1]]
+        better, equal = sum(is_better for *_, is_better in drawn), len(bars) - len(drawn)
         step = (WIDE - LEFT - RIGHT) / max(1, len(drawn))
-        equal = f"{len(bars) - len(drawn)} equal{' (not drawn)' if len(drawn) < len(bars) else ''}"
-        below = f"{len(bars)} queries, by change: {better} better, {len(drawn) - better} worse, {equal}"
+        below = f"{len(bars)} queries, by change: {better} better, {len(drawn) - better} worse, {equal} equal"
         parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
-        parts += [*_y_axis(y, marks, WIDE), *_axis_names(below, ylabel, WIDE)]
-        for place, bar in enumerate(drawn):
-            top, bottom = y(max(bar.value, 0.0)), y(min(bar.value, 0.0))
+        parts += [*_y_axis(y, marks, WIDE), *_axis_names(below + " (not drawn)" * bool(equal), ylabel, WIDE)]
+        for place, (name, value, is_better) in enumerate(drawn):
+            top, bottom = y(max(value, 0.0)), y(min(value, 0.0))
             parts.append(
                 f'<rect x="{LEFT + step * place:.2f}" width="{0.8 * step:.2f}" y="{top:.1f}" '
-                f'height="{bottom - top:.1f}" fill="{BETTER if bar.better else WORSE}"><title>{_safe(bar.name)}: '
-                f"{bar.value:+.4f}</title></rect>"
+                f'height="{bottom - top:.1f}" fill="{BETTER if is_better else WORSE}"><title>{_safe(name)}: '
+                f"{value:+.4f}</title></rect>"
             )
         parts.append("</g>")
     return Figure(caption, _svg(WIDE, HEIGHT * len(panels), parts), data)
-
-
-def part_figure(caption: str, xlabel: str, bars: Sequence[Bar], data: Table) -> Figure:
-    """Draw bars from 0 to the right or, below 0, to the left, each below its name and value."""
-    values = [bar.value for bar in bars]
-    x, height = _scale(min(0.0, *values), max(0.0, *values), 4, WIDE - 4), BAR * len(bars)
-    parts = [f'<path d="M{x(0.0):.1f} 0V{height}" stroke="{PALE}"/>']
-    for place, bar in enumerate(bars):
-        left, right = x(min(bar.value, 0.0)), x(max(bar.value, 0.0))
-        parts.append(_text(4, BAR * place + 16, f"{bar.name}: {bar.value:+.4f}", ""))
-        parts.append(
-            f'<rect x="{left:.1f}" width="{right - left:.1f}" y="{BAR * place + 22}" height="10" '
-            f'fill="{BETTER if bar.better else WORSE}"/>'
-        )
-    parts.append(_text(4, height + 16, xlabel, ""))
-    return Figure(caption, _svg(WIDE, height + 24, parts), data)
 
 
 def interval_figure(caption: str, xlabel: str, intervals: Mapping[str, tuple[float, float, float, int]]) -> Figure:

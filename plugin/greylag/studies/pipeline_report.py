@@ -11,10 +11,10 @@ from greylag.evaluation import Scores, Significance
 from greylag.evaluation.scores import highest_grades
 from greylag.ranking import Run
 from greylag.recipes.fitted import Fitted
-from greylag.reports.charts import result, rounds_chart
+from greylag.reports.charts import result
 from greylag.reports.evaluation import Evaluation
 from greylag.reports.excerpts import excerpts
-from greylag.reports.figures import Figure
+from greylag.reports.figures import Figure, line_figure
 from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
 from greylag.reports.report import Section
 from greylag.studies.collection import OpenCollection
@@ -129,7 +129,8 @@ def _learned(ranked: Ranked) -> Section:
     grown = any(len(set(scores_of)) > 1 for scores_of in scores.values())  # not weighted at once
     if grown and all(scores.values()):
         caption = f"{measure} on the training queries after each feature, a line for each fold"
-        rounds = [rounds_chart(caption, measure, scores)]
+        curves = {name: dict(enumerate(values, 1)) for name, values in scores.items()}
+        rounds = [line_figure(caption, "round", measure, {"": (curves, {})})]
     return Section(title, _MODELS, [choice, *rounds, models_table("Share of features", models, ordered=grown)])
 
 

@@ -12,7 +12,7 @@ import pytest
 from greylag.errors import DependencyError, ParameterError
 from greylag.evaluation import Scores, compare_scores, parse_measure
 from greylag.reports import Evaluation
-from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result, rounds_chart
+from greylag.reports.charts import change_chart, changes_figure, contributions_chart, result
 from greylag.reports.figures import BELOW, BETTER, GREY, HEIGHT, RESOLUTION, TOP, WIDE, WORSE, write_figure
 from greylag.reports.scores import group_letters
 from greylag.reports.verdict import verdict
@@ -132,27 +132,16 @@ def test_many_runs_share_a_chart_of_differences_from_the_best_or_the_baseline():
         assert np.array(ends, float) == pytest.approx(x[0] + slope * (shown[:, 1:] - shown[0, 0]), abs=0.2)
 
 
-def test_rounds_of_different_length():
-    figure = rounds_chart("AP by round", "AP", {"fold 1": (0.25, 0.5, 0.75), "fold 2": (0.5,)})
-    points = elements(figure, "circle")
-    heights = [TOP + 8 + (HEIGHT - BELOW - TOP - 8) * share for share in (1.0, 0.5, 0.0, 0.5)]
-    assert [number(point, "cy") for point in points] == pytest.approx(heights, abs=0.06)
-    assert number(points[0], "cx") == number(points[3], "cx") < number(points[1], "cx") < number(points[2], "cx")
-    assert figure.data.rows == [(1, 0.25, 0.5), (2, 0.5, None), (3, 0.75, None)]
-    assert {"round", "AP", "fold 1", "fold 2"} <= {text.text for text in elements(figure, "text")}
-
-
 def test_contributions_are_drawn_from_0():
     figure = contributions_chart("Parts", [("SD<", 2.0), ("score", -1.0), ("none", 0.0)], "difference")
-    axis = float(elements(figure, "path")[0].attrib["d"].split()[0].removeprefix("M"))
-    (most, less, none), per_unit = elements(figure, "rect"), (WIDE - 8) / 3
-    assert number(most, "x") == pytest.approx(axis, abs=0.06)
-    assert number(most, "width") == pytest.approx(2 * per_unit, abs=0.11)
-    assert number(less, "x") + number(less, "width") == pytest.approx(axis, abs=0.11)
-    assert number(none, "width") == 0
-    assert (most.attrib["fill"], less.attrib["fill"], none.attrib["fill"]) == (BETTER, WORSE, WORSE)
+    lines = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)" stroke="([^"]+)" stroke-width="2"', figure.svg)
+    (zero, right, better), (left, start, worse), (alone, *same, neither) = lines
+    assert (start, *same, better, worse, neither) == (zero, zero, BETTER, WORSE, GREY)
+    assert alone == zero
+    assert float(right) - float(zero) == pytest.approx(2 * (float(zero) - float(left)), abs=0.2)
     names = [text.text for text in elements(figure, "text")]
-    assert names == ["SD<: +2.0000", "score: -1.0000", "none: +0.0000", "difference"]
+    assert [*names[-4:-1], names[-1]] == ["SD<: +2.0000", "score: -1.0000", "none: +0.0000", "difference"]
+    assert figure.data.rows == [("SD<", 2.0), ("score", -1.0), ("none", 0.0)]
 
 
 @pytest.mark.parametrize(("measure", "sign"), [("AP", 1.0), ("subtopic-loss@5", -1.0)])
