@@ -258,36 +258,18 @@ def _spreading(W: AffinityGraph, root: FloatArray) -> Callable[[FloatArray], Flo
 
 def _conjugate_gradients(spread: Callable[[FloatArray], FloatArray], y: FloatArray, alpha: float) -> FloatArray:
     """Solve for f*, one column at a time, from products with S alone."""
-    limit = np.empty_like(y)
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    limit, shape = np.empty_like(y), (len(y), len(y))
+    system = LinearOperator(shape, matvec=lambda f: f - alpha * spread(f), dtype=np.float64)
     # BLAS splits long sums over threads, which is slower here and makes the last bits depend on their number.
     long = len(y) > BLAS_SPLITS_FROM
     with one_blas_thread() if long else nullcontext():
         for column, target in zip(limit.reshape(len(y), -1).T, y.reshape(len(y), -1).T, strict=True):
-            found = _solution(lambda f: f - alpha * spread(f), (1 - alpha) * target)
-            if found is None:
+            column[:], unfinished = cg(system, (1 - alpha) * target, rtol=TOLERANCE, atol=0.0)
+            if unfinished:
                 raise ParameterError(f"conjugate gradients do not converge for alpha = {alpha}; use solver='direct'")
-            column[:] = found
     return limit
-
-
-def _solution(system: Callable[[FloatArray], FloatArray], right: FloatArray) -> FloatArray | None:
-    """Solve a symmetric positive definite system by conjugate gradients; None if they do not converge."""
-    # SciPy's would take as long for its own calls as for the products.
-    x, residual = np.zeros_like(right), right.copy()
-    direction, square = residual.copy(), residual @ residual
-    least = TOLERANCE * math.sqrt(square)
-    # As many steps as points are enough in exact arithmetic; rounding takes more.
-    for _ in range(10 * len(right)):
-        if math.sqrt(square) <= least:
-            return x
-        image = system(direction)
-        step = square / (direction @ image)
-        x += step * direction
-        residual -= step * image
-        before, square = square, residual @ residual
-        direction *= square / before
-        direction += residual
-    return None
 
 
 def _direct(W: AffinityGraph, root: FloatArray, y: FloatArray, alpha: float, *, overwrite: bool) -> FloatArray:
