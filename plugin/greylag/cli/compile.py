@@ -69,7 +69,7 @@ def steps() -> Iterator[tuple[str, float]]:
 
 def _letor_text() -> None:
     if block := scan_features(b"1 qid:1 1:1\n", 0, 1):
-        block.table()
+        block.table(1)
 
 
 def _passages() -> None:

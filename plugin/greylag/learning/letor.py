@@ -284,67 +284,51 @@ def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block
     found = scan.scan_features(text, before, MAX_NUMBER) if before or len(text) >= scan.MIN_BYTES else None
     if not found or not (found.values.min() >= -MAX_FEATURE and found.values.max() <= MAX_FEATURE):
         return None
+    begin = min(1, int(found.features.min()))
     _check_size(path, rows + len(found.grades), found.width)
     names = {} if rows else _parse_block(path, text[: found.first], before, rows).names
-    return _Block(names, found.queries, found.grades, found.docids, found.table())
+    return _Block(names, found.queries, found.grades, found.docids, found.table(begin), begin)
 
 
 def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block:
     """Parse lines that come after `before` lines with `rows` documents; the first document names the features."""
-    lines = text.removesuffix(b"\n").split(b"\n")
-    numbers: list[int] = []
-    heads, cells, docids, header, names = [], [], [], dict[int, str](), dict[int, str]()
-    for number, line in enumerate(lines, before + 1):
-        if line.startswith(b"#"):
-            if not rows and not numbers:
-                header |= _names(path, number, line[1:].split())
-            continue
-        if not line.strip():
+    names, header, rows_of_block = dict[int, str](), dict[int, str](), list[tuple[bytes, int, str, dict[int, float]]]()
+    for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), before + 1):
+        is_head = not rows and not rows_of_block
+        if line.startswith(b"#") or not line.strip():
+            header |= _names(path, number, line[1:].split()) if is_head else {}
             continue
         match = _LINE.fullmatch(line)
         # The pattern takes a carriage return for a space, and with it two lines for one.
         if not match or b"\r" in line:
             raise FormatError(path, number, _fault(line))
-        grade, qid, values_text, comment = match.groups(b"")
-        if not rows and not numbers:
-            names = header | _names(path, number, comment.split()[1:])
+        grade, qid, cells, comment = match.groups(b"")
+        names |= header | _names(path, number, comment.split()[1:]) if is_head else {}
         words = comment.split(None, 3)
         words = words[2:] if words[:2] == [b"docid", b"="] else words  # as in the LETOR collections
         if len(words) > 1 and words[1].startswith(b"qid=") and qid.isdigit():
             qid = words[1].removeprefix(b"qid=")
-        numbers.append(number)
-        heads.append((int(grade), qid))
-        cells.append(values_text)
-        docids.append(words[0].decode() if words else str(number))
-    # The whole block in one call: NUMBER and VALUE in turn. The pattern admits nothing that NumPy would read otherwise.
-    pairs = np.fromstring(b" ".join(cells).replace(b":", b" "), sep=" ").reshape(-1, 2)
-    features, values = pairs[:, 0].astype(np.int64), pairs[:, 1]
-    owners = np.repeat(np.arange(len(cells)), [part.count(b":") for part in cells])
-
-    def check(wrong: Any, reason: str) -> None:
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise FormatError(path, numbers[owners[at]], f"feature {features[at]}{reason}")
-
-    check(features > MAX_NUMBER, f": numbers must be at most {MAX_NUMBER}; renumber them")
-    check(~(np.abs(values) <= MAX_FEATURE), f" is beyond {MAX_FEATURE:g}; rescale it")
-    if not ((np.diff(features) > 0) | (np.diff(owners) > 0)).all():  # cells may be in any order
-        order = np.lexsort((features, owners))
-        features, values = features[order], values[order]
-        check(np.append((np.diff(features) == 0) & (np.diff(owners) == 0), False), " is given twice; keep one of them")
-    begin = int(features.min(initial=1))  # 0 or 1
-    width = int(features.max(initial=0)) + 1 - begin
-    _check_size(path, rows + len(cells), width)
-    table = np.zeros((len(cells), width))
-    table[owners, features - begin] = values
-    return _Block(
-        names=names,
-        queries=[(qid, len(list(group))) for qid, group in groupby(qid for _, qid in heads)],
-        grades=np.array([grade for grade, _ in heads], dtype=np.int64),
-        docids=docids,
-        values=table,
-        first=begin,
-    )
+        values = dict[int, float]()
+        for cell in cells.split():
+            name, _, value = cell.partition(b":")
+            feature = int(name)
+            if feature in values:
+                raise FormatError(path, number, f"feature {feature} is given twice; keep one of them")
+            values[feature] = float(value)
+        if (most := max(values)) > MAX_NUMBER:
+            raise FormatError(path, number, f"feature {most}: numbers must be at most {MAX_NUMBER}; renumber them")
+        if beyond := [feature for feature, value in values.items() if not abs(value) <= MAX_FEATURE]:
+            raise FormatError(path, number, f"feature {beyond[0]} is beyond {MAX_FEATURE:g}; rescale it")
+        rows_of_block.append((qid, int(grade), words[0].decode() if words else str(number), values))
+    qids, grades, docids, features = [*zip(*rows_of_block, strict=True)] or [()] * 4
+    begin = min([1, *map(min, features)])
+    width = max(map(max, features), default=0) + 1 - begin
+    _check_size(path, rows + len(docids), width)
+    table = np.zeros((len(docids), width))
+    for row, values in zip(table, features, strict=True):
+        row[np.array([*values]) - begin] = [*values.values()]
+    queries = [(qid, len(list(group))) for qid, group in groupby(qids)]
+    return _Block(names, queries, np.array(grades, dtype=np.int64), list(docids), table, begin)
 
 
 def _fault(line: bytes) -> str:

@@ -104,10 +104,10 @@ class Features(NamedTuple):
     width: int
     """The largest number of a feature."""
 
-    def table(self) -> FloatArray:
-        """Make an array of shape (documents, width), stored by column; a missing feature is 0."""
-        columns = np.zeros((self.width, len(self.ends)))
-        fill_columns(self.ends, self.features, self.values, columns)
+    def table(self, begin: int) -> FloatArray:
+        """Make an array of the features from `begin` on, a row for each document; a missing feature is 0."""
+        columns = np.zeros((self.width + 1 - begin, len(self.ends)))
+        fill_columns(self.ends, self.features, self.values, begin, columns)
         return columns.T
 
 
@@ -222,12 +222,14 @@ def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
         while text[at] > 32 and text[at] != 35:
             digits = digits and text[at] >= 48 and text[at] <= 57
             at += 1
-        end, number, space, first = at, 0, at, cell
+        end, number, space, first = at, -1, at, cell
         at = after_spaces(text, at)
         while text[at] != 10 and text[at] != 35:
             below, start = number, at
             number, at = integer_at(text, start, largest)
-            if space == start or text[start] == 48 or number <= below or number > largest or text[at] != 58:
+            if space == start or at == start or (text[start] == 48 and at > start + 1):
+                return odd
+            if number <= below or number > largest or text[at] != 58:
                 return odd
             start = at + 1
             at, value = number_at(text, start, powers)
@@ -365,10 +367,10 @@ def copy(text: Any, start: int, end: int, out: Any, at: int) -> Any:
 
 
 @compiled()
-def fill_columns(ends: Any, features: Any, values: Any, columns: Any) -> None:
-    """Put each document's values into an array of shape (features, documents)."""
+def fill_columns(ends: Any, features: Any, values: Any, begin: int, columns: Any) -> None:
+    """Put each document's values into an array of shape (features, documents), from feature `begin` on."""
     cell = 0
     for row in range(len(ends)):
         while cell < ends[row]:
-            columns[features[cell] - 1, row] = values[cell]
+            columns[features[cell] - begin, row] = values[cell]
             cell += 1

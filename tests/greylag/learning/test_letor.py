@@ -206,16 +206,17 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
 
 
-ODD = """ 0:1 1:nan x 1:1 07:1 -1:2 2:0x1 2:1_0 2:. 3:1e 3:+.5e-3 4:1e99 4:1e101 5:1. 99999:0 100000:1 100001:1 6:-0
+ODD = """ 0:1 00:1 :1 1:nan x 1:1 07:1 -1:2 2:0x1 2:1_0 2:. 3:1e 3:+.5e-3 4:1e99 4:1e101 5:1. 99999:0 100000:1 100001:1 6:-0
 #docid = d7 inc # d4 qid=one #\xe9 qid= # d5\x1cqid=a # #d 1=a \xe9 \x0b \x7f qid:2 12345678901 \r""".split(" ")
 NUMBERS = "9007199254740993 0.1234567890123456789 4.35 0.30000000000000004 1e-22 1e22 12345678901234567e-30".split()
 
 
 def random_features(rng):
     lines = []
+    numbered = range(rng.choice([0, 1]), 30)
     for row in range(rng.randint(1, 20)):
         digits = f".{rng.choice([1, 6, 15, 17])}{rng.choice('fge')}"
-        cells = [f"{number}:{rng.uniform(-9, 9):{digits}}" for number in sorted(rng.sample(range(1, 30), 4))]
+        cells = [f"{number}:{rng.uniform(-9, 9):{digits}}" for number in sorted(rng.sample(numbered, 4))]
         comment = rng.choice(["", "", f"# d{row}", f"#docid = d{row} inc = 1", f"# d{row} qid=q{row // 5}"])
         lines.append([str(rng.randint(-1, 4)), f"qid:{row // 5}", *cells, *comment.split(" ")])
     for _ in range(rng.choice([0, 0, 1, 2])):
@@ -242,7 +243,7 @@ def test_both_readers_agree(tmp_path, monkeypatch):
             except FormatError as error:
                 found.append((str(error),))
         assert found[0] == found[1], path.read_bytes()
-    assert 500 < sum(one is not None for one in used) < len(used) - 500
+    assert 500 < sum(one is not None for one in used) < len(used) - 300
 
 
 def test_qids_that_are_not_numbers_are_numbered_for_other_programs(tmp_path):
