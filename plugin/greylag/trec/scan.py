@@ -227,7 +227,7 @@ def scan_rows(  # noqa: PLR0911, PLR0912, PLR0915
         while text[at] != 10 and text[at] != 35:
             below, start = number, at
             number, at = integer_at(text, start, largest)
-            if space == start or at == start or (text[start] == 48 and at > start + 1):
+            if start in (space, at) or (text[start] == 48 and at > start + 1):
                 return odd
             if number <= below or number > largest or text[at] != 58:
                 return odd

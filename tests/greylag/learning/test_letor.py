@@ -206,8 +206,8 @@ def test_reads_what_a_split_at_spaces_gives(*, tmp_path, block, scanned, lines, 
     assert data.offsets.tolist() == [*range(0, len(rows), 3), len(rows)]
 
 
-ODD = """ 0:1 00:1 :1 1:nan x 1:1 07:1 -1:2 2:0x1 2:1_0 2:. 3:1e 3:+.5e-3 4:1e99 4:1e101 5:1. 99999:0 100000:1 100001:1 6:-0
-#docid = d7 inc # d4 qid=one #\xe9 qid= # d5\x1cqid=a # #d 1=a \xe9 \x0b \x7f qid:2 12345678901 \r""".split(" ")
+ODD = """ 0:1 00:1 :1 1:nan x 1:1 07:1 -1:2 2:0x1 2:1_0 2:. 3:1e 3:+.5e-3 4:1e99 4:1e101 5:1. 99999:0 100000:1 100001:1
+6:-0 #docid = d7 inc # d4 qid=one #\xe9 qid= # d5\x1cqid=a # #d 1=a \xe9 \x0b \x7f qid:2 12345678901 \r""".split(" ")
 NUMBERS = "9007199254740993 0.1234567890123456789 4.35 0.30000000000000004 1e-22 1e22 12345678901234567e-30".split()
 
 
