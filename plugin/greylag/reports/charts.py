@@ -8,7 +8,7 @@ from dataclasses import replace
 from greylag.core.tables import Table
 from greylag.evaluation import Scores
 from greylag.evaluation.significance import DIFFERENCE_DECIMALS, MOST_SENTENCES, Comparison
-from greylag.reports.figures import Bar, Figure, RunFigure, bar_figure, interval_figure
+from greylag.reports.figures import Bar, Figure, bar_figure, interval_figure
 from greylag.reports.parts import Tested, runs_and_measures
 from greylag.reports.report import Section
 from greylag.reports.scores import query_table, ranked
@@ -35,9 +35,7 @@ def result(compared: Compared, more: str = "", tables: Sequence[Table] = ()) -> 
             charts.append(differences_chart(scores, comparisons, reference))
         findings += [verdict([(scores, tests)])] if many else comparisons
         span = [change for pair in pairs for *_, change in _changes(scores, *pair)]
-        for before, after in pairs:
-            drawn = change_chart(scores, before, after, span)
-            charts.append(RunFigure(drawn.caption, drawn.svg, drawn.data, after, folded=many))
+        charts += [replace(change_chart(scores, *pair, span), folded=many) for pair in pairs]
         charts += [scores_by_query(scores, name) for name in scores if name not in {after for _, after in pairs}]
     return Section("Result", parts=[*findings, more, *tables, *charts])
 
@@ -82,12 +80,12 @@ def change_chart(scores: Mapping[str, Scores], before: str, after: str, span: Se
     caption = f"Change of {measure}{', a loss' * measure.family.lower_is_better} from {before} to {after}, by query"
     data = Table(f"{measure} by query, where it changed", ("query", before, after, "change"), rows)
     panels = {f"{after} against {before}": _bars(scores, before, after)}
-    return bar_figure(caption, f"change of {measure}", panels, data, span)
+    return replace(bar_figure(caption, f"change of {measure}", panels, data, span), run=after)
 
 
-def scores_by_query(scores: Mapping[str, Scores], name: str) -> RunFigure:
+def scores_by_query(scores: Mapping[str, Scores], name: str) -> Figure:
     """Tabulate the scores of a run, folded."""
-    return RunFigure(f"Scores of {name}, by query", "", query_table({name: scores[name]}), name, folded=True)
+    return Figure(f"Scores of {name}, by query", "", query_table({name: scores[name]}), name, folded=True)
 
 
 def _changes(scores: Mapping[str, Scores], before: str, after: str) -> list[tuple[str, float, float, float]]:

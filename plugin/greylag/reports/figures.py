@@ -46,17 +46,15 @@ class Figure:
         An SVG element, such as `line_figure` makes.
     data : Table, optional
         The figure as a table, for those who cannot see it.
+    run : str, default ""
+        The run that the figure is about, whose name leads to it in tables.
+    folded : bool, default False
+        Show the caption alone until the figure is opened.
     """
 
     caption: str
     svg: str
     data: Table | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunFigure(Figure):
-    """A figure of one run, to which the run's name leads in tables; `folded` until it is opened."""
-
     run: str = ""
     folded: bool = False
 

@@ -15,7 +15,7 @@ from typing import Any
 from greylag.core.checks import check_sequences
 from greylag.core.tables import Table, as_html, cell_text, visible
 from greylag.evaluation.significance import Comparison
-from greylag.reports.figures import Figure, RunFigure
+from greylag.reports.figures import Figure
 from greylag.reports.queries import QueryChanges
 from greylag.runtime.files import write_text
 
@@ -86,5 +86,5 @@ def report_page(title: str, sections: Sequence[Section], provenance: Mapping[str
 
 def _charts(section: Section, number: int) -> dict[str, str]:
     """Return the anchors of runs that have a chart in the section of this number, each of its first one."""
-    charts = [(place, part.run) for place, part in enumerate(section.parts, 1) if isinstance(part, RunFigure)]
+    charts = [(place, part.run) for place, part in enumerate(section.parts, 1) if isinstance(part, Figure) and part.run]
     return {run: f"part-{number}-{place}-figure" for place, run in reversed(charts)}
