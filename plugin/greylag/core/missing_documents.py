@@ -1,10 +1,9 @@
 """Documents that a stage has no data on, such as those of a dense run that the index lacks.
 
 Every stage has the same policy. The documents that it knows are ranked as if the others were not there. A ranker by
-features gives an unknown document, in each feature, the known documents' value that adds least to the score under the
-model; the general ranker, and a stage that diversifies or spreads scores, leaves it at its rank. So an unknown document
-is neither favoured nor lost, and it never changes the order of those that are known. Learners do not see unknown
-documents.
+features scores unknown documents as the worst in every feature; the general ranker, and a stage that diversifies or
+spreads scores, leaves them at their ranks. So an unknown document is neither favoured nor lost, and it never changes
+the order of those that are known. Learners do not see unknown documents.
 
 There is one warning per run, with the counts of all its queries, and one for each file that lacks some of them.
 `gathered` collects the reports in a block, and the tallies of a run's queries are merged. Outside of a block,

@@ -39,8 +39,7 @@ class ModelRanker(Stage):
 
     Queries are shortened as those that the model was trained on (`RankingModel.query_form`); rankings keep their text.
 
-    A document outside the index is given, in each feature, the known documents' value that adds least to the score. So
-    it scores at most what the lowest known document does, and leaves the order of the known ones as it is.
+    A document outside the index scores as the worst known one in every feature, so that the known ones keep their order.
 
     Parameters
     ----------
