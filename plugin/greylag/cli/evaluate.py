@@ -40,8 +40,6 @@ RULES = [
     Rule(("--best-of-team",), ("--teams",), (), "the teams of runs"),
     Rule(("--all-pairs",), (), ("--baseline",), "it compares every run with every other"),
     Rule(("--collection",), (), ("--predicted", "--out-figure"), "these are of one collection"),
-    Rule(("--fail-if",), ("--baseline",), ("--collection", "--predicted", "--per-query"), "it holds runs against one"),
-    Rule(("--categories",), (), ("--collection", "--predicted"), "they are of the topics of one collection"),
     Rule(("--out-figure", "--margin"), ("--baseline", "--all-pairs"), (), "it is of differences between runs"),
 ]
 

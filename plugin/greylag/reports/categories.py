@@ -6,13 +6,13 @@ import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from greylag.core.tables import Marked, Row, Table
+from greylag.core.tables import Table
 from greylag.errors import FormatError, ParameterError
 from greylag.evaluation.scores import Scores
+from greylag.reports.parts import joint_means
 from greylag.runtime.files import Faults, read_text
 
 HEADS = "qid", "query_id", "query-id", "topic", "topic_id", "id"
@@ -54,25 +54,9 @@ def by_category(scores: Mapping[str, Scores], categories: Mapping[str, str]) -> 
 
 def category_table(scores: Mapping[str, Scores], parts: Mapping[str, Mapping[str, Scores]]) -> Table:
     """Tabulate means by category: a row for each run and measure, a column for each category."""
-    measures, rows = next(iter(scores.values())).measures, list[Row]()
-    for column, measure in enumerate(measures):
-        form = ".0f" if measure.family.summary == "sum" else ".4f"
-        for name in scores:
-            rows.append((name, str(measure), *(Marked(of_one[name].means[column], form) for of_one in parts.values())))
-    sizes = {category: len(next(iter(of_one.values())).qids) for category, of_one in parts.items()}
-    rest = len(next(iter(scores.values())).qids) - sum(sizes.values())
-    notes = ", ".join(
-        [*(f"{category} {size}" for category, size in sizes.items()), *([f"without {rest}"] * (rest > 0))]
-    )
-    return Table(f"Means by category; topics: {notes}.", ("run", "measure", *parts), rows)
-
-
-def to_dict(parts: Mapping[str, Mapping[str, Scores]]) -> dict[str, Any]:
-    """Return topics and means by category."""
-    return {
-        category: {
-            "topics": list(next(iter(of_one.values())).qids),
-            "means": {n: s.by_measure for n, s in of_one.items()},
-        }
-        for category, of_one in parts.items()
-    }
+    table = joint_means({category: (of_one, None) for category, of_one in parts.items()})
+    whole, *numbers = (len(next(iter(of_one.values())).qids) for of_one in (scores, *parts.values()))
+    sizes, rest = dict(zip(parts, numbers, strict=True)), whole - sum(numbers)
+    counts = ", ".join(f"{category} {size}" for category, size in (sizes | ({"without": rest} if rest else {})).items())
+    rows = [row[: len(parts) + 2] for row in table.rows]  # without the mean over parts
+    return Table(f"Means by category; topics: {counts}.", table.header[:-1], rows)

@@ -68,7 +68,6 @@ from greylag.evaluation.significance import (
 from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
 from greylag.reports.categories import by_category, category_table, read_categories
-from greylag.reports.categories import to_dict as means_by_category
 from greylag.reports.earlier import digests, is_evaluation, read_earlier
 from greylag.reports.gate import Gate, check_gate, parse_fail_if
 from greylag.reports.names import name_runs, short_names
@@ -263,7 +262,9 @@ class Evaluation:
         content |= agreed | ({"unjudged_at_10": self.unjudged} if self.unjudged else {})
         content |= {"best_of": self.best_of} if self.best_of else {}
         content |= {"digests": digests(self.judgements)} if self.judgements else {}
-        content |= {"categories": means_by_category(self.categories)} if self.categories else {}
+        of_categories = self.categories.items()
+        means = {name: {run: one.by_measure for run, one in scores.items()} for name, scores in of_categories}
+        content |= {"categories": means} if means else {}
         content |= {"gate": self.gate.to_dict()} if self.gate else {}
         return content | ({"holes": self.holes.to_dict()} if self.holes else {})
 
@@ -404,10 +405,10 @@ def compare(
     ----------
     runs : mapping of str to Run, path, or a run that `evaluate` takes
         Runs by name, or a list of files or of `Run`, by their tags where these differ. All are read and scored before
-        one is refused. JSON of an earlier evaluation is the run that it scored, by the same judgements and measures;
-        of several, the one of this name. Or, without `qrels`,
-        pairs of runs by name and judgements, by name of collection: ``{"nfcorpus": (runs, qrels), ...}``. All have runs
-        of the same names, and p is corrected over all collections together.
+        one is refused. JSON of an earlier evaluation is the run that it scored, by the same judgements and measures; of
+        several, the one of this name. Or, without `qrels`, pairs of runs by name and judgements, by name of collection:
+        ``{"nfcorpus": (runs, qrels), ...}``. All have runs of the same names, and p is corrected over all collections
+        together.
     qrels : path, judgements that `evaluate` takes, or judgements by subtopic
     measures : sequence of Measure, str or measure of ir_measures, optional
         By default AP, P@10 and nDCG@10; by subtopic alpha-nDCG@10, ERR-IA@10 and S-recall@10.
