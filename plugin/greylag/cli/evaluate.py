@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from greylag.cli.options import NAMED_FILES, Rule, Shared, check_rules, named_file, parse_measures
-from greylag.cli.pool import TeamsOption
+from greylag.cli.options import (
+    NAMED_FILES,
+    Rule,
+    Shared,
+    Teams,
+    TheNames,
+    check_rules,
+    files_by_name,
+    named_file,
+    parse_measures,
+)
 from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
@@ -114,9 +122,6 @@ TheForm = Annotated[
         help="Format of the tables. CSV is the first one; LaTeX needs booktabs, JSON has everything, HTML is a page.",
     ),
 ]
-TheNames = Annotated[
-    Naming, typer.Option("--names", help="Name runs by path or, where these differ, by file without .run, or by tag.")
-]
 TheOrder = Annotated[
     Literal["best", "given"],
     typer.Option("--order", help="Order of runs, after baselines: best first by the first measure, or as given."),
@@ -161,7 +166,7 @@ def evaluate(
     predicted: Predicted = None,
     other_qrels: OtherQrels = None,
     tau: WithTau = False,
-    teams: TeamsOption = None,
+    teams: Teams = None,
     best_of_team: BestOfTeam = False,
     per_query: PerQuery = False,
     form: TheForm = "text",
@@ -253,7 +258,7 @@ def _within(path: str, collection: str) -> str:
 def _named_files(runs: Sequence[str], baselines: Sequence[str], by: Naming) -> tuple[dict[str, Path], list[str]]:
     """Return the files of runs by name, the baselines' first, and their names; these may be among the runs."""
     given = [*map(named_file, runs)]
-    files, against, unknown = _by_name(given, by), list[Path](), list[tuple[str | None, Path]]()
+    files, against, unknown = files_by_name(given, by), list[Path](), list[tuple[str | None, Path]]()
     for baseline in baselines:
         # A baseline may be one of the runs, by its name or its file, and is scored once.
         label, path = named_file(baseline)
@@ -263,20 +268,9 @@ def _named_files(runs: Sequence[str], baselines: Sequence[str], by: Naming) -> t
             raise ParameterError(f"--baseline {baseline} is neither a file nor a run's name{remedy}")
         against.append(known or path)
         unknown += [] if known else [(label, path)]
-    files = _by_name([*unknown, *given], by) if unknown else files
+    files = files_by_name([*unknown, *given], by) if unknown else files
     names = [next(name for name in files if files[name] == path) for path in against]
     return {name: files[name] for name in names} | files, names
-
-
-def _by_name(given: Sequence[tuple[str | None, Path]], by: Naming) -> dict[str, Path]:
-    """Name files of runs; refuse a name of two, and warn of a file that is given again."""
-    files = dict[str, Path]()
-    for (name, path), number in Counter(name_runs(given, by)).items():
-        if files.setdefault(name, path) != path:
-            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
-        if number > 1:
-            _log.warning("%s is given %d times, and counts once", name, number)
-    return files
 
 
 def _proposed(baseline: str, files: Mapping[str, Path]) -> str:

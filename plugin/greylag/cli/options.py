@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, replace
 from functools import cached_property
@@ -21,6 +22,7 @@ from greylag.features.named_files import FEATURE_FILES
 from greylag.features.spec import Pool
 from greylag.features.spelling import parse_features
 from greylag.ranking import Run
+from greylag.reports.names import Naming, name_runs
 from greylag.runtime.inputs import Names
 from greylag.trec import Qrels, SubtopicQrels, open_run, read_run, read_subtopic_qrels
 from greylag.trec.qrels import join_qrels
@@ -135,8 +137,30 @@ def named_file(text: str) -> tuple[str | None, Path]:
     return (name, Path(path)) if sign and name and not Path(text).exists() else (None, Path(text))
 
 
+def files_by_name(given: Sequence[tuple[str | None, Path]], by: Naming) -> dict[str, Path]:
+    """Name files of runs; refuse a name of two, and warn of a file that is given again."""
+    files = dict[str, Path]()
+    for (name, path), number in Counter(name_runs(given, by)).items():
+        if files.setdefault(name, path) != path:
+            raise ParameterError(f"{name} names two runs, {files[name]} and {path}: give each a name of its own")
+        if number > 1:
+            _log.warning("%s is given %d times, and counts once", name, number)
+    return files
+
+
 NAMED_FILES = Names(lambda text: [str(named_file(text)[1])])
 """Marks texts that `named_file` reads."""
+TheNames = Annotated[
+    Naming, typer.Option("--names", help="Name runs by path or, where these differ, by file without .run, or by tag.")
+]
+Teams = Annotated[
+    str | None,
+    typer.Option(
+        "--teams",
+        help="Teams of runs: a file (run's name or tag, team), or a pattern for tags and names, as '^[^-]+'.",
+    ),
+    Names(lambda text: [text]),
+]
 Index = Annotated[list[Path], INDEX]
 Topics = Annotated[Path, TOPICS]
 InputRun = Annotated[Path, typer.Option("--run", help="TREC run.")]

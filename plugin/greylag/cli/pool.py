@@ -7,19 +7,11 @@ from typing import Annotated
 
 import typer
 
-from greylag.cli.options import NAMED_FILES, Shared, named_file
+from greylag.cli.options import NAMED_FILES, Shared, Teams, TheNames, files_by_name, named_file
 from greylag.cli.terminal import write_line
-from greylag.errors import ParameterError
 from greylag.evaluation.pooling import pool_runs
 from greylag.runtime.files import write_text
-from greylag.runtime.inputs import Names
 from greylag.trec.runs import RunParts
-
-TEAMS = typer.Option(
-    "--teams",
-    help="Teams of runs: a file (run's name or tag, team), or a pattern for tags and names: '^[^-]+', or with a group.",
-)
-TeamsOption = Annotated[str | None, TEAMS, Names(lambda text: [text])]
 
 
 def pool(
@@ -29,7 +21,7 @@ def pool(
     ],
     out: Annotated[Path, typer.Option("--out", help="File to write: a line QID DOCID for each document to judge.")],
     depth: Annotated[int, typer.Option("--depth", min=1, help="Documents per topic of each run or team.")] = 100,
-    teams: TeamsOption = None,
+    teams: Teams = None,
     qrels: Annotated[
         list[Path] | None,
         typer.Option("--qrels", help="Judgements so far, whose documents are not judged again; can be repeated."),
@@ -38,15 +30,14 @@ def pool(
         int | None, typer.Option("--sample", min=1, help="Draw at most so many documents of each topic at random.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the draw.")] = 0,
+    names: TheNames = "path",
 ) -> None:
     """Pool the top documents of runs for people to judge, and show what each run has in the pool.
 
     With --teams, each team has as many documents as any other: its runs are merged rank by rank.
     """
     shared: Shared = context.obj
-    files = {label or str(path): path for label, path in map(named_file, runs)}
-    if len(files) < len(runs):
-        raise ParameterError(f"{len(runs)} runs have {len(files)} names: give each run a name of its own")
+    files = files_by_name([*map(named_file, runs)], names)
     opened = {name: RunParts(path, lenient=shared.lenient) for name, path in files.items()}
     judged = None if qrels is None else shared.qrels(qrels)
     found = pool_runs(opened, depth, teams=teams, judged=judged, sample=sample, seed=seed)

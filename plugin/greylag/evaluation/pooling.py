@@ -40,8 +40,11 @@ class JudgingPool(Printed):
         number = sum(map(len, self.documents.values()))
         drawn = f", {self.omitted} not drawn" if self.omitted else ""
         caption = f"{number} documents of {len(self.documents)} topics to judge; {self.judged} judged already{drawn}"
-        header = ("run", "team", "pooled", "of no other team", "judged", "to judge")
-        return Table(caption, header, [(name, *row) for name, row in self.counts.items()])
+        alone = all(row[0] == name for name, row in self.counts.items())  # each run is a team
+        header = ("run", "team", "pooled", f"of no other {'run' if alone else 'team'}", "judged", "to judge")
+        whole = [header, *((name, *row) for name, row in self.counts.items())]
+        head, *rows = [(row[0], *row[2:]) for row in whole] if alone else whole
+        return Table(caption, [str(name) for name in head], rows)
 
 
 @guided

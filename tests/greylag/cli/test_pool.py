@@ -30,7 +30,7 @@ def test_what_is_written_is_pythons_pool(command, made, tmp_path):
     [
         ("RUN", "'--out'"),
         ("RUN --out TMP/x --depth 0", "--depth"),
-        ("RUN RUN --out TMP/x", "a name of its own"),
+        ("A=RUN A=QRELS --out TMP/x", "names two runs"),
         ("RUN --out TMP/x --teams nowhere.txt", "nowhere.txt"),
         ("RUN --out RUN", "is the input"),
         ("RUN --out QRELS --qrels QRELS", "is the input"),
