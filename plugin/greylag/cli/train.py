@@ -43,7 +43,6 @@ from greylag.reports import Evaluation
 from greylag.runtime.inputs import Names
 from greylag.trec import write_run
 
-MAX_FOLDS = 10**6
 MODELS: Mapping[str, Any] = {**RANKERS, **DIVERSITY_MODELS}
 MODEL = typer.Option(
     "--model",
@@ -183,11 +182,9 @@ def train(
 
 def number_or_file(folds: str) -> int | Path:
     """Read the number of folds, or the name of their file."""
-    if not folds.isdecimal():
-        return Path(folds)
-    if not 2 <= int(folds[:9]) < MAX_FOLDS:
-        raise ParameterError(f"--folds {folds:.20} is not a number from 2 on, or a file of qid and fold")
-    return int(folds)
+    if folds in ("0", "1"):
+        raise ParameterError(f"--folds {folds} is neither a number from 2 on nor a file of qid and fold")
+    return int(folds[:9]) if folds.isdecimal() else Path(folds)
 
 
 def finish(shared: Shared, result: TrainingResult, name: str, reranks: str, out: Path, out_run: Path | None) -> None:

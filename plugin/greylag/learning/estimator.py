@@ -102,11 +102,6 @@ class RankEstimator(BaseEstimator):  # type: ignore[misc]
         order = np.argsort(queries, kind="stable")
         return RankingData.from_arrays(values[order], grades[order], sizes)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
 
 def _split(X: Any) -> tuple[Any, Any]:
     """Separate the column ``qid`` of a data frame from the features."""

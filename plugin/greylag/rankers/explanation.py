@@ -110,24 +110,10 @@ def largest(shares: Iterable[S]) -> list[S]:
 def explain(
     model: RankingModel, index: PositionalIndex | None, ranking: Ranking, docid: str, *, transfer: bool = False
 ) -> Explanation:
-    """Break down the score of a ranked document.
+    """Break down the score of a ranked document into contributions that add up to it.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Of a feature file, with the file's values: ``model.with_columns(read_features(FILE))``.
-    index : PositionalIndex or None
-        None if no feature of the model needs it.
-    ranking : Ranking
-        The ranking that the model reranks; of a feature file, ``listed_run(data, "")[qid]``.
-    docid : str
-    transfer : bool, default False
-        As in `ModelRanker`.
-
-    Returns
-    -------
-    Explanation
-        The contributions add up to the score. A feature's is weight times value; by trees, LightGBM's ``pred_contrib``.
+    A feature's is weight times value; by trees, it is LightGBM's ``pred_contrib``. Of a feature file, the arguments are
+    ``model.with_columns(data)``, None and ``listed_run(data, "")[qid]``; `transfer` is as in `ModelRanker`.
     """
     return explain_documents(model, index, ranking, [docid], transfer=transfer)[0]
 

@@ -231,26 +231,20 @@ class RM3Stage(Stage):
 class EstimatorRanker(Stage):
     """Ranks documents by the predictions of an estimator. Ties keep the incoming order.
 
-    A regressor ranks by `predict`, and so does an object that scikit-learn does not know, such as LightGBM's ranker. A
-    classifier, whose predictions are labels, ranks by `decision_function` if it has two classes and this function, and
-    otherwise by the expected label, the sum over labels c of c P(c | document) from `predict_proba`. With the labels 0
-    and 1 this is the probability of 1; with grades, the expected grade. Labels of text have no order, and are refused.
-
-    A document outside the index is given the lowest prediction of the query's other documents, or 0 if there are none.
-
-    To train one, use ``features``, ``grades`` and the group sizes ``numpy.diff(offsets)`` of a `RankingData`.
+    A classifier ranks by `decision_function` if it has two classes and this function, else by the expected label, the
+    sum over labels c of c P(c | document) from `predict_proba`; all others by `predict`. A document outside the index
+    is given the lowest prediction of the query's other documents, or 0 if there are none.
 
     Parameters
     ----------
     estimator : object with `predict`
-        Fitted on the extractor's features, in the same order.
+        Fitted on the extractor's features, in the same order, such as `X`, `y` and `groups` of a `RankingData`.
     extractor : FeatureExtractor
 
     Raises
     ------
     ModelError
-        If the estimator is not fitted, or neither scores nor classifies, as clusterers; if a classifier has no method
-        that scores, or labels that are not numbers; if there is not one finite score for each document.
+        If it is not fitted, does not give one finite score for each document, or has labels that are not numbers.
     """
 
     estimator: Any

@@ -108,12 +108,11 @@ class Automatic:
 class AutomaticRecipe(Recipe):
     """The best that greylag can do with the topics at hand: tuned baselines, learned models, or an average of these.
 
-    The parameters of BM25, query likelihood and RM3 are tuned on the training queries. The weights of all features are
-    learned by listwise regression, around 0 and around `general_model`'s weights, with several penalties. Everything is
-    compared in cross-validation (`choose`), and what is chosen is learned again on all training queries. The average of
-    regressions around the general model, of all features and of the general model's, is chosen unless another system
-    or average leads by two standard errors; with a single training query, it is not compared. Systems are compared on
-    the documents that are trained on.
+    BM25, query likelihood and RM3 are tuned on the training queries, and weights are learned by listwise regression,
+    around 0 and around `general_model`'s weights, with several penalties. All are compared in cross-validation on the
+    documents that are trained on, and the choice is learned again on all training queries. It is the average of
+    regressions around the general model, of all features and of the general model's, unless another system or average
+    leads by two standard errors.
 
     Parameters
     ----------

@@ -121,34 +121,20 @@ class Choice(Printed):
 
     Printed, it is a table: each system beside the best tuned baseline, with intervals that hold for all at once, and
     the choice once more, corrected for having been made on the same queries (`best_of_many`).
-
-    Parameters
-    ----------
-    objective : Objective
-    qids : tuple of str
-        The queries that chose: training queries, each held out, or others for validation.
-    values : mapping
-        The measure of each query when it was held out, shape (q,), by the members of a system: first single systems,
-        then averages.
-    left_out : mapping of System to str
-        The reasons of the candidates that could not be tried.
-    chosen : tuple of System
-        The members of the choice.
-    baseline : System
-        The baseline with the best mean, which others are compared with.
-    best : BestOfMany
-        The single systems beside the baseline, and the choice, corrected for having been made by the same queries.
-    by : str
-        How these queries chose, for the caption.
     """
 
     objective: Objective
+    # That chose: training queries, each held out, or others for validation
     qids: tuple[str, ...]
+    # The measure of each query when it was held out, shape (q,): first of single systems, then of averages
     values: Mapping[Members, FloatArray]
+    # The reasons of candidates that could not be tried
     left_out: Mapping[System, str]
     chosen: Members
+    # The one with the best mean
     baseline: System
     best: BestOfMany
+    # How these queries chose, for the caption
     by: str = "Cross-validated on {} training topics"
     most = 60  # rows of the table
 

@@ -38,15 +38,7 @@ from greylag.trec.runs import JoinedRuns, RunFile
 
 @dataclass(frozen=True)
 class HeldOutFusion:
-    """A `Fusion` that ranks each topic by a model that was learned without it.
-
-    Parameters
-    ----------
-    by_qid : mapping of str to FusionRanker
-        By the model of the other folds, for each topic that was learned from.
-    others : FusionRanker
-        By the model of all folds, for the other topics.
-    """
+    """A `Fusion` that ranks each topic by a model that was learned without it, and unknown ones by all folds' model."""
 
     by_qid: Mapping[str, FusionRanker]
     others: FusionRanker
@@ -114,10 +106,9 @@ def learn_fusion(
 ) -> LearnedFusion:
     """Learn to fuse runs from judged topics.
 
-    The weights are those of `ListwiseRegression` over two columns a run: its scores in [0, 1] and 1 / (60 + rank), on
-    the documents that some run has among its first 100. From 25 topics on, each fixed rule and each single run is
-    compared with them in cross-validation over the topics; the best takes their place if it is better by two standard
-    errors of the mean paired difference.
+    The weights are those of `ListwiseRegression` over two columns a run, its scores in [0, 1] and 1 / (60 + rank). From
+    25 topics on, each fixed rule and each single run is compared with them in cross-validation; the best takes their
+    place if it is better by two standard errors.
 
     Parameters
     ----------

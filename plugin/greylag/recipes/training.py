@@ -60,20 +60,19 @@ class TrainingResult:
     Parameters
     ----------
     fitted : Fitted
-        The model that was trained on all queries, and what was chosen on them. With folds, the model's provenance has
-        the held-out score.
+        Of all queries. With folds, the model's provenance has the held-out score.
     held_out : CrossValidation or None
         None without folds.
     scores : mapping of str to Scores
-        The recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the "general
-        model", which needs no judgements, if the recipe begins with one. Empty without folds.
+        With folds, the recipe's measure of the "first stage", of the "held out" rankings, of `baselines`, and of the
+        "general model", which needs no judgements, if the recipe begins with one.
     baselines : mapping of str to Run
-        With folds, the rankings by baselines that each fold tuned or picked on its training queries: "tuned BM25",
-        "tuned RM3" and others of the automatic choice; without an index, each run, or the "best column".
+        With folds, the rankings by what each fold tuned or picked on its training queries: "tuned BM25" and others of
+        the automatic choice; without an index, each run, or the "best column".
     depth : int or None
         The number of documents of each query that were learned from; None for all.
     by_fold : FoldMeans or None
-        With given folds, the means of each and their mean, by the recipe's measure, AP and nDCG@10 with both gains.
+        With given folds, their means by the recipe's measure, AP and nDCG@10 with both gains.
     """
 
     fitted: Fitted
@@ -108,11 +107,10 @@ class TrainingResult:
 
     @property
     def verdict(self) -> str:
-        """The gain of the automatic choice over the best tuned baseline, or of another model over the first stage.
+        """The gain over the best baseline by held-out scores and, in a second sentence, over the general model.
 
-        With folds, a second sentence says what judging gained over the general model, which needs no judgements.
-        By the held-out scores if there are any, else by those that the choice was made by, corrected for that; empty
-        for other recipes without folds. Which baseline is the best is known from the same topics, which favours it.
+        Without folds, that of the automatic choice, corrected for having been made by these scores; empty for other
+        recipes. Which baseline is the best is known from the same topics, which favours it.
         """
         choice = "The automatic choice"
         if self.scores:
@@ -189,10 +187,9 @@ def train(
     query_form: QueryForm | None = None,
     most_topics: int = MAX_TOPICS,
 ) -> TrainingResult:
-    """Make the best model that the judged queries allow, or one by a recipe; with `folds`, score it on unseen queries.
+    """Make the best model that the judged queries allow, or one by a recipe.
 
-    The scores on training queries say nothing about other queries, so with `folds` each query is also ranked by a model
-    of the other folds, and these rankings are scored.
+    With `folds`, each query is also ranked by a model of the other folds, and these rankings are scored.
 
     Parameters
     ----------
@@ -203,9 +200,7 @@ def train(
     index : PositionalIndex or None
         None for an `IndexFreeRecipe`.
     recipe : Recipe or str, default ``AutomaticRecipe()``
-        How the model is made; a text is parsed by `greylag.recipes.parse_model`. The default cross-validates tuned
-        baselines and several learners, and learns the best one or an average for AP; ``AutomaticRecipe("nDCG@10")`` for
-        another measure.
+        How the model is made, for AP by default; a text is parsed by `greylag.recipes.parse_model`.
     folds : int >= 2 or sequence of sequences of str, optional
         The number of folds of cross-validation, or the queries of each, as `greylag.evaluation.read_folds` reads; none
         by default.
@@ -287,22 +282,18 @@ def train_on_letor(
 ) -> TrainingResult:
     """Train and test on LETOR's folds: each learns from its train.txt, chooses by its vali.txt and ranks its test.txt.
 
-    The model of the result is trained on the topics of all test files, without validation.
+    The model of the result is trained on the topics of all test files, without validation; `TrainingResult.by_fold` has
+    the means over folds that papers print.
 
     Parameters
     ----------
     folder : str or Path
-        With a folder Fold1, Fold2, ... for each fold; vali.txt may be missing.
+        With folders Fold1, Fold2, ...; vali.txt may be missing.
     recipe : callable
-        Called with the training data and ``validation=`` data or None, such as
+        From training data and ``validation=`` data or None, such as
         ``partial(IndexFreeRecipe.of_data, learner=LambdaMART("nDCG@10"))``.
     n_jobs, tag, progress
         As in `train`.
-
-    Returns
-    -------
-    TrainingResult
-        With `by_fold`, the means over folds that papers print.
     """
     parts = [part for part in Path(folder).iterdir() if re.fullmatch(r"Fold\d+", part.name)]
     if len(parts) < 2:

@@ -111,7 +111,7 @@ def test_trees_of_a_file(command, files, tmp_path):
         ("--letor TRAIN --features 1,9", "has no column 9; its columns are 1, 2, 3"),
         ("--letor TRAIN --features 1-10", "has no column 4; its columns are 1, 2, 3"),
         ("--letor TRAIN --features 3-1", "unknown feature '3-1': columns of a file are 1,2, 1-10"),
-        ("--letor TRAIN --folds 1", "--folds 1 is not a number from 2 on"),
+        ("--letor TRAIN --folds 1", "--folds 1 is neither a number from 2 on"),
         ("--letor TRAIN --folds absent.tsv", "absent.tsv"),
         ("--letor TRAIN --features score", "--features score"),
         ("--letor TRAIN --qrels QRELS", "--letor excludes --qrels"),

@@ -83,21 +83,10 @@ class Trees(LearnedFeature):
     def from_lightgbm(
         cls, text: str, features: Sequence[Feature] | None = None, parameters: FeatureParameters | None = None
     ) -> Trees:
-        """Read a model in LightGBM's text, over these features or over columns with its own names.
+        """Read what ``booster.save_model`` writes, over these features or over columns with the file's names.
 
-        Parameters
-        ----------
-        text : str
-            As ``booster.save_model`` writes it.
-        features : sequence of Feature, optional
-        parameters : FeatureParameters, optional
-            Of the features.
-
-        Raises
-        ------
-        ModelError
-            If it is damaged, or of several classes, averaged (``boosting=rf``), linear in its leaves, split by
-            categories, or trained with ``zero_as_missing``.
+        `ModelError` if it is damaged, of several classes, averaged (``boosting=rf``), linear in its leaves, split by
+        categories, or trained with ``zero_as_missing``.
         """
         header, *trees = (
             dict(re.findall(r"^(\w+)(?:=(.*))?$", part, re.MULTILINE))
@@ -125,10 +114,8 @@ class Trees(LearnedFeature):
 
     def missing_left(self) -> BoolArray:
         """Return the nodes, shape (nodes,), where a document without a value goes to the left: as 0, or as trained."""
-        left: BoolArray = (
-            np.where(self.decision & _NAN_IS_MISSING, self.decision & _DEFAULT_LEFT, self.threshold >= 0) > 0
-        )
-        return left
+        learned, by_default = self.decision & _NAN_IS_MISSING > 0, self.decision & _DEFAULT_LEFT > 0
+        return np.where(learned, by_default, self.threshold >= 0)
 
     def as_lightgbm(self, columns: Sequence[str] | None = None) -> str:
         """Write the trees in LightGBM's text, as a model of these columns, or of the features alone.
@@ -166,10 +153,9 @@ class Trees(LearnedFeature):
         return "\n".join([*lines, "end of trees", ""])
 
     def contributions(self, values: FloatArray) -> FloatArray:
-        """Compute each feature's contribution to the scores and, last, the trees' mean in training, by LightGBM.
+        """Compute the features' contributions and, last, the mean in training, shape (n, f + 1), by LightGBM.
 
-        Features have shape (n, f), and the result (n, f + 1). These are the Shapley values of Lundberg et al. (2020),
-        LightGBM's ``pred_contrib``, and add up to the score.
+        These are Shapley values (Lundberg et al. 2020), ``pred_contrib``, and add up to the score.
         """
         booster = lightgbm("to explain trees").Booster(model_str=self.as_lightgbm())
         shares: FloatArray = booster.predict(values, pred_contrib=True, num_threads=1)
