@@ -112,15 +112,14 @@ class RankingModel(SavedModel):
     weights : tuple of float
         Finite, one for each feature.
     parameters : FeatureParameters, default ``FeatureParameters()``
-        The parameters that the features were computed with.
     objective : str, default ""
-        The measure that was maximised; "" for a model assembled by hand.
+        The measure that was maximised, if any.
     training_scores : tuple of float, default ()
         For each feature, the mean of the objective on the training queries after it was added.
     collection : mapping, default {}
-        The totals of the training collection: ``documents``, ``tokens`` and ``average_length``.
+        ``documents``, ``tokens`` and ``average_length`` of the training collection.
     fingerprint : str, default ""
-        The fingerprint of the training collection; "" for any collection.
+        Of the training collection; "" for any collection.
     query_form : QueryForm, default ``QueryForm()``
         How queries are shortened before features are computed.
     runs : tuple of str, default ()

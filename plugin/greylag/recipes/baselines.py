@@ -127,14 +127,11 @@ class BaselineRecipe(Recipe):
     base : FeatureParameters, default ``FeatureParameters()``
         The parameters that are not tuned.
     before : tuple of Baseline, default ()
-        Baselines that are tuned before, one after the other. Each takes the parameters of the one before, so that
-        ``BaselineRecipe(baselines.LM, before=(baselines.BM25,))`` has the k1 and b of tuned BM25, too.
+        Baselines that are tuned before, in turn, each with the parameters of the one before.
 
     Examples
     --------
-    >>> recipe = BaselineRecipe(baselines.BM25, objective="nDCG@10")  # doctest: +SKIP
-    >>> recipe.fit(bm25_run, qrels, index).model.save("bm25.json")  # doctest: +SKIP
-    >>> held_out = cross_validate(recipe, bm25_run, qrels, index, folds=5).run  # doctest: +SKIP
+    >>> BaselineRecipe(baselines.BM25).fit(bm25_run, qrels, index).model.save("bm25.json")  # doctest: +SKIP
     """
 
     baseline: Baseline

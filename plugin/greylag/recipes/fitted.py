@@ -21,43 +21,29 @@ from greylag.recipes.choice import Candidate, Choice
 class Fitted:
     """A model and how it was fitted; ``str`` is the training score with what was chosen.
 
-    Parameters
-    ----------
-    model : RankingModel
-        Its provenance repeats the other fields for whoever reads its file.
-    queries : tuple of str
-        The training queries, all with a relevant document.
-    score : float
-        The mean of the model's objective on them.
-    chosen : tuple of str
-        What was chosen on them: features, systems, or parameters with their values.
-    choice : Choice, optional
-        The systems that the automatic choice compared. Ignored by comparisons.
-    adapted : bool, default False
-        Whether the model is the average of weights that were learned elsewhere and adapted, and of nothing else.
-    baselines : mapping of str to RankingModel, default {}
-        What was tuned or picked on the same queries, by name, to compare the model with.
-    gains : mapping, default {}
-        How much each source of features adds (`greylag.recipes.source_gains`); empty if that was not measured.
-    ends : mapping of str to pairs, default {}
-        The parameters whose tuned value is the lowest or highest of those that were tried, with these two.
-    validation : Scores, optional
-        The scores of the queries for validation.
-    fuses : callable, optional
-        From a query to the fusion of runs by the model, if it is one of runs. Ignored by comparisons.
+    The model's provenance repeats the other fields for whoever reads its file.
     """
 
     model: RankingModel
+    # To train on, all with a relevant document
     queries: tuple[str, ...]
+    # The mean of the model's objective on them
     score: float
+    # Features, systems, or parameters with their values
     chosen: tuple[str, ...]
     _: KW_ONLY
+    # Of the automatic choice
     choice: Choice | None = field(default=None, compare=False)
+    # Whether the model is the average of weights that were learned elsewhere and adapted, and of nothing else
     adapted: bool = False
+    # What was tuned or picked on the same queries, to compare the model with
     baselines: Mapping[str, RankingModel] = field(default_factory=dict)
+    # See `greylag.recipes.source_gains`; empty if that was not measured
     gains: Mapping[str, Any] = field(default_factory=dict)
+    # The parameters whose tuned value is the lowest or highest that was tried, with both
     ends: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     validation: Scores | None = field(default=None, compare=False)
+    # From a query to the fusion of runs by the model, if it is one of runs
     fuses: Callable[[Query], Ranking] | None = field(default=None, compare=False)
 
     @classmethod

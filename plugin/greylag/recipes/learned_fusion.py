@@ -54,21 +54,14 @@ class HeldOutFusion:
 
 
 class LearnedFusion(NamedTuple):
-    """A learned fusion, and its scores in cross-validation.
+    """A learned fusion, and its scores in cross-validation."""
 
-    Parameters
-    ----------
-    fitted : Fitted
-        Learned from all topics.
-    held_out : HeldOutFusion or None
-        None without folds.
-    scores : mapping of str to Scores
-        Best first, the measure of each judged topic for each run, each of `greylag.fusion.FUSIONS` and "learned". There
-        each topic is held out of the weights and of the choice, in five folds if none are asked for.
-    """
-
+    # From all topics
     fitted: Fitted
+    # None without folds
     held_out: HeldOutFusion | None
+    # Of each run, each of `greylag.fusion.FUSIONS` and "learned", best first; each topic is held out of weights and
+    # choice, in five folds if none are asked for
     scores: Mapping[str, Scores]
 
     @property

@@ -97,8 +97,7 @@ class MRFRecipe(Recipe):
 
     Examples
     --------
-    >>> recipe = MRFRecipe(candidate_pool("sd"), GreedySelection("nDCG@10"))  # doctest: +SKIP
-    >>> recipe.fit(bm25_run, qrels, index).model.save("mrf.json")  # doctest: +SKIP
+    >>> MRFRecipe(candidate_pool("sd"), GreedySelection("AP")).fit(bm25_run, qrels, index)  # doctest: +SKIP
     """
 
     features: Sequence[Feature]
@@ -191,20 +190,12 @@ def selected_model(
 
 @dataclass(frozen=True, repr=False)
 class CrossValidation(Printed):
-    """The result of a cross-validation.
-
-    Parameters
-    ----------
-    run : Run
-        Every query, in the order of the first stage, reranked by the model of its fold.
-    fitted : tuple of Fitted
-        One for each fold, fitted to the queries of the other folds.
-    folds : tuple of tuples of str
-        The test queries of each fold.
-    """
+    """The result of a cross-validation: every query reranked by the model of the other folds."""
 
     run: Run
+    # One for each fold
     fitted: tuple[Fitted, ...]
+    # The test queries of each
     folds: tuple[tuple[str, ...], ...]
 
     @property

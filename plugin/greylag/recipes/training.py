@@ -219,9 +219,7 @@ def train(
 
     Examples
     --------
-    >>> result = train(bm25_run, qrels, index)  # doctest: +SKIP
-    >>> print(result)  # doctest: +SKIP
-    >>> result.model.save("model.json")  # doctest: +SKIP
+    >>> train(bm25_run, qrels, index).model.save("model.json")  # doctest: +SKIP
     """
     if isinstance(recipe, str):
         recipe, spelt_form = parse_model(recipe)

@@ -78,6 +78,13 @@ class Trees(LearnedFeature):
         )  # fmt: skip
         if not fits:
             raise ModelError("the trees are damaged: train the model again")
+        asked = {
+            "uses_ranking": self.features,
+            "reads_query": self.features,
+            "needs_index": [f.base for f in self.features],
+        }
+        for name, features in asked.items():
+            object.__setattr__(self, name, any(getattr(feature, name) for feature in features))
 
     @classmethod
     def from_lightgbm(
@@ -166,21 +173,6 @@ class Trees(LearnedFeature):
         out = np.zeros(len(values))
         _add_leaves(values, self.roots, self.split, self.threshold, self.left, self.right, self.value, out)
         return out
-
-    @property
-    def uses_ranking(self) -> bool:  # type: ignore[override]
-        """Whether one of the features does."""
-        return any(feature.uses_ranking for feature in self.features)
-
-    @property
-    def needs_index(self) -> bool:  # type: ignore[override]
-        """Whether one of the features does."""
-        return any(feature.base.needs_index for feature in self.features)
-
-    @property
-    def reads_query(self) -> bool:  # type: ignore[override]
-        """Whether one of the features does."""
-        return any(feature.reads_query for feature in self.features)
 
     @property
     def _splits(self) -> IntArray:
