@@ -99,7 +99,8 @@ def line_figure(
         x, y, drawn = _axes(
             title, {x for xy in curves.values() for x in xy}, every if alike else heights[title], log=log
         )
-        drawn += _axis_names(xlabel, ylabel)
+        drawn.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'))
+        drawn.append(_text(4, TOP - 2, ylabel, ""))
         for name, height in of_panel.items():
             path = f"M{LEFT} {y(height):.1f}H{WIDTH - RIGHT}"
             drawn.append(f'<path d="{path}" stroke="{GREY}" stroke-dasharray="{dashes[name]}"/>')
@@ -133,7 +134,8 @@ def bar_figure(
         step = (WIDE - LEFT - RIGHT) / max(1, len(drawn))
         below = f"{len(bars)} queries, by change: {better} better, {len(drawn) - better} worse, {equal} equal"
         parts += [f'<g transform="translate(0 {HEIGHT * number})">', _title(title)]
-        parts += [*_y_axis(y, marks, WIDE), *_axis_names(below + " (not drawn)" * bool(equal), ylabel, WIDE)]
+        parts += [*_y_axis(y, marks, WIDE), _text(4, TOP - 2, ylabel, "")]
+        parts.append(_text(LEFT, HEIGHT - 14, below + " (not drawn)" * bool(equal), ""))  # seen on a phone
         for place, (name, value, is_better) in enumerate(drawn):
             top, bottom = y(max(value, 0.0)), y(min(value, 0.0))
             parts.append(
@@ -279,13 +281,6 @@ def _curve(
 
 def _title(title: str) -> str:
     return _text(LEFT, TOP - 16, title, 'font-weight="bold"')
-
-
-def _axis_names(xlabel: str, ylabel: str, width: int = WIDTH) -> list[str]:
-    return [
-        _text((LEFT + width - RIGHT) / 2, HEIGHT - 4, xlabel, 'text-anchor="middle"'),
-        _text(4, TOP - 2, ylabel, ""),
-    ]
 
 
 def _safe(text: str) -> str:

@@ -46,7 +46,7 @@ def test_bars_are_the_changes_sorted(seed):
     changes = changes[np.abs(changes) > 1e-9]
     assert [row[3] for row in figure.data.rows] == pytest.approx(changes, abs=1e-12)
     bars = elements(figure, "rect")
-    title, *labels, below, beside = [text.text for text in elements(figure, "text")]
+    title, *labels, beside, below = [text.text for text in elements(figure, "text")]
     low, *_, high = marks = [*map(float, labels)]
     assert low <= min(changes) <= max(changes) <= high  # no bar beyond the last tick
     assert "0" in labels
