@@ -186,11 +186,12 @@ def evaluate(
     check_form("--format", form)
     if not qrels:
         raise ParameterError("--qrels is missing: name the judgements to score by")
-    patterns = _patterns(runs, collections or (), names)
+    given = [*runs, *(run for run in baseline or () if "{}" in run)] if collections else []
+    patterns = _patterns(given, collections or (), names)
     pairs, only = dict[str, tuple[Any, Any]](), dict[Path, Path]()
     for name in collections or [""]:
-        placed = [f"{label}={_within(path, name)}" for label, path in patterns] if name else runs
-        against = [f"{run}={_within(run, name)}" if name and "{}" in run else run for run in baseline or ()]
+        words = {run: f"{label}={_within(path, name)}" for run, (label, path) in patterns.items()}
+        placed, against = ([words.get(run, run) for run in of] for of in (runs, baseline or ()))
         files, baselines = _named_files(placed, against, names)
         among = topics and Path(str(topics).replace("{}", name))
         only |= {path: among for path in files.values() if among}
@@ -241,11 +242,14 @@ def _judgements(shared: Shared, paths: Sequence[Path], topics: Path | None, *, s
     return shared.of_topics(grades, path, topics)
 
 
-def _patterns(runs: Sequence[str], collections: Sequence[str], by: Naming) -> list[tuple[str, str]]:
-    """Name runs that have a place for the name of a collection, by the files of the first one if it is by tag."""
-    given = [named_file(run) for run in runs if collections]
-    first = [(label, Path(_within(str(path), collections[0])) if by == "tag" else path) for label, path in given]
-    return [(label, str(path)) for (label, _), (_, path) in zip(name_runs(first, by), given, strict=True)]
+def _patterns(runs: Sequence[str], collections: Sequence[str], by: Naming) -> dict[str, tuple[str, str]]:
+    """Return names and paths of runs that have a place for a collection's name; tags are those of the first one."""
+    given = {run: named_file(run) for run in runs}
+    first = [
+        (label, Path(_within(str(path), collections[0])) if by == "tag" else path) for label, path in given.values()
+    ]
+    named = zip(given.items(), name_runs(first, by), strict=True)
+    return {run: (label, str(path)) for (run, (_, path)), (label, _) in named}
 
 
 def _within(path: str, collection: str) -> str:

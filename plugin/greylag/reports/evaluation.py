@@ -195,12 +195,8 @@ class Evaluation:
             notes.append(f"Of each team, the best run by {measure} is shown, chosen on these topics.")
         notes.append(unjudged_note(self.unjudged or {}))
         others += [category_table(self.scores, self.categories)] if self.categories and not per_query else []
-        return [
-            replace(first, caption="\n".join(filter(None, notes))),
-            *others,
-            *self._holes_tables(many=many),
-            *agreed,
-        ]
+        others += [*self._holes_tables(many=many), *agreed]
+        return [replace(first, caption="\n".join(filter(None, notes))), *others]
 
     def _holes_tables(self, *, many: bool) -> list[Table]:
         """Make the tables of views of unjudged documents; of many pairs sentences stand for the second."""
@@ -292,7 +288,7 @@ def _text(found: Evaluation, per_query: bool) -> str:
     if found.gate:
         return f"{found.gate}\n"
     tables = found.tables(per_query=per_query)
-    notes = [*dict.fromkeys(table.caption for table in tables if table.caption)]
+    notes = [*dict.fromkeys(line for table in tables for line in table.caption.splitlines())]
     notes += [f"\n{found.verdict}"] if found.verdict and not per_query else []
     return "\n".join([*(as_text(replace(table, caption="")) for table in tables), *notes]) + "\n" * bool(notes)
 
@@ -311,11 +307,7 @@ def _latex(found: Evaluation, per_query: bool) -> str:
         shown, note = paper_table(tested), paper_note(tested)
     names = [name for scores, tests in tested.values() for name in method_names(scores, None if per_query else tests)]
     cited = cite("prediction-powered" if found.corrections else ", ".join(dict.fromkeys(names)))
-    comments = [
-        *first.caption.splitlines(),
-        *(line for table in others for line in as_text(table).splitlines()),
-        *cited,
-    ]
+    comments = "\n".join([first.caption, *map(as_text, others), *cited]).splitlines()
     return as_latex(shown, "tab:greylag", note) + "".join(f"% {line}\n" for line in comments)
 
 

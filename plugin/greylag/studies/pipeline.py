@@ -36,7 +36,6 @@ from greylag.recipes.spelling import TUNED, described, model_files, parse_model
 from greylag.recipes.training import sample_topics
 from greylag.recipes.union import FusionWeights, named_runs
 from greylag.reports import to_dict
-from greylag.reports.verdict import verdict
 from greylag.runtime.inputs import Names
 from greylag.runtime.progress import each
 from greylag.stages import StageStep
@@ -284,7 +283,6 @@ def outcome(settings: Settings, ranked: Ranked) -> Outcome:
         },
         results={kind: to_dict(part, ranked.tests[kind]) for kind, part in ranked.scores.items()},
         evaluation=ranked.evaluation,
-        tables=[ranked.evaluation.format(), f"{verdict(ranked.compared)}\n"],
         title=f"{settings.name}: {opened.first.tag} reranked by {settings.model}",
         sections=sections(ranked),
         runs=ranked.runs,

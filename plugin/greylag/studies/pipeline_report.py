@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -17,6 +17,7 @@ from greylag.reports.excerpts import excerpts
 from greylag.reports.figures import Figure, line_figure
 from greylag.reports.queries import QueryChanges, most_changed, query_changes, reasons
 from greylag.reports.report import Section
+from greylag.reports.verdict import verdict
 from greylag.studies.collection import OpenCollection
 from greylag.studies.tables import Table, comparison_table, means, means_table, models_table
 
@@ -70,7 +71,8 @@ class Ranked:
     @property
     def evaluation(self) -> Evaluation:
         """The scores with the tests of the steps."""
-        return together({kind: Evaluation(scores, self.tests[kind]) for kind, scores in self.scores.items()})
+        found = together({kind: Evaluation(scores, self.tests[kind]) for kind, scores in self.scores.items()})
+        return replace(found, verdict=verdict(self.compared))
 
     @property
     def compared(self) -> list[tuple[Mapping[str, Scores], Significance]]:

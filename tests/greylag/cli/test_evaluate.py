@@ -180,6 +180,30 @@ def test_a_gate_by_category(command, refused, made, half, tmp_path):
     assert "baseline" in refused(*words, "--fail-if", "worse")
 
 
+def test_collections_and_baselines_are_those_of_python(command, refused, made, runs, tmp_path):
+    """{} is the place of a collection's name in judgements and runs, whose names are the same in each."""
+    qrels = (made / "qrels.txt").read_text().splitlines(keepends=True)
+    for name, part in (("first", qrels[::2]), ("second", qrels)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "qrels.txt").write_text("".join(part))
+        for path in runs:
+            (tmp_path / name / path.name).write_bytes(path.read_bytes())
+    words = ["evaluate", "--collection", "first", "--collection", "second", "--qrels", tmp_path / "{}" / "qrels.txt"]
+    words += [tmp_path / "{}" / "ql.run", "-m", "AP", "-m", "P@5", "--names", "file"]
+    collections = {
+        name: ({path.stem: tmp_path / name / path.name for path in runs}, tmp_path / name / "qrels.txt")
+        for name in ("first", "second")
+    }
+    for baselines in (["bm25"], ["ql", "bm25"]):
+        given = [word for name in baselines for word in ("--baseline", tmp_path / "{}" / f"{name}.run")]
+        code, out, _ = command(*words, *given, "--format", "json")
+        found = compare(collections, measures=["AP", "P@5"], baseline=baselines)
+        assert (code, json.loads(out)) == (0, json.loads(found.format("json")))
+    assert "no place for a collection's name" in refused(*words, made / "bm25.run")
+    assert "third" in refused(*words, "--collection", "third")
+    assert "--predicted" in refused(*words, "--predicted", made / "qrels.txt")
+
+
 def test_lenient_reading_warns(command, refused, made, tmp_path):
     twice = tmp_path / "twice.run"
     lines = (made / "bm25.run").read_text().splitlines(keepends=True)

@@ -20,6 +20,9 @@ def test_scores_are_checked(command, made, tmp_path, monkeypatch):
         differing = re.findall(r"^(\S+) AP: expected 0\.9999, got (0\.\d{4})$", err, re.MULTILINE)
         expected |= dict(differing)
     assert 0.9999 not in expected.values()
+    for form in ("csv", "latex"):  # of the finished study, without a line before it
+        code, shown, _ = command("experiment", config, "--out", out, "--format", form)
+        assert (code, shown.splitlines()[0]) == (0, {"csv": "run,AP", "latex": r"\begin{table}"}[form])
     assert (out / "models" / "fold-5.json").exists()
     assert (out / "report.html").exists()
 
@@ -41,6 +44,8 @@ def test_the_files_of_the_demonstration_pass_their_own_check(name, command, tmp_
         ("--init nothing", "'nothing'"),
         ("--init pipeline --check", "--check"),
         ("", "--init pipeline"),
+        ("two_moons.manifold --format csv", "manifold_two_moons"),
+        ("demo --format html", "html"),
         ("cacn.yaml", "cacm"),
     ],
 )

@@ -158,6 +158,16 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare({"a": "no.run", "b": [RUN]}, JUDGED), ("2 of 2",)),
         (lambda: compare({"a": {"9": {"a": 1.0}}}, JUDGED), ("a: ", "9", "1, 2")),
         (lambda: compare(TWO, [RUN]), ("judgements", "list")),
+        (lambda: compare(TWO), ("judgements", "nfcorpus")),
+        (lambda: compare({"x": (TWO, JUDGED)}, JUDGED), ("judgements", "nfcorpus")),
+        (lambda: compare({"x": (TWO, JUDGED), "y": ({"a": RUN}, JUDGED)}), ("x and y", "b")),
+        (
+            lambda: compare({"x": (TWO, JUDGED), "y": ({"a": {"9": {"a": 1.0}}, "b": RUN}, JUDGED)}),
+            ("collection y", "9"),
+        ),
+        (lambda: compare({"x": (TWO, JUDGED)}, predicted=JUDGED), ("one collection",)),
+        (lambda: compare(TWO, JUDGED, baseline=["a", "c"]), ("'c'", "a, b")),
+        (lambda: compare(TWO, JUDGED, baseline={"a"}), ("baseline", "set")),  # type: ignore[arg-type]
         (lambda: compare(TWO, JUDGED).format("doc"), ("form", "'doc'", "latex")),
         (lambda: compare(TWO, JUDGED).format("parquet"), ("to_parquet",)),
         (lambda: Evaluation({}), ("no scores",)),
