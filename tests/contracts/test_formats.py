@@ -6,6 +6,7 @@ import gzip
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,6 @@ import pytest
 from greylag.diversity import PRESETS
 from greylag.diversity.model import DiversityModel
 from greylag.errors import FormatError, GreylagError, ModelError
-from greylag.evaluation.teams import read_teams
 from greylag.features.evidence import Prior
 from greylag.features.fused_runs import run_columns
 from greylag.features.spec import FeatureSpec
@@ -23,7 +23,7 @@ from greylag.index.analysis import QueryForm
 from greylag.learning.letor import read_features
 from greylag.rankers.model import RankingModel
 from greylag.ranking import Ranking, Run
-from greylag.runtime.files import read_json_lines
+from greylag.runtime.files import read_json_lines, read_pairs
 from greylag.trec import read_qrels, read_run, read_subtopic_qrels, read_titles, read_topics, write_run
 from tests.refusals import refuses
 
@@ -56,7 +56,8 @@ FORMATS = {
     "CACM topics": Format(read_topics, b"<DOC>\n<DOCNO>1</DOCNO>\ngoose\n</DOC>\n"),
     "XML topics": Format(read_topics, XML),
     "JSON topics": Format(read_topics, b'{"_id": "1", "text": "goose"}\n{"_id": 2, "text": "duck", "metadata": {}}\n'),
-    "teams": Format(read_teams, b"run1 geese\nrun2 ducks\n"),
+    "pairs": Format(partial(read_pairs, columns="run team"), b"run1 geese\nrun2 ducks\n"),
+    "pairs as CSV": Format(partial(read_pairs, columns="qid category"), b'qid,kind\n1,short\n2,"long, hard"\n'),
     "qrels": Format(read_qrels, b"1 0 a 1\n1 0 b 0\n2 0 a -1\n"),
     "BEIR's qrels": Format(read_qrels, b"query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t0\n"),
     "subtopic qrels": Format(read_subtopic_qrels, b"1 1 d1 1\n2 2 d2 0\n"),

@@ -12,7 +12,7 @@ from greylag.core.checks import check_ids, check_non_negative, check_sequences
 from greylag.errors import FormatError, ParameterError
 from greylag.pipeline import run_step
 from greylag.ranking import Ranking, Run
-from greylag.runtime.files import Faults, read_rows
+from greylag.runtime.files import read_pairs
 from greylag.runtime.parallel import parallel_map
 
 T = TypeVar("T")
@@ -41,12 +41,7 @@ def read_folds(path: str | Path, qids: Iterable[str]) -> list[list[str]]:
 
     `FormatError` if one of the queries has no fold or two, or all are in one; the file may have others.
     """
-    fold_of: dict[str, str] = {}
-    with Faults(path, lenient=None) as faults:
-        for line, row in read_rows(path, "qid fold", faults):
-            name, fold = (column.decode() for column in row)
-            if fold_of.setdefault(name, fold) != fold:
-                raise FormatError(path, line, f"query {name!r} is in two folds: keep one of the lines")
+    fold_of = read_pairs(path, "qid fold")
     folds: dict[str, list[str]] = {name: [] for name in fold_of.values()}
     for qid in qids:
         if qid not in fold_of:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from greylag.errors import FormatError, ParameterError
+from greylag.errors import ParameterError
 from greylag.evaluation.agreement import few_names
 from greylag.evaluation.scores import Scores
-from greylag.runtime.files import Faults, read_rows
+from greylag.runtime.files import read_pairs
 
 Teams = Mapping[str, str] | str | Path
 """Teams by name or tag of run, a file of these in two columns, or a regular expression."""
@@ -20,7 +20,7 @@ def assign_teams(known: Mapping[str, Sequence[str]], teams: Teams) -> dict[str, 
     if isinstance(teams, str | Path) and not Path(teams).exists():
         found = {name: _matched(str(teams), labels) for name, labels in known.items()}
     else:
-        given = teams if isinstance(teams, Mapping) else read_teams(teams)
+        given = teams if isinstance(teams, Mapping) else read_pairs(teams, "run team")
         found = {name: next((given[one] for one in labels if one in given), None) for name, labels in known.items()}
     if lacking := [name for name, team in found.items() if team is None]:
         what = "teams by name or tag" if isinstance(teams, Mapping) else f"{teams}, neither as a file nor as a pattern,"
@@ -44,13 +44,3 @@ def _matched(pattern: str, labels: Sequence[str]) -> str | None:
     except re.error as error:
         raise ParameterError(f"teams {pattern!r} is neither a file nor a regular expression: {error}") from None
     return (match and match[min(1, len(match.groups()))]) or None
-
-
-def read_teams(path: str | Path) -> dict[str, str]:
-    """Read lines ``run team``."""
-    teams = dict[str, str]()
-    with Faults(path, lenient=None) as faults:
-        for line, (run, team) in read_rows(path, "run team", faults, comments=True):
-            if teams.setdefault(run.decode(), team.decode()) != team.decode():
-                raise FormatError(path, line, f"run {run.decode()!r} is of two teams")
-    return teams

@@ -67,7 +67,7 @@ from greylag.evaluation.significance import (
 )
 from greylag.evaluation.teams import Teams, assign_teams, best_runs
 from greylag.ranking import Run, as_run
-from greylag.reports.categories import by_category, category_table, read_categories
+from greylag.reports.categories import by_category, category_table
 from greylag.reports.earlier import digests, is_evaluation, read_earlier
 from greylag.reports.gate import Gate, check_gate, parse_fail_if
 from greylag.reports.names import name_runs, short_names
@@ -83,6 +83,7 @@ from greylag.reports.scores import (
     unjudged_note,
 )
 from greylag.reports.verdict import verdict
+from greylag.runtime.files import read_pairs
 from greylag.runtime.software import TREC_EVAL, versions
 from greylag.trec import read_qrels
 from greylag.trec.runs import RunParts
@@ -453,7 +454,7 @@ def compare(
     if best_of_team and teams is None:
         raise ParameterError("best_of_team needs teams")
     rule = None if fail_if is None else parse_fail_if(fail_if, baselines)
-    named = {} if categories is None else read_categories(categories)
+    named = read_pairs(categories, "qid category") if isinstance(categories, str | Path) else categories
     # Before runs are read, so that nothing stops after the work for a reason that was known before.
     design = Design(test, correction=correction, margin=margin, all_pairs=all_pairs)
     judged = {name: _judged(of_one, measures, predicted) for name, (_, of_one) in collections.items()}
@@ -474,7 +475,7 @@ def compare(
             _log.warning("%s", f"{name}: {warning}" if name else warning)
     if qrels is None:
         return Evaluation({}, parts=parts)
-    return _with_views(replace(parts[""], judgements=judged[""].qrels), named, rule)
+    return _with_views(replace(parts[""], judgements=judged[""].qrels), named or {}, rule)
 
 
 def _check_options(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import csv
 import gzip
 import hashlib
 import io
@@ -37,6 +38,7 @@ BZIP2_BLOCK = b"1AY&SY"  # begins the first block, after b"BZh" and a digit
 BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 NUMERIC_COLUMNS = {"rank", "score", "grade", "value"}
 """The names of columns that have numbers."""
+_HEADS = "qid", "query_id", "query-id", "topic", "topic_id", "id", "run"
 _MARKED_LINE = re.compile("^\ufeff+", re.MULTILINE)
 _BLOCK_BYTES = 1 << 20
 _log = logging.getLogger("greylag")
@@ -234,6 +236,27 @@ def _is_line(row: list[bytes], columns: str) -> bool:
     names = columns.split()
     numbers = [text for name, text in zip(names, row, strict=False) if name in NUMERIC_COLUMNS]
     return len(row) == len(names) and row[0] != b"#" and not any(math.isnan(parse_number(text)) for text in numbers)
+
+
+def read_pairs(path: str | Path, columns: str) -> dict[str, str]:
+    """Read lines of a name and its group, such as ``qid fold``, or as CSV, with a header or not."""
+    (named, what), found = columns.split(), dict[str, str]()
+    with Faults(path, lenient=None) as faults:
+        lines = read_text(path, faults).decode().splitlines()
+    mark = next((mark for mark in "\t," if mark in lines[0]), None)
+    try:
+        rows = [*csv.reader(lines, delimiter=mark)] if mark else [*map(str.split, lines)]
+    except csv.Error as error:  # such as a field of 200 kB
+        raise FormatError(path, None, f"is not read as a table: {error}") from error
+    for number, row in enumerate(rows, 1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#") or (number == 1 and cells[0].lower() in _HEADS):
+            continue
+        if len(cells) != 2 or not all(cells):
+            raise FormatError(path, number, f"{lines[number - 1]!r:.60} is not of the form {named} {what}")
+        if found.setdefault(*cells) != cells[1]:
+            raise FormatError(path, number, f"{named} {cells[0]!r} has two {what} names: keep one of the lines")
+    return found
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:

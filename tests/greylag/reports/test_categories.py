@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from greylag.errors import GreylagError
-from greylag.reports.categories import by_category, category_table, read_categories
+from greylag.reports.categories import by_category, category_table
+from greylag.runtime.files import read_pairs
 from tests.greylag.reports.test_verdict import scores
 from tests.refusals import refuses
 
@@ -32,22 +33,23 @@ def test_means_of_the_topics_of_a_category():
 )
 def test_files(tmp_path, text):
     (tmp_path / "of.txt").write_text(text)
-    assert read_categories(tmp_path / "of.txt") == {"1": "long", "2": "short, sweet"}
+    assert read_pairs(tmp_path / "of.txt", "qid category") == {"1": "long", "2": "short, sweet"}
 
 
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("1 long", "txt:1: tab"),
-        ("1,a,b", "txt:1: 'b'"),
+        ("1", "txt:1: category"),
+        ("1,a,b", "txt:1: '1,a,b'"),
         ("1,a\n2,", "txt:2:"),
+        (f"1,{10**6 * 'a'}", "txt: table"),
         ("1,a\n2,b\n1,b", "txt:3: '1'"),
         ("", "txt"),
     ],
 )
 def test_refused_files(tmp_path, text, parts):
     (tmp_path / "of.txt").write_text(text)
-    refuses(lambda: read_categories(tmp_path / "of.txt"), GreylagError, parts)
+    refuses(lambda: read_pairs(tmp_path / "of.txt", "qid category"), GreylagError, parts)
 
 
 def test_categories_of_other_topics_are_refused():
