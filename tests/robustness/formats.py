@@ -175,10 +175,10 @@ def prior_oracle(text):
 
 
 def make_letor(rng):
-    lines = []
+    lines, start = [], rng.randint(0, 1)
     for qid in qids(rng):
         for docid in rng.sample(NAMES, 2):
-            cells = " ".join(f"{i}:{rng.uniform(-1, 1):.4g}" for i in range(1, 5) if rng.random() < 0.8 or i == 1)
+            cells = " ".join(f"{i}:{rng.uniform(-1, 1):.4g}" for i in range(start, 5) if rng.random() < 0.8 or i == 1)
             comment = rng.choice([f" # {docid}", f" #docid = {docid} inc = 0.1 prob = 0.2"])
             lines.append(f"{rng.randint(-1, 3)} qid:{qid} {cells}{comment}\n")
     return "".join(lines).encode()
@@ -187,7 +187,7 @@ def make_letor(rng):
 def read_letor(path):
     data = read_features(path)
     owners = [qid for qid, n in zip(data.qids, np.diff(data.offsets), strict=True) for _ in range(n)]
-    values = [{i: v for i, v in enumerate(row, 1) if v} for row in data.features.tolist()]
+    values = [{i: v for i, v in enumerate(row, data.names[0] != "0") if v} for row in data.features.tolist()]
     return list(zip(owners, data.docids, data.grades.tolist(), values, strict=True))
 
 
@@ -201,7 +201,7 @@ def letor_oracle(text):
         need(re.fullmatch(r"[-+]?[0-9]+", grade) and qid.startswith("qid:") and len(qid) > 4 and cells)
         pairs = [cell.split(":", 1) for cell in cells]
         values = {int(key): number(value.encode()) for key, value in pairs if re.fullmatch("[0-9]+", key)}
-        need(len(values) == len(cells) and min(values) > 0 and all(map(math.isfinite, values.values())))
+        need(len(values) == len(cells) and min(values) >= 0 and all(map(math.isfinite, values.values())))
         words = [word.decode() for word in comment.encode().split()]
         docid = (words[2:] if words[:2] == ["docid", "="] else words) or [str(place)]
         need((qid, docid[0]) not in seen)

@@ -6,8 +6,6 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from greylag.errors import ParameterError
@@ -96,11 +94,6 @@ def test_grid_search_holds_out_whole_queries(frames):
             scores.append(known.score(X[tested], Y[tested], qid=QID[tested]))
         assert mean == pytest.approx(np.mean(scores))
     assert search.best_params_["learner__penalty"] == penalties[int(np.argmax(search.cv_results_["mean_test_score"]))]
-
-
-def test_is_the_end_of_a_pipeline():
-    line = make_pipeline(StandardScaler(), RankEstimator(GreedySelection("AP"))).fit(X, Y, rankestimator__qid=QID)
-    assert line.predict(X).shape == (len(X),)
 
 
 @pytest.mark.parametrize(

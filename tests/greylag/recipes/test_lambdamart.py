@@ -5,7 +5,6 @@ Tests `greylag.features.learned.trees`.
 
 import json
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from greylag.rankers import ModelRanker, RankingModel, explain
 from greylag.ranking import Run
 from greylag.recipes import cross_validate
 from greylag.recipes.lambdamart import LambdaMART, LambdaMARTRecipe
-from tests.greylag.learning.samples import collection, random_data, rankings
+from tests.greylag.learning.samples import collection, rankings
 from tests.greylag.recipes.test_sources import INDEX, QRELS, RANKINGS, SOURCES
 from tests.refusals import refuses
 
@@ -133,28 +132,6 @@ def test_without_lightgbm_the_remedy_is_said_before_anything_is_computed(monkeyp
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(DependencyError, match="pip install 'lightgbm>=4'"):
         LambdaMARTRecipe(LambdaMART("AP"))
-
-
-def graded(data):
-    """The data with features and an origin, as extracted."""
-    origin = FeatureExtractor(collection(), FEATURES[:3]).origin
-    return replace(data, specs=FEATURES[:3], origin=origin)
-
-
-def test_trees_score_as_lightgbm_does_and_rank_what_they_were_grown_on():
-    lightgbm = pytest.importorskip("lightgbm", reason="needs LightGBM")
-    data = graded(random_data(3, queries=60, documents=30))
-    data = replace(data, grades=np.maximum(0, np.digitize(data.features[:, 0] * data.features[:, 1], [0.2, 1.0])))
-    learner = LambdaMART("nDCG@10", trees=20, leaves=6, min_documents=5)
-    trees = learner.grow(data)
-    assert trees == learner.grow(data)
-    settings = {
-        "objective": "lambdarank", "num_leaves": 6, "learning_rate": 0.05, "min_data_in_leaf": 5, "verbosity": -1,
-        "label_gain": [0, 1, 2], "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 0,
-    }  # fmt: skip
-    training = lightgbm.Dataset(data.features, label=data.grades, group=np.diff(data.offsets), params=settings)
-    expected = lightgbm.train(settings, training, num_boost_round=20).predict(data.features)
-    np.testing.assert_array_equal(trees.scores(data.features), expected)
 
 
 def test_the_recipe_sees_the_training_queries_alone():

@@ -110,7 +110,7 @@ class Trees(LearnedFeature):
             arrays: dict[str, Any] = {name: np.concatenate([part[name] for part in nodes]) for name in nodes[0]}
             columns = tuple(map(as_feature, names))
             return cls(columns, parameters or FeatureParameters(), **arrays, gains=gains)
-        except (KeyError, ValueError, IndexError) as error:
+        except (KeyError, ValueError, IndexError, ArithmeticError) as error:
             raise ModelError(f"LightGBM's text is damaged ({type(error).__name__}: {error}): save it again") from None
 
     def without_unused(self) -> Trees:
@@ -234,7 +234,7 @@ def _nodes(tree: Mapping[str, str], first: int, gains: FloatArray) -> dict[str, 
     def read(name: str, kind: type) -> Any:
         return np.array(tree[name].split() if leaves > 1 or name == "leaf_value" else [], dtype=kind)
 
-    leaves = int(tree["num_leaves"])
+    leaves = len(tree["leaf_value"].split())
     split, decision, links = read("split_feature", int), read("decision_type", int), ("left_child", "right_child")
     if tree.get("is_linear", "0") != "0" or (decision & (_CATEGORICAL | _ZERO_IS_MISSING)).any():
         raise ModelError(

@@ -108,3 +108,19 @@ def test_models_that_greylag_cannot_have_are_refused(change, parts, tmp_path):
     (tmp_path / "m.txt").write_text(change(text))
     assert change(text) != text
     refuses(lambda: RankingModel.load(tmp_path / "m.txt"), ModelError, f"m.txt {parts}")
+
+
+def test_damaged_files_are_refused_or_score_finitely(tmp_path):
+    text, rng = grown(rounds=2).model_to_string(), np.random.default_rng(0)
+    text = text[: text.index("end of trees") + 20]
+    for _ in range(400):
+        words = re.split("([ =\n])", text)
+        for place in rng.integers(len(words), size=2):
+            words[place] = rng.choice(["", "-1", "0", "99999999999999999999", "1e999", "nan", "x", " ", "\n", "2 2"])
+        (tmp_path / "m.txt").write_text("tree\n" + "".join(words)[5:])
+        try:
+            model = RankingModel.load(tmp_path / "m.txt")
+        except ModelError:
+            continue
+        trees = model.features[0]
+        assert np.isfinite(trees.scores(np.zeros((2, len(trees.features))))).all()
