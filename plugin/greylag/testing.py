@@ -49,11 +49,6 @@ def check_stage(stage: Stage, rankings: Run | Iterable[Ranking], *, knows_all: b
         Whether the stage knows every document, as one in random order does. Otherwise, documents that it knows nothing
         about leave the order of the others as it is.
 
-    Raises
-    ------
-    AssertionError
-        If it does not.
-
     Examples
     --------
     >>> from greylag.diversity import RandomOrder
@@ -98,11 +93,6 @@ def check_learner(learner: Learner, data: RankingData | None = None) -> None:
     learner : Learner
     data : RankingData, optional
         The training data; by default, 12 random queries of 30 documents with five features.
-
-    Raises
-    ------
-    AssertionError
-        If it does not.
     """
     name, data = type(learner).__name__, _random_data() if data is None else data
     _check_frozen(learner)
@@ -139,11 +129,6 @@ def check_diversity_learner(learner: DiversityLearner) -> None:
     Parameters
     ----------
     learner : DiversityLearner
-
-    Raises
-    ------
-    AssertionError
-        If it does not.
     """
     name, model, examples = type(learner).__name__, CoverageModel(3), _random_examples()
     _check_frozen(learner)
@@ -169,11 +154,6 @@ def check_feature(feature: Feature, index: PositionalIndex, rankings: Run | Iter
     index : PositionalIndex
     rankings : Run or iterable of Ranking
         With texts of queries, and documents of the index.
-
-    Raises
-    ------
-    AssertionError
-        If it does not.
     """
     given = list(rankings.rankings if isinstance(rankings, Run) else rankings)
     _require(bool(given) and all(map(len, given)), "give rankings that have documents")
