@@ -637,4 +637,5 @@ def _ranking(qid: str, query: str, docids: Sequence[str], scores: FloatArray) ->
     if (values[1:] >= values[:-1]).any():
         order = sorted(range(len(docids)), key=lambda i: (values[i], docids[i]), reverse=True)
         docids, values = [docids[i] for i in order], values[order]
-    return Ranking(qid, query, tuple(docids), values.astype(np.float64))
+    # What a ranking checks, the reader has.
+    return Ranking(qid, query, (), np.empty(0))._with(tuple(docids), values.astype(np.float64))
