@@ -281,13 +281,11 @@ def _documents(path: str | Path) -> dict[str, list[str]]:
 
 def _scan_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block | None:
     """Do what `_parse_block` does, unless the file is small or something in the block out of the ordinary."""
-    found = scan.scan_features(text, before, MAX_NUMBER) if before or len(text) >= scan.MIN_BYTES else None
-    if not found or not (found.values.min() >= -MAX_FEATURE and found.values.max() <= MAX_FEATURE):
+    if not before and len(text) < scan.MIN_BYTES:
         return None
-    begin = min(1, int(found.features.min()))
-    _check_size(path, rows + len(found.grades), found.width)
-    names = {} if rows else _parse_block(path, text[: found.first], before, rows).names
-    return _Block(names, found.queries, found.grades, found.docids, found.table(begin), begin)
+    size = partial(_check_size, path, rows)
+    found = scan.scan_features(text, before, MAX_NUMBER, MAX_FEATURE, size)
+    return found and _Block({} if rows else _parse_block(path, text[: found[0]], before, 0).names, *found[1:])
 
 
 def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Block:
@@ -323,7 +321,7 @@ def _parse_block(path: str | Path, text: bytes, before: int, rows: int) -> _Bloc
     qids, grades, docids, features = [*zip(*rows_of_block, strict=True)] or [()] * 4
     begin = min([1, *map(min, features)])
     width = max(map(max, features), default=0) + 1 - begin
-    _check_size(path, rows + len(docids), width)
+    _check_size(path, rows, len(docids), width)
     table = np.zeros((len(docids), width))
     for row, values in zip(table, features, strict=True):
         row[np.array([*values]) - begin] = [*values.values()]
@@ -356,9 +354,9 @@ def _names(path: str | Path, number: int, words: list[bytes]) -> dict[int, str]:
     return names
 
 
-def _check_size(path: str | Path, rows: int, width: int) -> None:
-    if rows * width > MAX_VALUES:
-        size = f"{rows} documents with {width} features"
+def _check_size(path: str | Path, rows: int, more: int, width: int) -> None:
+    if (rows + more) * width > MAX_VALUES:
+        size = f"{rows + more} documents with {width} features"
         raise FormatError(path, None, f"{size} do not fit in memory; renumber the features or split the file")
 
 
@@ -405,7 +403,7 @@ def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -
     """Store features by column, as line searches read them, without a second copy; empties `blocks`."""
     rows = sum(len(block.docids) for block in blocks)
     width = max(width, *(block.values.shape[1] + block.first - start for block in blocks))
-    _check_size(path, rows, width)
+    _check_size(path, 0, rows, width)
     columns, first = np.empty((width, rows)), 0
     while blocks:
         block = blocks.pop(0)

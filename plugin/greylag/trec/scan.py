@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from greylag.ranking import FloatArray, IntArray
 from greylag.runtime.compilation import compiled
@@ -88,33 +87,14 @@ def scan(block: bytes) -> Scan | None:
     return Scan(block, lines, qids, first, docids, scores, ranks)
 
 
-class Features(NamedTuple):
-    """A block of LETOR text."""
+def scan_features(
+    block: bytes, before: int, largest: int, limit: float, check: Callable[[int, int], None]
+) -> tuple[int, list[tuple[bytes, int]], IntArray, list[str], FloatArray, int] | None:
+    """Read lines of LETOR text that come after `before` others, with features up to `largest` and values up to `limit`.
 
-    first: int
-    """The end of the first line with a document, in bytes."""
-    queries: list[tuple[bytes, int]]
-    """The qids and numbers of successive documents."""
-    grades: IntArray
-    docids: list[str]
-    ends: IntArray
-    """Of each document's cells in `features` and `values`."""
-    features: NDArray[np.int32]
-    values: FloatArray
-    width: int
-    """The largest number of a feature."""
-
-    def table(self, begin: int) -> FloatArray:
-        """Make an array of the features from `begin` on, a row for each document; a missing feature is 0."""
-        columns = np.zeros((self.width + 1 - begin, len(self.ends)))
-        fill_columns(self.ends, self.features, self.values, begin, columns)
-        return columns.T
-
-
-def scan_features(block: bytes, before: int, largest: int) -> Features | None:
-    """Read lines of LETOR text that come after `before` others, with numbers of features up to `largest`.
-
-    None without a document, or if a line is out of the ordinary: numbers of features rise in a line.
+    Returns the end of the first line with a document; qids with the numbers of successive documents; grades, docids,
+    values by column, and the number of the first feature, 0 or 1. `check` is given the numbers of documents and
+    features. None without a document, or if a line is out of the ordinary: numbers of features rise in a line.
     """
     if not block.endswith(b"\n"):
         block += b"\n"
@@ -129,10 +109,16 @@ def scan_features(block: bytes, before: int, largest: int) -> Features | None:
         return None
     values[others[:number_of_others]] = _spelt(numbers[:length_of_others])
     firsts, grades, of_query, ends = rows[:documents].T
-    qids, sizes = [block[start:end] for start, end in spans[:queries].tolist()], np.bincount(of_query).tolist()
-    docids, cells = names[: length - 1].tobytes().decode().split("\n"), ends[-1]
-    pairs = [*zip(qids, sizes, strict=True)]
-    return Features(int(firsts[0]), pairs, grades.copy(), docids, ends, features[:cells], values[:cells], width)
+    if not (values[: ends[-1]].min() >= -limit and values[: ends[-1]].max() <= limit):
+        return None
+    begin = min(1, int(features[: ends[-1]].min()))
+    check(documents, width + 1 - begin)
+    columns = np.zeros((width + 1 - begin, documents))  # a missing feature is 0
+    fill_columns(ends, features, values, begin, columns)
+    qids = [block[start:end] for start, end in spans[:queries].tolist()]
+    pairs = [*zip(qids, np.bincount(of_query).tolist(), strict=True)]
+    docids = names[: length - 1].tobytes().decode().split("\n")
+    return int(firsts[0]), pairs, grades.copy(), docids, columns.T, begin
 
 
 def _spelt(numbers: Any) -> FloatArray:
