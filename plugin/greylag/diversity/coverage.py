@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from greylag.diversity.stage import GreedyStage
 from greylag.errors import ParameterError
 from greylag.evaluation.subtopics import Subtopics, covered_columns
-from greylag.greedy import TIE_TOLERANCE
+from greylag.greedy import greedy_picks
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
 from greylag.runtime.compilation import compiled
@@ -62,20 +62,22 @@ class CoverageGain:
         self._values[covered_columns(self._coverage, [candidate])] = 0.0
 
     def picks(self, k: int, other: CoverageGain | None = None) -> IntArray:
-        """Pick by `greedy_picks` of this gain plus another coverage's, compiled for training; both are used up."""
-        base = np.zeros(len(self._ends)) + self._base + (other._base if other else 0.0)
-        starts = self._coverage.indptr
-        # Rows without columns stand for a coverage that is not there, so that one compiled function serves both.
-        empty = starts, starts[:-1].astype(np.int64), self._columns, self._values
-        picked = _pick(*self._layout, *(other._layout if other else empty), base, min(k, len(base)), TIE_TOLERANCE)
-        if len(picked) < min(k, len(base)):
-            raise ParameterError("CoverageGain: a gain is not finite")
-        return np.asarray(picked)
+        """Pick by `greedy_picks` of this gain plus another coverage's; both are used up."""
+        return greedy_picks(self if other is None else _Sum(self, other), k)
 
-    @property
-    def _layout(self) -> tuple[Any, IntArray, Any, FloatArray]:
-        """The start and end of each row's columns, the columns, and their values."""
-        return self._coverage.indptr, self._ends, self._columns, self._values
+
+class _Sum:
+    """The sum of two gains."""
+
+    def __init__(self, *parts: CoverageGain) -> None:
+        self._parts = parts
+
+    def gains(self) -> FloatArray:
+        return self._parts[0].gains() + self._parts[1].gains()
+
+    def add(self, candidate: int) -> None:
+        for part in self._parts:
+            part.add(candidate)
 
 
 def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
@@ -104,37 +106,6 @@ def _sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sum
             columns[end] = column
             end += np.uint64(value != 0.0)
         sums[row], ends[row] = total, end
-
-
-@compiled()
-def _pick(
-    starts: Any, ends: IntArray, columns: Any, values: FloatArray,
-    other_starts: Any, other_ends: IntArray, other_columns: Any, other_values: FloatArray,
-    base: FloatArray, k: int, tolerance: float,
-) -> IntArray:  # fmt: skip
-    """Pick k rows greedily by the sum of two coverages' gains and `base`; fewer if a gain is not finite."""
-    n, picked, left = len(base), np.empty(k, dtype=np.int64), np.ones(len(base), dtype=np.bool_)
-    sums, others = np.empty(n), np.empty(n)
-    for number in range(k):
-        _sum_left(starts, ends, columns, values, sums)
-        _sum_left(other_starts, other_ends, other_columns, other_values, others)
-        lowest, highest = np.inf, -np.inf
-        for row in range(n):
-            sums[row] = sums[row] + base[row] + others[row]
-            if left[row]:
-                if not np.isfinite(sums[row]):
-                    return picked[:number]
-                lowest, highest = min(lowest, sums[row]), max(highest, sums[row])
-        # The first row whose gain is within rounding of the best: ties go to the better rank, as in `greedy_picks`.
-        least = highest - tolerance * max(-lowest, highest, -highest)
-        best = 0
-        while not (left[best] and sums[best] >= least):
-            best += 1
-        picked[number], left[best] = best, False
-        # Covered columns are worth nothing from now on; `_sum_left` drops them from all rows.
-        values[columns[starts[best] : ends[best]]] = 0.0
-        other_values[other_columns[other_starts[best] : other_ends[best]]] = 0.0
-    return picked
 
 
 def subtopic_gain(subtopics: Subtopics) -> CoverageGain:

@@ -83,7 +83,7 @@ def make(titles=None):
         (lambda: by_scores([0.2, 0.5, 0.1]), "(3,) for 3 candidates"),
         (lambda: by_scores([[0.2], [np.inf], [0.1]], "sigmoid"), "finite"),
         (lambda: RandomOrder(-1), "seed|-1"),
-        (lambda: CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1), "not finite"),  # when compiled
+        (lambda: CoverageGain(csr_matrix(np.eye(2)), np.array([1.0, np.nan])).picks(1), "not finite"),
         (lambda: CoverageGain(csr_matrix([[1.0, 0.5]]), np.ones(2)), "0.5"),
         (lambda: CoverageModel(0), "k|0"),
         (lambda: features(("count", 0)), "count"),

@@ -99,35 +99,6 @@ def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
     np.testing.assert_array_equal(covered.toarray(), before)
 
 
-@given(st.integers(0, 1 << 32), st.integers(0, 12), st.integers(1, 14))
-def test_compiled_picks_are_those_of_the_greedy_loop(seed, n, k):
-    """Also where gains are tied, negative or those of two coverages."""
-    rng = np.random.default_rng(seed)
-    draws = [
-        (csr_matrix((rng.random((max(n, 1), size)) < 0.4).astype(float))[:n], rng.integers(-2, 4, size) / 4)
-        for size in (15, 4)
-    ]
-    base = rng.integers(-1, 2, n) / 4
-
-    def gains():
-        return [CoverageGain(draws[0][0], draws[0][1], base), CoverageGain(*draws[1], -0.5)]
-
-    class Sum:
-        def __init__(self):
-            self.parts = gains()
-
-        def gains(self):
-            return self.parts[0].gains() + self.parts[1].gains()
-
-        def add(self, candidate):
-            for part in self.parts:
-                part.add(candidate)
-
-    first, second = gains()
-    assert first.picks(k, second).tolist() == greedy_picks(Sum(), k).tolist()
-    assert gains()[0].picks(k).tolist() == greedy_picks(gains()[0], k).tolist()
-
-
 @pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
 def test_stages_over_words_are_the_greedy_choice(stage, gain_of):
     index, ranking = samples.index(1, 15), samples.ranking(2, 15)
