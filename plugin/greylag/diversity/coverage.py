@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -14,7 +13,6 @@ from greylag.evaluation.subtopics import Subtopics, covered_columns
 from greylag.greedy import greedy_picks
 from greylag.index.positional import PositionalIndex
 from greylag.ranking import FloatArray, IntArray, Ranking
-from greylag.runtime.compilation import compiled
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,12 @@ class CoverageGain:
         if (other := coverage.data[coverage.data != 1]).size:
             raise ParameterError(f"coverage has an entry {other[0]}: the entries must be 1")
         self._coverage = coverage
-        self._columns = coverage.indices.copy()  # `_sum_left` drops covered ones in place; `add` needs the whole rows
-        self._ends = coverage.indptr[1:].astype(np.int64)
         self._values = values.astype(np.float64)
         self._base = base
 
     def gains(self) -> FloatArray:
         """Return the value of the columns that each candidate would newly cover, shape (n,)."""
-        sums = np.empty(len(self._ends))
-        _sum_left(self._coverage.indptr, self._ends, self._columns, self._values, sums)
-        return sums + self._base
+        return np.asarray(self._coverage @ self._values + self._base)
 
     def add(self, candidate: int) -> None:
         """Reduce the value of the columns that the candidate covers to 0."""
@@ -87,25 +81,6 @@ def unweighted_coverage(frequencies: csr_matrix) -> CoverageGain:
     return CoverageGain(
         csr_matrix((ones, columns, frequencies.indptr), (frequencies.shape[0], len(words))), np.ones(len(words))
     )
-
-
-@compiled()
-def _sum_left(starts: Any, ends: IntArray, columns: Any, values: FloatArray, sums: FloatArray) -> None:
-    """Write the sum of the values of each row's columns to `sums`, and drop columns of value 0 from the row for good.
-
-    Row i has the columns from ``starts[i]`` to ``ends[i]``; `columns` and `ends` are updated. Values are added in the
-    order of the columns, as scipy adds them in a product. The loop has no branch, since values of 0 come in no order,
-    and no negative numbers, which Numba would count from the end of an array.
-    """
-    for row in range(len(ends)):
-        total, end = 0.0, np.uint64(starts[row])
-        for entry in range(np.uint64(starts[row]), np.uint64(ends[row])):
-            column = np.uint64(columns[entry])
-            value = values[column]
-            total += value
-            columns[end] = column
-            end += np.uint64(value != 0.0)
-        sums[row], ends[row] = total, end
 
 
 def subtopic_gain(subtopics: Subtopics) -> CoverageGain:

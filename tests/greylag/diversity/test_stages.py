@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
 
 from greylag.diversity import (
     PM2,
@@ -24,7 +21,6 @@ from greylag.diversity import (
     subtopic_gain,
     unweighted_coverage,
 )
-from greylag.diversity.coverage import CoverageGain
 from greylag.diversity.pm2 import PM2Gain
 from greylag.diversity.xquad import XQuADGain
 from greylag.evaluation import Subtopics
@@ -83,20 +79,6 @@ def test_gains_are_rises_of_the_value(seed, gain_of, value):
         np.testing.assert_allclose(gain.gains(), rises, atol=1e-12)
         gain.add(candidate)
         picked.append(candidate)
-
-
-@given(st.integers(0, 1 << 32), st.integers(1, 12), st.integers(1, 30))
-def test_gains_are_those_of_scipy_to_the_bit(seed, n, columns):
-    """Covered columns, whose entries are dropped, add 0 in scipy's product; values may be negative or 0."""
-    rng = np.random.default_rng(seed)
-    covered = csr_matrix((rng.random((n, columns)) < rng.random()).astype(float))
-    values, base = rng.normal(size=columns) * (rng.random(columns) < 0.8), rng.normal(size=n)
-    gain, before = CoverageGain(covered, values, base), covered.toarray()
-    for pick in rng.permutation(n):
-        np.testing.assert_array_equal(gain.gains(), covered @ values + base)
-        gain.add(pick)
-        values = np.where(covered[[pick]].toarray()[0] > 0, 0.0, values)
-    np.testing.assert_array_equal(covered.toarray(), before)
 
 
 @pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
