@@ -118,15 +118,17 @@ def score_holes(
         for name, top in tops.items():
             for qid, docids in top.items():
                 held[qid][of_run[name]].update(docids)
-        ranked = {qid: Counter(chain.from_iterable(of_team.values())) for qid, of_team in held.items()}
         # Of all runs, so that a document is relevant for every run if it is for one: else more judged runs would lose.
         highest = max(measure.rel, 1, *grades)
-        filled = {qid: {**dict.fromkeys(ranked[qid], highest), **judged} for qid, judged in qrels.items()}
+        filled = {
+            qid: {**dict.fromkeys(chain(*(top[qid] for top in tops.values())), highest), **judged}
+            for qid, judged in qrels.items()
+        }
+        rewarded = {qid: {d for d, grade in judged.items() if grade >= measure.rel} for qid, judged in qrels.items()}
+        ranked = {qid: Counter(chain(*(docids & rewarded[qid] for docids in held[qid].values()))) for qid in qrels}
         for name, run in runs.items():
-            alone = {
-                qid: {d for d in of_team[of_run[name]] if ranked[qid][d] == 1 and qrels[qid].get(d, 0) >= measure.rel}
-                for qid, of_team in held.items()
-            }
+            team = of_run[name]
+            alone = {qid: {d for d in held[qid][team] & rewarded[qid] if ranked[qid][d] == 1} for qid in qrels}
             others = {qid: {d: g for d, g in judged.items() if d not in alone[qid]} for qid, judged in qrels.items()}
             own[name][column] = sum(len(alone[qid].intersection(top)) for qid, top in tops[name].items())
             relevant[name][:, column] = evaluate(run, filled, [measure]).values[:, 0]

@@ -103,8 +103,8 @@ def test_version(command):
         (["doctor", "--jobs", "0"], "0 is neither -1 nor from 1 to 1024"),
         (["doctor", "--jobs", "1", "--jobs", "1"], "--jobs is given 2 times: give it once (see greylag doctor --help)"),
         (
-            ["evaluate", "a", "--baseline", "b", "--qrels", "c", "--baseline=d", "-m", "AP", "-m", "RR"],
-            "--baseline is given 2 times: give it once",
+            ["evaluate", "a", "--correction", "bh", "--qrels", "c", "--correction=holm", "-m", "AP", "-m", "RR"],
+            "--correction is given 2 times: give it once",
         ),
         (["train", "--out", "a", "-m", "AP", "--measure", "RR"], "--measure is given 2 times"),
         (["evaluate", "-k", "9"], "No such option: -k (see"),
