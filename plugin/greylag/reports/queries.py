@@ -47,7 +47,7 @@ class QueryChange:
 
     @property
     def change(self) -> float:
-        """The score after reranking minus that before."""
+        """The difference of the scores."""
         return self.after - self.before
 
 
@@ -86,7 +86,7 @@ def query_changes(
     show: Show | None = None,
     subtopics: SubtopicQrels | None = None,
 ) -> QueryChanges:
-    """Compare the tops of two runs, query by query.
+    """Compare the tops of two runs, query by query; queries without judgements are left out.
 
     Parameters
     ----------
@@ -94,9 +94,8 @@ def query_changes(
     before, after : Run
         Of the same queries.
     scores : mapping of tag to Scores
-        The scores of both runs; the first measure is shown.
+        The first measure is shown.
     qrels : mapping of qid to docid to grade
-        Queries without judgements are left out.
     top : int >= 1, default 10
         The number of documents shown.
     why : callable, optional
@@ -153,7 +152,7 @@ def most_changed(before: Run, after: Run, scores: Mapping[str, Scores], limit: i
 
 
 def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalIndex) -> Why:
-    """Make a function that explains, by linear models, why documents are where they are.
+    """Make a function that explains why documents are where they are, by the linear model that ranked each query.
 
     A reason names the features by which the document's score differs most from the average of the top documents before.
 
@@ -162,7 +161,6 @@ def reasons(first: Run, models: Mapping[str, RankingModel], index: PositionalInd
     first : Run
         The run that the models rerank.
     models : mapping of qid to RankingModel
-        The model that ranked each query.
     index : PositionalIndex
     """
 
