@@ -1,12 +1,10 @@
 """The node postprocessor, in LlamaIndex's own classes."""
 
-import pickle
-
 import numpy as np
 import pytest
 
 from greylag.passages import llama_index_postprocessor, rerank
-from tests.greylag.adapters.samples import PASSAGES, SCORED, lengths, nodes, positions
+from tests.greylag.adapters.samples import PASSAGES, SCORED, nodes, positions
 
 schema = pytest.importorskip("llama_index.core.schema", reason="needs llama-index-core")
 
@@ -46,13 +44,6 @@ def test_nodes_without_scores_go_by_their_order():
     bare = nodes([None] * 5)
     assert processed(bare) == positions(PASSAGES, [5, 4, 3, 2, 1])
     assert not any(node.metadata for node in llama_index_postprocessor().postprocess_nodes(bare, query_str="cat"))
-
-
-def test_it_can_be_pickled():
-    postprocessor = llama_index_postprocessor("mmr>>group-limit(max_per_group=1)", group="g", vectors=lengths)
-    again = pickle.loads(pickle.dumps(postprocessor))
-    found, expected = (one.postprocess_nodes(nodes(), query_str="cat") for one in (again, postprocessor))
-    assert found == expected
 
 
 def test_embeddings_of_the_nodes_or_by_a_function():

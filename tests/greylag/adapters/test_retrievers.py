@@ -29,12 +29,3 @@ def test_llama_index():
         (one.doc_id, one.text, one.score, metadata) for one, metadata in zip(FOUND, METADATA, strict=True)
     ]
     assert given[0].node.get_content(schema.MetadataMode.LLM) == f"source: {FOUND[0].doc_id}.md\n\n{FOUND[0].text}"
-
-
-def test_a_retriever_follows_the_variable_that_is_searched():
-    pytest.importorskip("langchain_core.retrievers")
-    current = RETRIEVER
-    retriever = langchain_retriever(lambda query: current.search(query, 9))
-    before = len(retriever.invoke("a cat"))
-    current = RETRIEVER.with_passages([*PASSAGES, "a cat flew"])
-    assert len(retriever.invoke("a cat")) == before + 1

@@ -11,8 +11,6 @@ import pytest
 
 from greylag.diversity import (
     PM2,
-    Coverage,
-    EssentialPages,
     EssentialPagesGain,
     GreedyStage,
     GroupLimit,
@@ -81,13 +79,6 @@ def test_gains_are_rises_of_the_value(seed, gain_of, value):
         picked.append(candidate)
 
 
-@pytest.mark.parametrize(("stage", "gain_of"), [(Coverage, unweighted_coverage), (EssentialPages, EssentialPagesGain)])
-def test_stages_over_words_are_the_greedy_choice(stage, gain_of):
-    index, ranking = samples.index(1, 15), samples.ranking(2, 15)
-    picked = greedy_picks(gain_of(index.term_frequencies(index.documents(ranking.docids))), 4)
-    assert stage(index, k=4)(ranking).docids[:4] == tuple(ranking.docids[i] for i in picked)
-
-
 def test_relevance_is_bm25_by_the_highest():
     index = PositionalIndex.from_texts({"a": "cat cat dog", "b": "cat cow pig", "c": "cow"})
     ranking = Ranking("q", "x", ("a", "b", "c"), [3.0, 2.0, 1.0])
@@ -109,13 +100,6 @@ def test_by_hand():
     gain.add(2)  # its seat is divided 1 : 3
     quotients = 1 / (2 * 1.25 + 1), 1 / (2 * 0.75 + 1)
     assert gain.gains()[[1, 3]].tolist() == pytest.approx([0.25 * quotients[0] * 0.9, 0.75 * quotients[1] * 0.5])
-
-
-def test_seats_are_proportional():
-    """With one aspect a document and equal weights, aspects take turns."""
-    relevance = np.repeat(np.eye(3), 4, axis=0)
-    picked = greedy_picks(PM2Gain(relevance, 1.0), 9)
-    assert [int(pick) // 4 for pick in picked] == [0, 1, 2] * 3
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.datasets import make_moons
 from sklearn.semi_supervised import LabelSpreading
 
 import greylag.manifold.ranking
@@ -164,16 +163,6 @@ def test_theorem_2_without_queries_the_ranking_is_pageranks_by_degree(seed):
     # A walker who restarts in proportion to degree has that distribution for any alpha, as S has it for D^1/2 1.
     np.testing.assert_allclose(rank(W, degree, alpha=0.5, exponent=0), degree, rtol=1e-12)
     np.testing.assert_allclose(rank(W, np.sqrt(degree), alpha=0.5), np.sqrt(degree), rtol=1e-12)
-
-
-@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
-def test_signed_labels_classify_two_moons(exponent):
-    X, moon = make_moons(200, noise=0.05, random_state=0)
-    y = np.zeros(200)
-    y[np.flatnonzero(moon == 0)[0]], y[np.flatnonzero(moon == 1)[0]] = 1, -1
-    W = affinity_graph(X, sigma=0.1)
-    classes = rank(W, degrees(W) ** exponent * y, exponent=0)
-    np.testing.assert_array_equal(classes > 0, moon == 0)
 
 
 def test_degrees():
