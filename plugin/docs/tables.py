@@ -15,7 +15,7 @@ import yaml
 
 from greylag.recipes import general_model
 from greylag.studies.config import shipped_file
-from greylag_papers.beyond.encoder import BY_LENGTH, ENCODER, RERANKED, SUM, USUAL, WITHOUT_BM25
+from greylag_papers.beyond.encoder import COSINES, ENCODER, HYBRID, METHODS, RERANKED, SUM, USUAL, WITHOUT_BM25
 from greylag_papers.beyond.few_topics import SYSTEMS
 from greylag_papers.beyond.ranker_curve import AUTOMATIC, BEST, points
 
@@ -210,29 +210,44 @@ def general_gain() -> str:
 
 def encoder_collections() -> str:
     """What is found beside an encoder without judgements, nDCG@10 of each collection and their mean."""
-    left_out = (RERANKED, WITHOUT_BM25, BY_LENGTH)
-    systems = [system for system in expected("encoder")["all, nDCG@10"] if system not in left_out]
-    return _encoder_table(systems, gain=True)
+    systems = ["BM25", "general", ENCODER, *(method for method in METHODS if method != WITHOUT_BM25), COSINES, HYBRID]
+    return _encoder_table(systems, SUM)
+
+
+def encoder_top_100() -> str:
+    """The same of the top 100 documents of each side."""
+    return _encoder_table([ENCODER, USUAL, SUM, COSINES, HYBRID], SUM, "nDCG@10, top 100")
 
 
 def encoder_alone() -> str:
     """What the general model makes of an encoder's own hits, nDCG@10 of each collection and their mean."""
-    return _encoder_table([ENCODER, RERANKED, WITHOUT_BM25, SUM], gain=False)
+    return _encoder_table([ENCODER, RERANKED, WITHOUT_BM25, SUM, HYBRID])
 
 
-def _encoder_table(systems: list[str], *, gain: bool) -> str:
-    figures, difference = expected("encoder"), f"{SUM} less {USUAL}"
-    rows = [["", *systems, *[difference] * gain]]
-    for name in _encoder_rows():
-        found = figures.get(f"{name}, {difference}", {})
-        shown = _difference(found) if "p" in found else _interval(found, "mean") if gain else ""
-        title = GENERAL.get(name.removesuffix(", nDCG@10"), "mean")
-        rows.append([title, *(_number(figures[name][system]) for system in systems), *[shown] * gain])
+def encoder_differences() -> str:
+    """The mean differences of hybrid search over the collections."""
+    others = ENCODER, USUAL, SUM, COSINES
+    rows = [["hybrid less", *others]]
+    for label in ("nDCG@10", "AP", "nDCG@10, top 100", "AP, top 100"):
+        found = [expected("encoder")[f"all, {label}, {HYBRID} less {other}"] for other in others]
+        rows.append([label, *(_interval(row, "mean") for row in found)])
+        rows.append(["worst, above on", *(f"{_number(row['least'], '+.3f')}, {row['above']:.0f}" for row in found)])
     return _table(rows)
 
 
-def _encoder_rows() -> list[str]:
-    return [name for name in expected("encoder") if name.endswith(", nDCG@10")]
+def _encoder_table(systems: list[str], other: str = "", label: str = "nDCG@10") -> str:
+    figures, difference = expected("encoder"), f"{HYBRID} less {other}"
+    rows = [["", *systems, *[difference] * bool(other)]]
+    for name in _encoder_rows(label):
+        found = figures.get(f"{name}, {difference}", {})
+        shown = _difference(found) if "p" in found else _interval(found, "mean") if other else ""
+        title = {**GENERAL, **KINDS}.get(name.removesuffix(f", {label}"), "mean")
+        rows.append([title, *(_number(figures[name][system]) for system in systems), *[shown] * bool(other)])
+    return _table(rows)
+
+
+def _encoder_rows(label: str = "nDCG@10") -> list[str]:
+    return [name for name in expected("encoder") if name.endswith(f", {label}")]
 
 
 def encoder_alone_gain() -> str:
@@ -248,13 +263,13 @@ def encoder_alone_gain() -> str:
 
 
 def encoder_gain() -> str:
-    """What the sum of the general model and an encoder gains over what is usual, in a sentence."""
-    figures, end = expected("encoder"), f", nDCG@10, {SUM} less {USUAL}"
+    """What hybrid search gains over what is usual, in a sentence."""
+    figures, end = expected("encoder"), f", nDCG@10, {HYBRID} less {USUAL}"
     each = [row for name, row in figures.items() if name.endswith(end) and name != f"all{end}"]
     least, most, sure = _gains(each)
     return (
-        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of the sum was {least} to {most} above the "
-        f"usual fusion, reciprocal ranks\nof BM25 and the encoder, {_number(figures[f'all{end}']['mean'])} on average, "
+        f"On {_NUMBERS[len(each)]} public collections, nDCG@10 of hybrid search was {least} to {most} above the "
+        f"usual fusion,\nreciprocal ranks of BM25 and the encoder, {_number(figures[f'all{end}']['mean'])} on average, "
         f"significantly on {sure} ([evidence](../evidence/encoder.md))."
     )
 
@@ -288,7 +303,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     for function in (
         *(curve_gains, curves, few_topics, few_topics_gain, few_topics_means),
         *(general_collections, general_gain, general_kinds, general_means, general_weights),
-        *(encoder_alone, encoder_alone_gain, encoder_collections, encoder_gain),
+        *(encoder_alone, encoder_alone_gain, encoder_collections, encoder_differences, encoder_gain, encoder_top_100),
     )
 }
 """What makes each block."""

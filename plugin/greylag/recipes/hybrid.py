@@ -100,16 +100,12 @@ class HybridSearch(Source):
         index, or a function, see `greylag.index.vectors.VectorSearch`.
     k : int >= 1, default 1000
         The number of candidates from each side.
-    first : callable from Query to Ranking, optional
-        What finds documents instead of `index.bm25(k)`, such as `LuceneIndex.bm25`, faster for millions of documents.
-        Its documents are candidates; their scores are BM25's by the index, like those of the others.
     """
 
     index: PositionalIndex
     vectors: Vectors
     _: KW_ONLY
     k: int = 1000
-    first: Callable[[Query], Ranking] | None = None
     _dense: VectorSearch = field(init=False, repr=False, compare=False)
     _bm25: PositionalBM25 = field(init=False, repr=False, compare=False)
     _model: ModelRanker = field(init=False, repr=False, compare=False)
@@ -126,10 +122,10 @@ class HybridSearch(Source):
 
     def scores(self, query: Query) -> HybridScores:
         """Search for a query; return all scores of the candidates."""
-        return self.rank((self.first or self._bm25)(query))
+        return self.rank(self._bm25(query))
 
     def extend(self, first: Ranking) -> Ranking:
-        """Rank the documents of a ranking and those that are nearest to its query."""
+        """Rank a ranking's documents and those nearest to its query, as in ``lucene.bm25() >> hybrid.extend``."""
         return self.rank(first).ranking()
 
     def rank(self, first: Ranking, nearest: Callable[[Dense], Sequence[str]] | None = None) -> HybridScores:

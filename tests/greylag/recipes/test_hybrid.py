@@ -82,8 +82,8 @@ def test_a_first_stage_gives_candidates_and_not_scores(caplog):
     query, given = Query("q", "w1x w2x"), vectors(3)
     found = INDEX.bm25(10)(query)
     odd = Ranking("q", query.text, ("unknown", *found.docids[::-1]), np.arange(len(found) + 1.0)[::-1])
-    search = HybridSearch(INDEX, given, k=10, first=lambda query: odd)
-    assert dict(search(query)) == pytest.approx(dict(HybridSearch(INDEX, given, k=10)(query)))
+    search = HybridSearch(INDEX, given, k=10)
+    assert dict(search.extend(odd)) == pytest.approx(dict(search(query)))
     assert "unknown" in caplog.text
     chosen = search.rank(found, lambda row: ["d3", "d5"] if row.shape == (1, 6) else [])
     assert {*chosen.docids} == {*found.docids, "d3", "d5"}

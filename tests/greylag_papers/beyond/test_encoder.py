@@ -1,34 +1,37 @@
 """The study beside an encoder: the encoder itself where it is installed, and its runs by hand with another one."""
 
 from importlib.util import find_spec
-from itertools import product
 
 import numpy as np
 import pytest
 
 from greylag import read_qrels, read_topics
 from greylag.errors import DependencyError
-from greylag.evaluation import evaluate
+from greylag.evaluation import Scores, evaluate, parse_measure
 from greylag.fusion import fuse_runs
 from greylag.index.lucene import LuceneIndex, build_index
 from greylag.index.positional import PositionalIndex
-from greylag.ranking import Ranking, Run
-from greylag.recipes import GeneralRanker
+from greylag.index.vectors import ArrayVectors
+from greylag.ranking import Query, Ranking, Run, unit_range
+from greylag.recipes import GeneralRanker, HybridSearch
 from greylag.runtime import read_json_lines
 from greylag.studies.study import Context
 from greylag_papers.beyond import encoder
 from greylag_papers.beyond.encoder import (
-    BY_LENGTH,
+    COSINES,
     ENCODER,
+    HYBRID,
     RERANKED,
     STUDY,
     SUM,
     USUAL,
     WEIGHTS,
     WITHOUT_BM25,
+    Opened,
     Settings,
+    best_weight,
     load_encoder,
-    weights_by_length,
+    weights_of_others,
 )
 from tests.greylag.studies.samples import DEMO
 from tests.greylag_papers.beyond.samples import two_parts
@@ -67,20 +70,24 @@ def lengths(text):
 
 def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(encoder, "load_encoder", lambda: lengths)
-    settings, context = two_parts(tmp_path, Settings, hits=50), Context(tmp_path / "out")
+    settings, context = two_parts(tmp_path, Settings, depths=(50, 20)), Context(tmp_path / "out")
     outcome = STUDY.run(settings, STUDY.open(settings, context), context)
 
     build_index(DEMO / "docs.jsonl", tmp_path / "index")
     qid, text = list(read_topics(DEMO / "topics.tsv").items())[14]
     first = LuceneIndex(tmp_path / "index").bm25(50).run({qid: text})[qid]
-    ranker = GeneralRanker(PositionalIndex.from_lucene(tmp_path / "index"))
     cosines = {
         doc["id"]: float(lengths(f"{doc['title']}\n{doc['contents']}") @ lengths(text))
         for _, doc in read_json_lines(DEMO / "docs.jsonl")
     }
     best = sorted(cosines, key=lambda docid: -cosines[docid])[:50]
     dense = Ranking(qid, text, tuple(best), [cosines[docid] for docid in best])
-    weight = outcome.scores[f"weight of {ENCODER}, {BY_LENGTH}"]["two"]
+    positions = PositionalIndex.from_lucene(tmp_path / "index")
+    ranker = GeneralRanker(positions)
+    rows = np.array([lengths(f"{doc['title']}\n{doc['contents']}") for _, doc in read_json_lines(DEMO / "docs.jsonl")])
+    both = HybridSearch(positions, ArrayVectors([*cosines], rows, {qid: lengths(text)}), k=50).scores(Query(qid, text))
+    weight = outcome.scores[f"weight of {HYBRID}"]["two"]
+    of_hybrid = both.general + weight / 0.28 * both.weight * both.cosines
 
     def fused(method, *rankings):
         return fuse_runs([Run((ranking,), str(number)) for number, ranking in enumerate(rankings)], method)[qid]
@@ -88,7 +95,8 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
     by_hand = {
         USUAL: fused("rrf", first, dense),
         SUM: fused("combsum", ranker(first), dense),
-        BY_LENGTH: fused(f"combsum(weights=[{1 - weight},{weight}])", ranker(first), dense),
+        HYBRID: Ranking.sort(qid, text, both.docids, of_hybrid),
+        COSINES: Ranking.sort(qid, text, both.docids, unit_range(both.bm25) + unit_range(both.cosines)),
         RERANKED: ranker(dense),
         WITHOUT_BM25: fused("combsum", ranker(dense), dense),
     }
@@ -97,21 +105,29 @@ def test_runs_and_fusions_are_those_by_hand(tmp_path, monkeypatch):
     for name, expected in by_hand.items():
         value = evaluate(Run((expected,), name), qrels, ["nDCG@10"]).means[0]
         assert found[name]["per_query"][qid]["nDCG@10"] == pytest.approx(value)
-    for one, other in ((SUM, USUAL), (WITHOUT_BM25, ENCODER), (BY_LENGTH, SUM)):
+    for one, other in ((HYBRID, USUAL), (WITHOUT_BM25, ENCODER), (HYBRID, SUM)):
         row = outcome.scores[f"all, nDCG@10, {one} less {other}"]
         of_parts = [outcome.scores[f"{name}, nDCG@10"] for name in ("one", "two")]
         assert row["mean"] == pytest.approx(np.mean([part[one] - part[other] for part in of_parts]))
 
 
-def test_weights_by_length_are_the_best_of_all_pairs():
-    rng = np.random.default_rng(4)
-    means = {name: rng.random(len(WEIGHTS)) for name in "abcde"}
-    places = dict(zip(means, (0.0, 0.2, 0.55, 0.9, 1.0), strict=True))
+def test_a_weight_is_chosen_by_the_sum_of_mean_and_least_gain():
+    gains = np.array([[[0.1, -0.1]], [[0.03, 0.01]], [[0.5, -0.4]]])
+    assert best_weight(gains) == 1  # 0 - 0.1, 0.02 + 0.01, 0.05 - 0.4
+    assert best_weight(np.concatenate([gains, gains[::-1] * 2], axis=1)) == 1
 
-    def reached(pair):
-        weights = {name: pair[0] + place * (pair[1] - pair[0]) for name, place in places.items()}
-        return sum(np.interp(weights[name], WEIGHTS, of_weights) for name, of_weights in means.items())
 
-    assert tuple(weights_by_length(means, places)) == max(product(WEIGHTS, WEIGHTS), key=reached)
-    alone = {"short": np.array([0.0, 0, 0, 0, 1, 0]), "long": np.array([0.0, 1, 0, 0, 0, 0])}
-    assert weights_by_length(alone, {"short": 0.0, "long": 1.0}).tolist() == [WEIGHTS[4], WEIGHTS[1]]
+def test_no_collection_chooses_its_own_weight_nor_one_related_to_it():
+    def scores(value):
+        return Scores.single(parse_measure("nDCG@10"), {"q": value})
+
+    def collection(best):
+        weighted = {name: scores(0.9 if weight == best else 0.5) for name, weight in WEIGHTS.items()}
+        return Opened({"nDCG@10": {SUM: scores(0.5), **weighted}}, "")
+
+    opened = {"a": collection(0.25), "b": collection(0.25), "c": collection(0.31)}
+    settings = Settings.model_construct(depths=(10,), measures=("nDCG@10",), collections={})
+    related = {"a": "a", "b": "a", "c": "c"}
+    assert weights_of_others(opened, related, settings) == dict.fromkeys("ab", "hybrid 0.31") | dict.fromkeys(
+        ("c", "all"), "hybrid 0.25"
+    )

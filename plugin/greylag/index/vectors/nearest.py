@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from greylag.core.checks import check_counts
 from greylag.core.guidance import guided
 from greylag.errors import ParameterError
-from greylag.index.vectors.dense import BLOCK_ROWS, ArrayVectors, Dense
+from greylag.index.vectors.dense import ArrayVectors, Dense
+from greylag.index.vectors.faiss_index import FaissVectors
 from greylag.index.vectors.protocol import Vectors, cosines, unit_rows, vectors_of
 from greylag.pipeline import Source
 from greylag.ranking import BoolArray, FloatArray, Query, Ranking
@@ -25,19 +26,11 @@ if TYPE_CHECKING:
 
 SAMPLE = 1000
 """The most documents whose cosines are compared with each other."""
+EQUAL = 1e-9  # below it, cosines differ by rounding alone
 _log = logging.getLogger("greylag")
 
 
-@runtime_checkable
-class Searchable(Vectors, Protocol):
-    """Dense vectors that can be searched."""
-
-    @property
-    def docids(self) -> Sequence[str]:
-        """All documents that have a vector."""
-
-    def nearest(self, query: Dense, k: int, /) -> list[str]:
-        """Find the k documents with the highest cosines, best first."""
+Searchable = ArrayVectors | FaissVectors
 
 
 @guided
@@ -104,52 +97,42 @@ class VectorSearch(Source):
         """Compute the cosines of documents with a query's vector, shape (n,); NaN for one without a vector."""
         known = self._searched.knows(docids)
         out = np.full(len(docids), np.nan)
-        out[known] = cosines(cast(Dense, self._searched.documents([*compress(docids, known.tolist())])), row)
+        out[known] = cosines(self._searched.documents([*compress(docids, known.tolist())]), row)
         return out
 
     @cached_property
     def spread(self) -> float:
-        """The standard deviation of cosines between up to 1,000 documents at equal distances; 0 for one document."""
+        """The standard deviation of cosines between up to 1,000 documents at equal distances; 0 if all are the same."""
         docids = self._searched.docids
         places = np.linspace(0, len(docids) - 1, min(len(docids), SAMPLE)).round().astype(int).tolist()
-        units = unit_rows(cast(Dense, self._searched.documents([docids[place] for place in places])))
+        units = unit_rows(self._searched.documents([docids[place] for place in places]))
         with one_blas_thread():  # sums must not depend on the number of threads
             products = (units @ units.T)[np.triu_indices(len(units), 1)]
-        return float(products.std()) if len(products) else 0.0
+        spread = float(products.std()) if len(products) else 0.0
+        return spread if spread > EQUAL else 0.0
 
     def _report(self, index: PositionalIndex, known: BoolArray) -> None:
-        """Log how many documents have no vector, and how many vectors have no document."""
-        docids = self._searched.docids
-        numbers = index.documents([*compress(docids, known.tolist())])
-        if not len(numbers):
-            first = ", ".join([*index.docids_of(np.arange(min(1, index.n_documents))), *docids[:1]])
+        """Log how many vectors have no document, and how many documents no vector; refuse if all are so."""
+        docids, lacking = self._searched.docids, np.ones(index.n_documents, dtype=bool)
+        lacking[index.documents([*compress(docids, known.tolist())])] = False
+        without = index.docids_of(np.flatnonzero(lacking)[:1])
+        if lacking.all():
+            first = ", ".join([*without, *docids[:1]])
             raise ParameterError(f"no document of the index has a vector; compare the docids of both ({first})")
         if self._outside:
             first = docids[int(np.argmin(known))]
             _log.warning(
-                "%d of %d vectors are of documents that the index lacks, such as %s", self._outside, len(known), first
+                "the index lacks %d of %d documents with vectors, such as %s", self._outside, len(known), first
             )
-        lacking = np.ones(index.n_documents, dtype=bool)
-        lacking[numbers] = False
-        if lacking.any():
-            (first,) = index.docids_of(np.array([np.argmax(lacking)]))
-            _log.warning(
-                "%d of the index's %d documents have no vector, such as %s", lacking.sum(), index.n_documents, first
-            )
+        if without:
+            _log.warning("%d of %d documents have no vector, such as %s", lacking.sum(), len(lacking), without[0])
 
 
 def _gathered(vectors: Vectors, index: PositionalIndex) -> ArrayVectors:
-    """Ask for the vectors of all documents of an index, in blocks; keep them as an array."""
-    docids: list[str] = []
-    rows: list[Dense] = []
-    for first in range(0, index.n_documents, BLOCK_ROWS):
-        block = index.docids_of(np.arange(first, min(first + BLOCK_ROWS, index.n_documents)))
-        known = [*compress(block, vectors.knows(block).tolist())]
-        if known:
-            docids += known
-            rows.append(cast(Dense, vectors.documents(known)))
-            if not isinstance(rows[-1], np.ndarray):
-                raise ParameterError(f"{type(vectors).__name__} are sparse: give those of an encoder")
-    if not rows:
-        raise ParameterError("no document of the index has a vector")
-    return ArrayVectors(docids, np.concatenate(rows))
+    """Ask for the vectors of all documents of an index; keep them as an array."""
+    docids = index.docids_of(np.arange(index.n_documents))
+    known = [*compress(docids, vectors.knows(docids).tolist())]
+    rows = vectors.documents(known)
+    if not isinstance(rows, np.ndarray):
+        raise ParameterError(f"{type(vectors).__name__} are sparse: give those of an encoder")
+    return ArrayVectors(known, rows)

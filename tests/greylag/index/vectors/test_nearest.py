@@ -52,7 +52,7 @@ def test_estimates_decide_nothing():
     """Rows that differ by less than float32 tells apart are in the order of their exact cosines."""
     rng = np.random.default_rng(0)
     query, docids = rng.standard_normal(300), [f"d{i}" for i in range(500)]
-    rows = query + 3e-5 * rng.standard_normal((500, 300))
+    rows = (query + 3e-5 * rng.standard_normal((500, 300))).astype(np.float32)
     found = VectorSearch(ArrayVectors(docids, rows, {"q": query}), k=50)(QUERY)
     exact = np.array([np.dot(row, query) / np.sqrt(np.dot(row, row)) for row in rows.astype(np.longdouble)])
     assert len({*found.scores.astype(np.float32)}) < 3
@@ -68,12 +68,11 @@ def test_documents_of_the_index_alone_and_what_is_missing_is_logged(caplog):
     assert list(found) == brute_force(docids[20:], rows[20:], query, 15)[0]
     outside, lacking = caplog.messages
     assert re.search("20 of 79 .* x0$", outside)
-    assert re.search("1 of the index's 60 .* d0$", lacking)
+    assert re.search("1 of 60 .* d0$", lacking)
 
 
-def test_a_function_is_asked_once_for_each_document_of_the_index(monkeypatch):
+def test_a_function_is_asked_once_for_each_document_of_the_index():
     rng, asked = np.random.default_rng(2), []
-    monkeypatch.setattr("greylag.index.vectors.nearest.BLOCK_ROWS", 7)
     rows, query = {f"d{i}": row for i, row in enumerate(rng.standard_normal((N, M)))}, rng.standard_normal(M)
     rows["d3"] = np.full(M, np.nan)
 
@@ -86,6 +85,17 @@ def test_a_function_is_asked_once_for_each_document_of_the_index(monkeypatch):
     for _ in range(2):
         assert list(search(QUERY).docids) == brute_force(list(rows), list(rows.values()), query, 8)[0]
     assert sorted(asked) == sorted(INDEX.docids_of(np.arange(N)))
+
+
+@pytest.mark.parametrize("n", [2, 30, 1200])
+def test_the_spread_is_that_of_cosines_between_documents(n):
+    rows, docids = np.random.default_rng(n).standard_normal((n, 3)), [f"d{i}" for i in range(n)]
+    sampled = rows if n < 1000 else rows[[round(i * (n - 1) / 999) for i in range(1000)]]
+    cosines = np.corrcoef(np.hstack([sampled, -sampled]))  # rows of mean 0, whose correlations are cosines
+    expected = np.std(cosines[np.tril_indices(len(sampled), -1)])
+    assert VectorSearch(ArrayVectors(docids, 7 * rows)).spread == pytest.approx(expected)
+    assert VectorSearch(ArrayVectors(docids, np.ones((n, 3)) * rows[:1])).spread == 0
+    assert VectorSearch(ArrayVectors(["d"], [[1.0]])).spread == 0
 
 
 def test_a_zero_query_finds_nothing():
