@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from greylag.core.foreign import as_qrels
-from greylag.core.tables import Marked, Printed, Row, Table
+from greylag.core.tables import Marked, Printed, Row, Table, unmarked
 from greylag.errors import ParameterError
 from greylag.evaluation.measures import CUTOFF_LIMIT, JUDGED, Measure, parse_measures
 from greylag.evaluation.scores import Scores, evaluate
@@ -62,11 +62,10 @@ class Holes(Printed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return, by run and measure, the share judged, the means, and the number of own documents."""
-        header, rows = ("judged", "not_relevant", "relevant", "left_out", "own", "without_own"), self.table.rows
-        by_run: dict[str, Any] = {name: {} for name in self.judged}
-        for name, measure, share, *means in rows:
-            judged = share.value / 100 if isinstance(share, Marked) else None
-            by_run[str(name)][str(measure)] = dict(zip(header, (judged, *means), strict=True))
+        keys, by_run = [name.replace(" ", "_") for name in self.table.header[2:]], dict[str, Any]()
+        for name, measure, share, *means in unmarked(self.table):
+            cells = zip(keys, (float(share or 0) / 100, *means), strict=True)
+            by_run.setdefault(str(name), {})[str(measure)] = dict(cells)
         return by_run
 
 
@@ -137,10 +136,8 @@ def score_holes(
     shares = {}
     for name, run in runs.items():
         judged_to = evaluate(run, qrels, cutoffs)  # a mean over the queries with documents
-        means = dict(
-            zip(judged_to.measures, judged_to.values.sum(axis=0) / max(judged_to.ranked.sum(), 1), strict=True)
-        )
-        shares[name] = np.array([means[cutoff] for cutoff in cutoffs])
+        means = judged_to.values.sum(axis=0) / max(judged_to.ranked.sum(), 1)
+        shares[name] = means[[judged_to.measures.index(cutoff) for cutoff in cutoffs]]
     # Each measure at its own cut-off: what lies below it changes neither its score nor its share.
     judged_only = [replace(measure, judged_only=True) for measure in parsed]
     return Holes(
@@ -167,11 +164,11 @@ def compare_with_holes(significance: Significance, holes: Holes) -> Significance
 
 def holes_table(significance: Significance) -> Table:
     """Report the differences of `compare_with_holes`, with sentences by the first measure."""
-    rows: list[Row] = []
-    for c in significance.comparisons:
-        if c.holes is not None:
-            views = (c.holes.not_relevant, c.holes.relevant, c.holes.left_out)
-            rows.append((c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in views)))
+    rows: list[Row] = [
+        (c.run, c.baseline, str(c.measure), *(Marked(view, "+.4f") for view in asdict(c.holes).values()))
+        for c in significance.comparisons
+        if c.holes is not None
+    ]
     header = ("run", "against", "measure", "not relevant", "relevant", "left out")
     return Table("\n".join(holes_sentences(significance)), header, rows)
 

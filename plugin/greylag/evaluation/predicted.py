@@ -300,14 +300,10 @@ def check_predictions(people: Qrels, predicted: Qrels) -> list[str]:
     if fault := next((fault for fault, wrong in faults.items() if wrong), None):
         raise ParameterError(fault)
     highest, guessed = (max(g for j in qrels.values() for g in j.values()) for qrels in (people, predicted))
+    told = f"people's grades go up to {highest}, predicted ones to {guessed}"
     if (highest > 1) != (guessed > 1):
-        raise ParameterError(
-            f"grades contradict each other: people's go up to {highest}, predicted ones to {guessed}; give both on one "
-            "scale"
-        )
-    if highest == guessed:
-        return []
-    return [f"people's grades go up to {highest}, predicted ones to {guessed}: are the scales the same?"]
+        raise ParameterError(f"{told}: give both on one scale")
+    return [] if highest == guessed else [f"{told}: are the scales the same?"]
 
 
 def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list[str]:
@@ -324,12 +320,6 @@ def check_coverage(name: str, run: Run, people: Qrels, predicted: Qrels) -> list
 
 
 def _cells(estimated: Estimate, form: str) -> list[Marked | float]:
-    figures = (
-        estimated.people,
-        estimated.predicted_there,
-        estimated.predicted,
-        estimated.corrected,
-        *estimated.interval,
-    )
-    cells = [Marked(figure, form) for figure in figures]
+    names = ("people", "predicted_there", "predicted", "corrected")
+    cells = [Marked(figure, form) for figure in (*(getattr(estimated, name) for name in names), *estimated.interval)]
     return [*cells, Marked(estimated.weight, ".2f"), Marked(estimated.worth, ".0f")]

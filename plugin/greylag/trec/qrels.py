@@ -116,8 +116,7 @@ def read_subtopic_qrels(path: str | Path, *, lenient: bool = False) -> SubtopicQ
     """Read judgements by subtopic or nugget: ``qid subtopic docid grade``, as in TREC's diversity tasks, or JSON lines.
 
     A line ``qid 0 docid 0`` is a judged document that belongs to no subtopic. If all lines of a query's subtopic 0 are
-    such, its name is ``""``, which no measure counts as a subtopic. If a document is relevant to it, it is a subtopic
-    like any other, as for NIST's ndeval.
+    such, its name is ``""``, which no measure counts; else it is a subtopic like any other, as for NIST's ndeval.
 
     A file that begins with ``{`` has one of these objects in each line:
 

@@ -1,7 +1,6 @@
 """Prediction-powered inference against its formula, closed forms, and simulations whose means are known."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from greylag.errors import ParameterError
 from greylag.evaluation import correct_by_people, evaluate, evaluate_with_predictions
 from greylag.evaluation.predicted import check_coverage, check_predictions
 from greylag.ranking import Ranking, Run
-from greylag.trec import read_qrels, read_run
 from tests.refusals import refuses
 
 TRIALS = 2000
@@ -252,25 +250,3 @@ def test_predictions_of_other_pools_are_pointed_out():
     tops = {q: {d: predicted[q][d] for d in [*predicted[q]][:15]} for q in people}
     [warning] = check_coverage("plain", runs["plain"], people, {**predicted, **tops})
     assert "100% on others" in warning
-
-
-def test_real_runs_and_judgements_with_simulated_errors(data):
-    """Scores of two runs of TREC-COVID by its judgements, and by these with errors: topics are drawn from the forty."""
-    folder = data("trec_covid_runs")
-    truth, rng = read_qrels(folder / "qrels.txt.gz"), np.random.default_rng(0)
-    predicted = {
-        q: {d: int(np.clip(g + rng.choice([-1, 0, 1], p=[0.1, 0.6, 0.3]), 0, 2)) for d, g in judged.items()}
-        for q, judged in truth.items()
-    }
-    runs = [read_run(Path(folder, "runs", f"{name}.run.gz")) for name in ("covidex.r3.monot5", "uogTrDPH_RF_QQN")]
-    y, f = (
-        np.subtract(*(evaluate(run, qrels, ["nDCG@10"]).values[:, 0] for run in runs)) for qrels in (truth, predicted)
-    )
-    covered, better = 0, 0
-    for _ in range(TRIALS):
-        chosen = rng.integers(0, len(y), 125)
-        found = correct_by_people(y[chosen[:25]], f[chosen[:25]], f[chosen[25:]])
-        covered += found.interval[0] <= y.mean() <= found.interval[1]
-        better += found.worth > 25
-    assert covered / TRIALS == pytest.approx(0.95, abs=BAND)
-    assert better > 0.9 * TRIALS
