@@ -77,8 +77,7 @@ def engine_model(model: RankingModel, engine: str, field: str = "contents") -> s
     Raises
     ------
     ParameterError
-        If the engine is unknown, the field cannot be one, a weight overflows, or a feature would have another value
-        there. The message has each reason, with three of its features.
+        If a feature would have another value there: the message has each reason, with three of its features.
     """
     if engine not in (*ENGINES, LIGHTGBM):
         raise ParameterError(f"unknown engine {engine!r:.60}: {nearest(engine, (*ENGINES, LIGHTGBM))}")
@@ -250,7 +249,7 @@ def _elastic(model: RankingModel, terms: tuple[Term, ...], field: str, trees: Tr
 def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
     """Return the trees as XGBoost dumps them: a value below ``split_condition``, in float32, goes to ``yes``."""
     factors = np.array([term.weight for term in terms])
-    inner = trees.split != LEAF
+    inner, missing_left = trees.split != LEAF, trees.missing_left()
     limits = np.zeros(len(trees.split), dtype=np.float32)
     limits[inner] = _above(trees.threshold[inner] / factors[trees.split[inner]])
 
@@ -269,7 +268,6 @@ def _xgboost(trees: Trees, terms: Sequence[Term]) -> list[dict[str, Any]]:
             "children": [dumped(side, root, depth + 1) for side in sides],
         }
 
-    missing_left = trees.missing_left()
     return [dumped(root, root, 0) for root in trees.roots.tolist()]
 
 

@@ -123,9 +123,8 @@ class BaselineRecipe(Recipe):
     objective : Objective or str, default "AP"
         The measure to maximise.
     grid : mapping of str to sequence, default `greylag.recipes.baselines.GRID`
-        The values to try for each of the parameters ``baseline.tuned``; others are ignored.
+        The values to try for each of the parameters ``baseline.tuned``.
     base : FeatureParameters, default ``FeatureParameters()``
-        The parameters that are not tuned.
     before : tuple of Baseline, default ()
         Baselines that are tuned before, in turn, each with the parameters of the one before.
 

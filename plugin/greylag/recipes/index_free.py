@@ -67,10 +67,9 @@ class IndexFreeRecipe(Recipe):
         `Automatic` compares what it learns with each run alone and the sum of the runs' scores, scaled to [0, 1], or
         with the best column alone.
     preselection : MMRPreselection, optional
-        Narrows the candidates on the training queries.
     validation : RankingData, optional
-        Other queries with the same columns, by which `Automatic` chooses instead of cross-validation. Of what is
-        learned in rounds or trees, as many are kept as are best for them.
+        Other queries with the same columns, by which `Automatic` chooses, and as many rounds or trees are kept as are
+        best for them.
     data : RankingData, optional
         The candidates' values, if they are columns of a file. See `of_data`.
     runs : mapping of str to Run or RunFile, default {}

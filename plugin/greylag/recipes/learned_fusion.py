@@ -106,22 +106,15 @@ def learn_fusion(
     Parameters
     ----------
     runs : sequence or mapping of str to Run or RunFile
-        At least two, by the tags of runs in a sequence. A run may lack topics and documents.
+        At least two, that differ, by the tags of runs in a sequence. A run may lack topics and documents.
     qrels : mapping of qid to docid to grade
         Topics are learned from if a run has a relevant document of theirs among its first 100; at least three.
     measure : Objective or str, default "nDCG@10"
         Its gains are learned from, and it chooses.
     folds : int >= 2, optional
-        The number of folds for `LearnedFusion.held_out`, at most the number of topics.
-    seed : int, default 0
-        The seed of the split into folds.
+        For `LearnedFusion.held_out`, at most the number of topics; split by `seed`, default 0.
     penalty : float > 0, optional
         See `ListwiseRegression`; 5 for two or three runs and 30 for more by default.
-
-    Raises
-    ------
-    ParameterError
-        With fewer than two runs or three topics, equal runs, or a run of constant scores or without these topics.
 
     Examples
     --------

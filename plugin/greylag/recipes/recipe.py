@@ -142,15 +142,13 @@ def train_on_data(
     Parameters
     ----------
     data : RankingData
-        Extracted by `training_data` or read from a file. Columns of a file become features ``column:NAME``.
+        Extracted by `training_data` or read from a file, whose columns become features ``column:NAME``.
     learner : Learner
-        Such as `GreedySelection` or `CoordinateAscent`.
     validation : RankingData, optional
         Other queries with the same columns. The learner's rounds end where the mean over these is best.
     n_jobs : int, optional
-        Number of workers; the model does not depend on it.
     provenance : mapping, optional
-        Entries to add to the model's provenance. Serialisable as JSON.
+        Entries to add to the model's provenance, as JSON has them.
     """
     # A constant or repeated column has no weight of its own: any would be as good.
     candidates, set_aside = useful_features(data)
@@ -265,10 +263,9 @@ def cross_validate(
     qrels, index, seed, n_jobs, tag, progress
         As in `train`. All recipes have the same folds for the same queries and seed.
     folds : int >= 2 or sequence of sequences of str, default 5
-        The number of folds, or the test queries of each. Those of a split into training and test queries are a single
-        fold: ``[test]``.
+        The number of folds, or the test queries of each; ``[test]`` for a split.
     provenance : mapping, optional
-        Entries to add to the provenance of the models, before ``fold``, ``folds`` and ``seed``.
+        Entries to add to the provenance of the models.
     prepared : callable, optional
         The result of ``recipe.prepare`` for these rankings, if it was computed before.
     """

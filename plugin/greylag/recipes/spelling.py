@@ -120,7 +120,6 @@ def parse_model(
     text : str
         ``NAME`` or ``NAME(OPTION=VALUE,...)``, with a name of `RANKERS`.
     objective : Objective or str, default "AP"
-        The measure to maximise.
     features : tuple of Feature, default ()
         Features besides the pool's; for ``mrf``, ``listwise`` and ``coordinate-ascent``, instead of the pool if
         `pool` is None.

@@ -205,11 +205,11 @@ def train(
         The number of folds of cross-validation, or the queries of each, as `greylag.evaluation.read_folds` reads; none
         by default.
     seed : int, default 0
-        The seed of the split into folds.
+        Of the split into folds.
     n_jobs : int, optional
         Number of workers; results do not depend on it.
     tag : str, default "held-out"
-        The tag of the held-out run.
+        Of the held-out run.
     progress : callable, optional
         Called with a message after each fold.
     query_form : QueryForm, optional
