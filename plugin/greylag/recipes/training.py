@@ -28,7 +28,7 @@ from greylag.learning.extraction import judged_topics
 from greylag.learning.letor import listed_grades, listed_run, read_features
 from greylag.rankers.model import RankingModel
 from greylag.rankers.stages import ModelRanker
-from greylag.ranking import Ranking, Run, as_run
+from greylag.ranking import Run, as_run
 from greylag.recipes.automatic import BASELINE_SYSTEMS, AutomaticRecipe
 from greylag.recipes.choice import Choice
 from greylag.recipes.fitted import Fitted
@@ -297,14 +297,18 @@ def train_on_letor(
     if len(parts) < 2:
         raise FormatError(folder, None, "has no folders Fold1, Fold2, ..., each with train.txt, vali.txt and test.txt")
     parts.sort(key=lambda part: int(part.name[4:]))
-    every, runs, tests = (
-        list[Fitted](),
-        dict[str, list[Ranking]](),
-        [read_features(part / "test.txt") for part in parts],
-    )
+    tests = [read_features(part / "test.txt") for part in parts]
+    if any(test.names != tests[0].names for test in tests):
+        raise FormatError(folder, None, "test.txt have different columns; write the last in a line of each, at least")
     data = concatenated(tests)
     if len(set(data.qids)) < len(data.qids):
         raise FormatError(folder, None, f"topic {Counter(data.qids).most_common(1)[0][0]!r} is in two test.txt")
+    first, grades, whole, every = (
+        listed_run(data, ""),
+        listed_grades(data),
+        recipe(data, validation=None),
+        list[Fitted](),
+    )
     for part, test in zip(parts, tests, strict=True):
         training = read_features(part / "train.txt")
         validation = read_features(part / "vali.txt") if (part / "vali.txt").exists() else None
@@ -313,21 +317,18 @@ def train_on_letor(
             raise FormatError(part / "test.txt", None, f"topic {min(both)!r} is in train.txt or vali.txt, too")
         of_fold = recipe(training, validation=validation)
         fitted = of_fold.fit(listed_run(training, ""), listed_grades(training), None, n_jobs=n_jobs)
-        for name, model in {HELD_OUT: fitted.model, **fitted.baselines}.items():
-            ranked = ModelRanker(model.with_columns(test)).run(listed_run(test, ""))
-            runs.setdefault(name, []).extend(ranked.rankings)
-        every.append(fitted)
+        every.append(whole.bound(fitted))
         if progress is not None:
             progress(f"{part.name}: {fitted}")
-    grades, whole = listed_grades(data), recipe(data, validation=None)
-    baselines = {name: Run(tuple(rankings), name) for name, rankings in runs.items()}
-    run = replace(baselines.pop(HELD_OUT), tag=tag)
-    held_out = CrossValidation(run, tuple(every), tuple(test.qids for test in tests))
-    scores = {name: evaluate(one, grades, [str(whole.measure)]) for name, one in {HELD_OUT: run, **baselines}.items()}
+    folds = tuple(test.qids for test in tests)
+    run = rerank_by_fold([fitted.stage(None) for fitted in every], folds, first, n_jobs=n_jobs, tag=tag)
+    held_out = CrossValidation(run, tuple(every), folds)
+    runs = {HELD_OUT: run, **held_out_baselines(held_out, first, None)}
+    scores = {name: evaluate(one, grades, [str(whole.measure)]) for name, one in runs.items()}
+    fitted = whole.fit(first, grades, None, n_jobs=n_jobs)
+    fitted = fitted.noted({"held_out": {"folds": len(every), **scores[HELD_OUT].by_measure}})
     by_fold = held_out.by_fold(grades, [whole.measure, *FOLD_MEASURES])
-    fitted = whole.fit(listed_run(data, ""), grades, None, n_jobs=n_jobs)
-    noted = {"held_out": {"folds": len(every), **scores[HELD_OUT].by_measure}}
-    return TrainingResult(fitted.noted(noted), held_out, scores, baselines, by_fold=by_fold)
+    return TrainingResult(fitted, held_out, scores, {name: runs[name] for name in [*runs][1:]}, by_fold=by_fold)
 
 
 def sample_topics(qids: Sequence[str], limit: int, *, seed: int = 0) -> list[str]:

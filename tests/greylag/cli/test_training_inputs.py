@@ -169,7 +169,7 @@ def folds(tmp_path):
             (fold / f"{name}.txt").write_text(part)
         lines += [f"{100 * n + topic}\tpart{n}\n" for topic in range(8 + n)]
     (tmp_path / "all.txt").write_text("".join(parts))
-    (tmp_path / "folds.tsv").write_text("".join(reversed(lines)) + "unknown 9\n")
+    (tmp_path / "folds.tsv").write_text("".join(reversed(lines)) + "unknown\t9\n")
     return tmp_path
 
 
@@ -235,7 +235,7 @@ def test_folds_of_a_file(command, folds, tmp_path):
     ("damage", "words", "reason"),
     [
         (("folds.tsv", "0 one\n"), "--letor all.txt --folds folds.tsv", "query '1' has no fold"),
-        (("folds.tsv", "0 one\n0 two\n"), "--letor all.txt --folds folds.tsv", "tsv:2: query '0' is in two folds"),
+        (("folds.tsv", "0 one\n0 two\n"), "--letor all.txt --folds folds.tsv", "tsv:2: qid '0' has two"),
         (("folds.tsv", "0 one two\n"), "--letor all.txt --folds folds.tsv", "folds.tsv:1:"),
         (("folds.tsv", ALL_IN_ONE), "--letor all.txt --folds folds.tsv", "all queries are in one fold"),
         (None, "--letor MQ --folds 3", "leave out --folds and --validation"),
@@ -243,6 +243,7 @@ def test_folds_of_a_file(command, folds, tmp_path):
         (None, "--letor MQ/Fold1", "has no folders Fold1, Fold2, ..."),
         (("MQ/Fold1/train.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "test.txt: topic '2' is in"),
         (("MQ/Fold2/test.txt", "1 qid:2 1:1 2:1 3:1\n"), "--letor MQ --model listwise", "topic '2' is in two test.txt"),
+        (("MQ/Fold3/test.txt", "1 qid:2 1:1 2:1\n"), "--letor MQ --model listwise", "test.txt have different columns"),
         (None, "--run RUN --qrels SUBTOPICS --index INDEX --model svmdiv --folds folds.tsv", "svmdiv takes a number"),
     ],
 )
