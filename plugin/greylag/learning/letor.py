@@ -362,7 +362,11 @@ def _check_size(path: str | Path, rows: int, more: int, width: int) -> None:
 
 def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) -> RankingData:
     """Join the data of all blocks, which are freed one by one."""
-    names, sizes = next(block.names for block in blocks if block.docids), _sizes(path, blocks)
+    names, sizes = next(block.names for block in blocks if block.docids), dict[str, int]()
+    for name, size in chain.from_iterable(block.queries for block in blocks):
+        if (qid := name.decode()) in sizes and qid != next(reversed(sizes)):
+            raise FormatError(path, None, f"query {qid!r} is not contiguous; {_REMEDY}")
+        sizes[qid] = sizes.get(qid, 0) + size
     docids = tuple(chain.from_iterable(block.docids for block in blocks))
     grades, offsets = np.concatenate([block.grades for block in blocks]), np.cumsum([0, *sizes.values()])
     relevant_grades = []
@@ -386,17 +390,6 @@ def _assemble(path: str | Path, blocks: list[_Block], qrels: Judgements | None) 
         grades=grades,
         relevant_grades=tuple(relevant_grades),
     )
-
-
-def _sizes(path: str | Path, blocks: list[_Block]) -> dict[str, int]:
-    """Count the lines of each query."""
-    sizes: dict[str, int] = {}
-    for name, size in chain.from_iterable(block.queries for block in blocks):
-        qid = name.decode()
-        if qid in sizes and qid != next(reversed(sizes)):
-            raise FormatError(path, None, f"query {qid!r} is not contiguous; {_REMEDY}")
-        sizes[qid] = sizes.get(qid, 0) + size
-    return sizes
 
 
 def _by_column(path: str | Path, blocks: list[_Block], width: int, start: int) -> FloatArray:

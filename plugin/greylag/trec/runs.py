@@ -49,8 +49,6 @@ from greylag.trec.topics import read_topics
 Float32Array = NDArray[np.float32]
 Rows = Iterable[tuple[int, list[bytes]]]
 """Numbers of lines, from 1, with their columns."""
-Columns = tuple[str, Sequence[str], FloatArray]
-"""A query's qid, docids and scores."""
 
 T = TypeVar("T")
 
@@ -102,7 +100,7 @@ def read_run(
         return as_run(path, topics)
     with Faults(path, lenient) as faults:
         notes = _Notes(path)
-        tag, found = _rankings(path, topics, faults, notes, whole=True)
+        tag, found = _read(path, topics, faults, notes, whole=True)
         rankings = tuple(found)
     notes.log(tag)
     return Run(rankings, tag)
@@ -136,7 +134,7 @@ class RunParts:
 
     def _parts(self) -> Iterator[Run]:
         notes, part, documents = _Notes(self._path), list[Ranking](), 0
-        tag, rankings = _rankings(self._path, self._topics, Faults(self._path, lenient=False), notes, whole=False)
+        tag, rankings = _read(self._path, self._topics, Faults(self._path, lenient=False), notes, whole=False)
         for ranking in rankings:
             part.append(ranking)
             documents += len(ranking)
@@ -155,8 +153,8 @@ class RunFile:
         self.path, self._topics, self._stamp = Path(path), topics, file_stamp(path)
         # The first pass checks every line and keeps the qids alone; `rankings` then reads a query at a time.
         notes, self._faults = _Notes(self.path), Faults(self.path, lenient=False)
-        self.tag, groups = _read(self.path, topics, self._faults, notes, whole=False)
-        self._qids = [qid for qid, _, _ in groups]
+        self.tag, rankings = _read(self.path, topics, self._faults, notes, whole=False)
+        self._qids = [ranking.qid for ranking in rankings]
         self._check_unchanged()
         notes.log(self.tag)
 
@@ -169,7 +167,7 @@ class RunFile:
     @property
     def rankings(self) -> Iterator[Ranking]:
         """Read the rankings, in order; raises `FormatError` if the file has changed since it was opened."""
-        for ranking in _rankings(self.path, self._topics, self._faults, _Notes(self.path), whole=False)[1]:
+        for ranking in _read(self.path, self._topics, self._faults, _Notes(self.path), whole=False)[1]:
             self._check_unchanged()
             yield ranking
         self._check_unchanged()
@@ -447,14 +445,6 @@ class _Notes:
             _log.warning("%s: %s, which are ranked by docid, descending, as by trec_eval", self.path, what)
 
 
-def _rankings(
-    path: str | Path, topics: Mapping[str, str] | None, faults: Faults, notes: _Notes, *, whole: bool
-) -> tuple[str, Iterator[Ranking]]:
-    """Do what `_read` does, and rank the documents of each query."""
-    (tag, groups), texts = _read(path, topics, faults, notes, whole=whole), topics or {}
-    return tag, (_ranking(qid, texts.get(qid, ""), docids, scores) for qid, docids, scores in groups)
-
-
 def _read(
     path: str | Path,
     topics: Mapping[str, str] | None,
@@ -463,8 +453,8 @@ def _read(
     *,
     whole: bool,
     line_by_line: bool = False,
-) -> tuple[str, Iterator[Columns]]:
-    """Read the tag of the first line, and scores by qid and docid; a query's lines may be apart only if `whole`."""
+) -> tuple[str, Iterator[Ranking]]:
+    """Read the tag of the first line, and the rankings; a query's lines may be apart only if `whole`."""
     scan = None if line_by_line else scanner(path)  # one line alone is not worth importing Numba
     rows: Rows = read_rows(path, COLUMNS, faults, MSMARCO_COLUMNS, comments=True, further=True, scan=scan)
     first = next(iter(rows))
@@ -607,8 +597,8 @@ def _parts(rows: Rows) -> Iterator[tuple[bytes, Rows | Lines]]:
             yield from groupby(some, key=lambda row: row[1][0])
 
 
-def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes) -> Iterator[Columns]:
-    """Yield the scores of the queries that are among the topics; the faults of others are reported, too."""
+def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | None, notes: _Notes) -> Iterator[Ranking]:
+    """Rank the documents of the queries that are among the topics; the faults of others are reported, too."""
     # A file is right or wrong for every program, whatever topics it is read for.
     for qid, lines in groups:
         if topics is not None and qid not in topics:
@@ -616,7 +606,7 @@ def _known(groups: Iterable[tuple[str, _Lines]], topics: Mapping[str, str] | Non
         else:
             docids, scores = lines.columns
             notes.count(scores)
-            yield qid, docids, scores
+            yield _ranking(qid, topics[qid] if topics else "", docids, scores)
 
 
 def _score(text: bytes, line: int, faults: Faults) -> float | None:
