@@ -24,7 +24,8 @@ from greylag.cli.terminal import write_line
 from greylag.errors import ParameterError
 from greylag.evaluation.significance import Correction, Test
 from greylag.learning.letor import is_feature_file, listed_grades, read_features
-from greylag.reports.evaluation import FORMS, check_form, compare
+from greylag.reports.comparison import compare
+from greylag.reports.evaluation import FORMS, check_form
 from greylag.reports.names import Naming, name_runs
 from greylag.trec.runs import RunParts, run_tag
 

@@ -1,6 +1,6 @@
 from .charts import change_chart as change_chart
+from .comparison import compare as compare
 from .evaluation import Evaluation as Evaluation
-from .evaluation import compare as compare
 from .figures import Figure as Figure
 from .figures import Panel as Panel
 from .figures import line_figure as line_figure

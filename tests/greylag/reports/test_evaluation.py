@@ -1,4 +1,7 @@
-"""One call that compares runs, and the value that prints itself."""
+"""One call that compares runs, and the value that prints itself.
+
+Tests `comparison`.
+"""
 
 import io
 import json
@@ -135,7 +138,7 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, JUDGED, fail_if="lower"), ("fail_if", "baseline")),
         (lambda: compare(TWO, JUDGED, fail_if="low", baseline="a"), ("fail_if", "'low'")),
         (lambda: compare(TWO, JUDGED, fail_if=0.1, baseline="a", predicted=JUDGED), ("fail_if",)),
-        (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "one")),
+        (lambda: compare({"c": (TWO, JUDGED)}, categories={"1": "x"}), ("categories", "several")),
         (lambda: compare(TWO, JUDGED, categories={"9": "x"}), ("'9'",)),
         (lambda: compare(TWO, JUDGED, categories={"1": "x"}, fail_if=0.1, baseline="a"), ("x is one topic",)),
         (lambda: compare(TWO, JUDGED, order="worst"), ("order", "'worst'")),
@@ -146,7 +149,7 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
         (lambda: compare(TWO, JUDGED, predicted=JUDGED, unjudged=True), ("unjudged",)),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED), ("nothing to correct",)),
         (lambda: compare(TWO, JUDGED, predicted=JUDGED, tau=True), ("tau", "predicted")),
-        (lambda: compare({"x": (TWO, JUDGED)}, other_qrels=JUDGED), ("other_qrels", "one collection")),
+        (lambda: compare({"x": (TWO, JUDGED)}, other_qrels=JUDGED), ("other_qrels", "several collections")),
         (lambda: compare(TWO, JUDGED, best_of_team=True), ("teams",)),
         (lambda: compare(TWO, JUDGED, ["AP"], tau=True), ("tau", "two")),
         (lambda: compare({"a": RUN}, JUDGED, tau=True), ("tau", "two")),
@@ -165,7 +168,7 @@ ODD_NAMES = (1, None, ("a", 1), "", "a\nb", "a\r", "a\u2028b")
             lambda: compare({"x": (TWO, JUDGED), "y": ({"a": {"9": {"a": 1.0}}, "b": RUN}, JUDGED)}),
             ("collection y", "9"),
         ),
-        (lambda: compare({"x": (TWO, JUDGED)}, predicted=JUDGED), ("one collection",)),
+        (lambda: compare({"x": (TWO, JUDGED)}, predicted=JUDGED), ("several collections",)),
         (lambda: compare(TWO, JUDGED, baseline=["a", "c"]), ("'c'", "a, b")),
         (lambda: compare(TWO, JUDGED, baseline={"a"}), ("baseline", "set")),  # type: ignore[arg-type]
         (lambda: compare(TWO, JUDGED).format("doc"), ("form", "'doc'", "latex")),

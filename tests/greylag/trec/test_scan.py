@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from greylag.errors import FormatError, GreylagError
-from greylag.reports.evaluation import compare
+from greylag.reports.comparison import compare
 from greylag.runtime import files
 from greylag.trec import open_run, read_run, scan
 from greylag.trec.runs import run_tag
