@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,8 @@ Judges = tuple[str, str]
 """Who made the first judgements and the second."""
 
 
-class RankCorrelation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RankCorrelation:
     """The correlation of two rankings of runs."""
 
     first: str
@@ -81,7 +81,7 @@ def _means(scores: Mapping[str, Scores], qids: set[str] | None = None) -> dict[s
 def rankings_table(correlations: Sequence[RankCorrelation]) -> Table:
     """Report rank correlations."""
     note = "tau: Kendall's tau-b of two rankings of the runs; tau-AP: of the second ranking, whose top counts most."
-    return Table(note, ("first", "second", "tau", "tau-AP"), list(correlations))
+    return Table(note, ("first", "second", "tau", "tau-AP"), list(map(astuple, correlations)))
 
 
 def correlate(first: str, second: str, truth: FloatArray, estimate: FloatArray) -> RankCorrelation:

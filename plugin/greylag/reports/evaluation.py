@@ -219,7 +219,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures, unrounded, as a dictionary that JSON can represent."""
         agreed: dict[str, Any] = {"agreement": asdict(self.agreement)} if self.agreement else {}
-        agreed |= {"rankings": [one._asdict() for one in self.rankings]} if self.rankings else {}
+        agreed |= {"rankings": list(map(asdict, self.rankings))} if self.rankings else {}
         if self.corrections:
             return self.corrections.to_dict() | agreed
         if self.parts:

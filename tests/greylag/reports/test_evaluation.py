@@ -60,6 +60,7 @@ def test_views_are_those_of_their_functions(runs):
     agreed = found.to_dict().pop("agreement")
     assert found.to_dict() == expected | {"agreement": agreed}
     assert agreed["judges"] == ("people", "predicted")
+    assert agreed["rankings"][0]["first"] == "AP, people"
     assert agreed["kappa"] == pytest.approx(-3280 / 3281)
     assert len(found.tables()) == 4
 
