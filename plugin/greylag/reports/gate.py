@@ -91,25 +91,27 @@ def parse_fail_if(fail_if: str | float, baselines: Sequence[str]) -> str | float
 
 
 def check_gate(parts: Mapping[str, Mapping[str, Scores]], tests: Significance, fail_if: str | float) -> Gate:
-    """Check each comparison of the tests again on each part of the topics.
+    """Check each run against each baseline of the tests, on each part of the topics.
 
     A check fails by the rule "lower" if the run's mean is lower than the baseline's, and by "worse" if it is shown to
     be by the test, one-sided. By a margin, it fails if the mean is not shown to be above the baseline's minus the
     margin: `equivalence_test` with the alternative "greater". p is corrected over all checks.
     """
-    checks = list[Check]()
+    checks, compared = list[Check](), [c for c in tests.comparisons if c.run not in tests.baselines]
     for topics, scores in parts.items():
-        for c in tests.comparisons:
+        for c in compared:
             run, baseline = scores[c.run], scores[c.baseline]
             column, sign = run.measures.index(c.measure), -1 if c.measure.family.lower_is_better else 1
             gains = np.round(sign * (run.values[:, column] - baseline.values[:, column]), DIFFERENCE_DECIMALS)
-            mean, gain, p = float(run.values[:, column].mean()), float(gains.mean()), None
+            # Rounded again, as gains and losses that are equal on paper would add up to less than 0.
+            gain, p = round(float(gains.mean()), DIFFERENCE_DECIMALS), None
             if fail_if != "lower" and len(gains) < 2:
                 raise ParameterError(f"{topics} is one topic, and a test needs two: put it into another category")
             if fail_if == "worse":
                 _, p = paired_test(-gains, tests.test, "greater")
             elif not isinstance(fail_if, str):
                 p = equivalence_test(gains, fail_if, "greater")
+            mean = float(run.values[:, column].mean())
             checks.append(Check(topics, c.run, c.baseline, str(c.measure), mean, gain, p, gain < 0))
     rule = "a mean is lower"
     if fail_if != "lower":

@@ -1,11 +1,13 @@
 """A gate against SciPy's one-sided paired t-test, with Holm's correction written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from greylag.errors import ParameterError
-from greylag.evaluation import compare_scores
+from greylag.evaluation import Scores, compare_scores
 from greylag.reports.gate import MOST_CHECKS, check_gate, parse_fail_if
 from tests.greylag.reports.test_verdict import scores
 from tests.refusals import refuses
@@ -52,9 +54,18 @@ def test_checks_are_scipys(seed, fail_if):
     assert gate.to_dict()["passed"] == gate.passed
 
 
+def test_baselines_are_not_checked():
+    found = scores(np.random.default_rng(0), "abc", ["AP", "P@5"])
+    gate = check_gate({"all": found}, compare_scores(found, ["a", "b"]), "lower")
+    assert {(check.run, check.baseline) for check in gate.checks} == {("c", "a"), ("c", "b")}
+
+
 def test_equal_runs_pass():
     found = scores(np.random.default_rng(0), "a", ["AP", "P@5"])
     same = found | {"b": found["a"]}
+    lost = Scores(found["a"].measures[:1], ("1", "2", "3"), np.array([[0.0], [0.1], [0.2]]), (), ())
+    moved = {"a": lost, "b": replace(lost, values=np.array([[0.3], [0.0], [0.0]]))}  # 0.3 - 0.1 - 0.2 is below 0
+    assert check_gate({"all": moved}, compare_scores(moved, "a"), "lower").passed
     assert all(check_gate({"all": same}, compare_scores(same, "a"), by).passed for by in ("lower", "worse", 1e-9))
 
 
