@@ -11,6 +11,7 @@ import numpy as np
 
 from greylag.core.checks import check_counts, check_fractions
 from greylag.diversity.group_limit import GroupGain
+from greylag.diversity.sparse_cosines import cosines_by_row
 from greylag.diversity.stage import GreedyStage
 from greylag.diversity.vector_gain import exact_rows
 from greylag.errors import ParameterError
@@ -117,11 +118,9 @@ class NearDuplicates(GreedyStage):
             vectors = self.vectors.documents(docids)
             rows = exact_rows(vectors if isinstance(vectors, np.ndarray) else drop_empty_columns(vectors).toarray())
             return lambda place: rows @ rows[place] >= self._least - _ROUNDING
-        from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, which embeddings do not need
-
         streams = [self.index.token_stream(number)[0] for number in self.index.documents(docids).tolist()]
         grams = word_ngrams(streams, self.n)
-        shared, sizes = cosines_by_column(grams), np.diff(grams.indptr)
+        shared, sizes = cosines_by_row(grams), np.diff(grams.indptr)
 
         def similar(place: int) -> BoolArray:
             both = shared(place)

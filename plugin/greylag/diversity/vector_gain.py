@@ -37,9 +37,9 @@ class VectorGain(Gain):
         self._sparse: Callable[[int], FloatArray] | None = None
         self.rows: Any = vectors
         if not isinstance(vectors, np.ndarray):
-            from greylag.diversity.sparse_cosines import cosines_by_column  # imports Numba, as sparse sources do
+            from greylag.diversity.sparse_cosines import cosines_by_row  # imports SciPy, as sparse sources do
 
-            self._sparse = cosines_by_column(vectors)
+            self._sparse = cosines_by_row(vectors)
         elif not self.estimates(vectors):
             self.rows = exact_rows(vectors)
 
