@@ -23,7 +23,6 @@ from greylag.fusion import fuse_runs
 from greylag.index.vectors import ArrayVectors, VectorSearch
 from greylag.ranking import FloatArray, Ranking, Run, unit_range
 from greylag.recipes import GeneralRanker, HybridScores, HybridSearch
-from greylag.recipes.hybrid import WEIGHT
 from greylag.reports import Section, to_dict
 from greylag.studies import (
     Context,
@@ -59,6 +58,7 @@ COSINES = f"{BM25} + all cosines"
 """Hybrid search's candidates by the scores of BM25 and the cosines of all, each scaled to [0, 1]."""
 WEIGHTS = {f"{HYBRID} {weight}": weight for weight in (0.22, 0.25, 0.28, 0.31, 0.34)}
 """The weights of hybrid search that are tried, by the name of their run."""
+SHIPPED = 0.28  # in the formula of `HybridSearch`
 # What can be made of the encoder's hits alone
 _COMPARED = ((RERANKED, ENCODER), (WITHOUT_BM25, ENCODER))
 MAX_TOKENS = 256
@@ -170,7 +170,7 @@ def runs_of(opened: OpenCollection, vectors: ArrayVectors, depth: int, n_jobs: i
         return Run(tuple(Ranking.sort(one.query.qid, one.query.text, one.docids, score(one)) for one in both))
 
     def hybrid_run(weight: float) -> Run:
-        return ranked(lambda one: one.general + weight / WEIGHT * one.weight * one.cosines)
+        return ranked(lambda one: one.general + weight / SHIPPED * one.weight * one.cosines)
 
     runs[COSINES] = ranked(lambda one: unit_range(one.bm25) + unit_range(one.cosines))
     return runs | {name: hybrid_run(weight) for name, weight in WEIGHTS.items()}
