@@ -1,6 +1,6 @@
 """The compiled line search: compared with every interval, and with sums written out.
 
-Tests `kernels` and `objectives`; `reference` is the search as it is defined.
+Tests `kernels` and `objectives`; the search as it is defined stands beside it.
 """
 
 from dataclasses import replace
