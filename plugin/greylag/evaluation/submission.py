@@ -32,7 +32,7 @@ RULES = {
     "depth": "no topic has more documents than the depth",
     "ranks": "they count up from 1 or 0",
     "scores": "they are numbers that never rise with the rank",
-    "documents": "all are known",
+    "documents": "all exist, as far as is known",
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from greylag.evaluation import compare_scores
+from greylag.evaluation.significance import Design, compare_collections
 from greylag.evaluation.tukey import residual_variance, tukey_critical, tukey_p
 from tests.greylag.evaluation.test_significance import AP, LOSS, P5, scores
 
@@ -42,6 +43,16 @@ def test_the_variance_is_what_least_squares_on_runs_and_topics_leave(seed):
         assert (c.interval[0] > 0 or c.interval[1] < 0) == (c.corrected_p < 0.05)
         assert c.effect_size == pytest.approx(c.difference / np.sqrt(variance))
         assert c.direction == -np.sign(c.difference)
+
+
+def test_two_collections_are_two_families():
+    values = np.random.default_rng(5).random((3, 20)) * [[1], [1.1], [1.2]]
+    one, two = table(values), table(values[:, ::-1][:, :15])
+    tests = compare_collections({"a": one, "b": two}, None, design=Design(correction="tukey", all_pairs=True))
+    for name, scored in (("a", one), ("b", two)):
+        alone = compare_scores(scored, correction="tukey").comparisons
+        assert [c.p for c in tests[name].comparisons] == [c.p for c in alone]
+        assert [c.corrected_p for c in tests[name].comparisons] == [min(1, 2 * c.p) for c in alone]
 
 
 def test_p_of_many_pairs_are_the_integral_that_is_interpolated():
