@@ -17,6 +17,8 @@ def by_category(scores: Mapping[str, Scores], categories: Mapping[str, str]) -> 
     """Return the scores on the topics of each category, in the order of the categories."""
     qids = next(iter(scores.values())).qids
     named = [categories.get(qid) for qid in qids]
+    if "all" in named:
+        raise ParameterError("a category is named 'all', which stands for all topics: give it another name")
     if not any(named):
         raise ParameterError(f"no judged topic has a category ({qids[0]!r} against {next(iter(categories), None)!r})")
     found = dict[str, dict[str, Scores]]()
@@ -32,7 +34,7 @@ def category_table(scores: Mapping[str, Scores], parts: Mapping[str, Mapping[str
     """Tabulate means by category: a row for each run and measure, a column for each category."""
     table = joint_means({category: (of_one, None) for category, of_one in parts.items()})
     whole, *numbers = (len(next(iter(of_one.values())).qids) for of_one in (scores, *parts.values()))
-    sizes, rest = dict(zip(parts, numbers, strict=True)), whole - sum(numbers)
-    counts = ", ".join(f"{category} {size}" for category, size in (sizes | ({"without": rest} if rest else {})).items())
+    counts = ", ".join(f"{category} {number}" for category, number in zip(parts, numbers, strict=True))
+    counts += f"; {rest} without a category" if (rest := whole - sum(numbers)) else ""
     rows = [row[: len(parts) + 2] for row in table.rows]  # without the mean over parts
     return Table(f"Means by category; topics: {counts}.", table.header[:-1], rows)

@@ -242,8 +242,9 @@ def read_pairs(path: str | Path, columns: str) -> dict[str, str]:
     """Read lines of a name and its group, such as ``qid fold``, or as CSV, with a header or not."""
     (named, what), found = columns.split(), dict[str, str]()
     with Faults(path, lenient=None) as faults:
-        lines = read_text(path, faults).decode().splitlines()
-    mark = next((mark for mark in "\t," if mark in lines[0]), None)
+        lines = read_text(path, faults).decode().split("\n")
+    first = next((line for line in lines if line.strip() and line[0] != "#"), "")
+    mark = next((mark for mark in "\t," if mark in first), None)
     try:
         rows = [*csv.reader(lines, delimiter=mark)] if mark else [*map(str.split, lines)]
     except csv.Error as error:  # such as a field of 200 kB

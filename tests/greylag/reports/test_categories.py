@@ -17,7 +17,7 @@ def test_means_of_the_topics_of_a_category():
     parts = by_category(found, CATEGORIES)
     table = category_table(found, parts)
     assert [*table.header] == ["run", "measure", "even", "odd"]
-    assert "even 10, odd 10, without 10" in table.caption
+    assert "even 10, odd 10; 10 without a category" in table.caption
     for run, measure, *cells in table.rows:
         values = found[run].values[:20, ["AP", "P@5"].index(measure)]
         assert [cell.value for cell in cells] == pytest.approx([values[::2].mean(), values[1::2].mean()])
@@ -27,6 +27,7 @@ def test_means_of_the_topics_of_a_category():
     "text",
     [
         "1\tlong\n2\tshort, sweet\n",
+        '# kinds\n\n1,long\n2,"short, sweet"',
         'qid,category\n1,long\n\n2,"short, sweet"\n',
         "topic\tkind\n1\t long\n2\tshort, sweet",
     ],
@@ -55,3 +56,4 @@ def test_refused_files(tmp_path, text, parts):
 def test_categories_of_other_topics_are_refused():
     found = scores(np.random.default_rng(0), "ab", ["AP", "P@5"])
     refuses(lambda: by_category(found, {"x": "odd"}), GreylagError, "'0' 'x'")
+    refuses(lambda: by_category(found, {"0": "all"}), GreylagError, "'all'")
