@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from greylag.core import foreign
-from greylag.core.checks import check_counts, check_ids
+from greylag.core.checks import check_counts
 from greylag.core.hints import shown
 from greylag.errors import ParameterError
 from greylag.pipeline import Source
@@ -69,7 +69,7 @@ def run_from_pyserini(
             "query, use Ranking.from_hits(qid, query, hits)"
         )
     by_qid = foreign.unique(((foreign.identifier(qid, "a qid"), retrieved) for qid, retrieved in hits.items()), "query")
-    rankings = (ranking_of(qid, foreign.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
+    rankings = (Ranking.from_hits(qid, foreign.topic(qid, topics), retrieved) for qid, retrieved in by_qid.items())
     return Run(tuple(rankings), tag)
 
 
@@ -101,14 +101,4 @@ class PyseriniSource(Source):
 
     def __call__(self, query: Query, /) -> Ranking:
         """Search for one query."""
-        return ranking_of(query.qid, query.text, self.searcher.search(query.text, k=self.k))
-
-
-def ranking_of(qid: str, query: str, hits: Iterable[Any]) -> Ranking:
-    """Call `Ranking.from_hits`, refusing values that are not hits."""
-    check_ids(hits=hits)
-    listed = list(hits)
-    wrong = next((hit for hit in listed if not (hasattr(hit, "docid") and hasattr(hit, "score"))), None)
-    if wrong is not None:
-        raise ParameterError(f"query {qid}: {shown(wrong)} is not a hit of Pyserini: it has no docid and score")
-    return Ranking.from_hits(qid, query, listed)
+        return Ranking.from_hits(query.qid, query.text, self.searcher.search(query.text, k=self.k))

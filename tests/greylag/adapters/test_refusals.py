@@ -104,7 +104,7 @@ SCORE_MISSING = [None, *SCORED[1:]]
         (lambda: adapters.qrels_from_pyserini({1: {"d": "high"}}), ParameterError, "'d'|query 1|str 'high'"),
         (lambda: adapters.qrels_from_pyserini({1: {"d": 0.5}}), ParameterError, "'d'|query 1|float 0.5"),
         (lambda: run_from([Hit("a", 1.0)]), ParameterError, "Ranking.from_hits"),
-        (lambda: run_from({"1": ["a"]}), ParameterError, "query 1|str 'a'"),
+        (lambda: run_from({"1": ["a"]}), ParameterError, "query 1|['a']|docid and score"),
         (lambda: run_from({"1": {Hit("a", 1.0), Hit("b", 1.0)}}), ParameterError, "hits: set"),
         (lambda: run_from({"1": [Hit("a", 1.0)] * 2}), ParameterError, "duplicate document 'a'"),
         (lambda: run_from({"1": []}, topics={"2": "cat"}), ParameterError, "'1'|'2'"),
